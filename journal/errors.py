@@ -1,0 +1,345 @@
+"""Every refusal the product can give: one class a code of api.md's table.
+
+The first paragraph of a docstring is the text people and agents read when the raiser
+says nothing better: what happened, what did not happen, what you can do (ux.md 3.10).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from typing import Any, ClassVar, TypedDict
+
+
+class FieldError(TypedDict):
+    """What is wrong at one place of the input; `path` is like `args.amount`."""
+
+    path: str
+    message: str
+
+
+class DomainError(Exception):
+    """This was refused. Nothing was changed."""
+
+    code: ClassVar[str] = "refused"
+    status: ClassVar[int] = 422
+
+    def __init__(
+        self, detail: str = "", *, errors: Iterable[FieldError] = (), **facts: Any
+    ) -> None:
+        """`facts` are extra members of the answer, such as `retry_after` in seconds."""
+        self.detail = detail or self.default_detail()
+        self.errors = list(errors)
+        self.facts = facts
+        super().__init__(self.detail)
+
+    @classmethod
+    def default_detail(cls) -> str:
+        """The first paragraph of the class's docstring, on one line."""
+        first = inspect.cleandoc(cls.__doc__ or "").split("\n\n", 1)[0]
+        return " ".join(first.split())
+
+
+def at(path: str, message: str) -> FieldError:
+    """One entry of `errors`."""
+    return {"path": path, "message": message}
+
+
+# 400: the request cannot be read.
+class InvalidJson(DomainError):
+    """The body is not strict JSON. Nothing was stored. Send it again as valid JSON."""
+
+    code = "invalid_json"
+    status = 400
+
+
+class KeyMissing(DomainError):
+    """The header Idempotency-Key is missing. Nothing was proposed.
+    Send one key for one proposal, and the same key when you ask again."""
+
+    code = "key_missing"
+    status = 400
+
+
+# 401: who you are is not settled.
+class BadKey(DomainError):
+    """This key is missing, wrong, expired or revoked. Nothing was done.
+    Ask the agent's owner for a new key."""
+
+    code = "bad_key"
+    status = 401
+
+
+class Reauth(DomainError):
+    """Confirm it is you to decide this. Nothing has been decided yet."""
+
+    code = "reauth"
+    status = 401
+
+
+# 403: you may not.
+class ToolNotAllowed(DomainError):
+    """This agent may not use this tool. Nothing was proposed.
+    Its owner can ask for the tool to be allowed."""
+
+    code = "tool_not_allowed"
+    status = 403
+
+
+class AgentStopped(DomainError):
+    """This agent has been stopped. Nothing was done. Two people must let it run again."""
+
+    code = "agent_stopped"
+    status = 403
+
+
+class NotYours(DomainError):
+    """This is not yours to decide. Nothing was recorded. Someone else must do it."""
+
+    code = "not_yours"
+    status = 403
+
+
+class NotAPerson(DomainError):
+    """Only people may do this, never an agent key. Nothing was recorded."""
+
+    code = "not_a_person"
+    status = 403
+
+
+class SignedOut(DomainError):
+    """You were signed out. Nothing was recorded. Sign in and send it again."""
+
+    code = "session"
+    status = 403
+
+
+# 404: not there, or not for you: the answer never says which.
+class NotFound(DomainError):
+    """There is nothing here that you may see. Check the address."""
+
+    code = "not_found"
+    status = 404
+
+
+# 409: the world moved on.
+class InProgress(DomainError):
+    """This key is being answered just now. Nothing was done twice. Ask again shortly."""
+
+    code = "in_progress"
+    status = 409
+
+
+class GrantSpent(DomainError):
+    """This grant has been used. Nothing ran a second time.
+    Report the outcome of the execution you have."""
+
+    code = "grant_spent"
+    status = 409
+
+
+class StaleFence(DomainError):
+    """Another attempt took over this execution. Your outcome was not recorded.
+    Ask for its present state."""
+
+    code = "stale_fence"
+    status = 409
+
+
+class Stale(DomainError):
+    """The request changed while you were reading. Nothing was decided.
+    Review the new version."""
+
+    code = "stale"
+    status = 409
+
+
+class Held(DomainError):
+    """Someone else is deciding this. Your decision was not recorded.
+    Your note is kept below."""
+
+    code = "held"
+    status = 409
+
+
+class LeaseLapsed(DomainError):
+    """Your hold ended and someone else took it over. Your decision was not recorded."""
+
+    code = "lease_lapsed"
+    status = 409
+
+
+class Decided(DomainError):
+    """This has already been decided. Your decision was not recorded."""
+
+    code = "decided"
+    status = 409
+
+
+class Escalated(DomainError):
+    """This was escalated while you were reading. Your decision was not recorded.
+    A supervisor decides it now."""
+
+    code = "escalated"
+    status = 409
+
+
+class Precondition(DomainError):
+    """What this would change has itself changed. Nothing was done.
+    Refresh the comparison and decide again."""
+
+    code = "precondition"
+    status = 409
+
+
+class Running(DomainError):
+    """It has started, so it can no longer be recalled. Nothing was stopped.
+    You can stop the run or propose a reversal."""
+
+    code = "running"
+    status = 409
+
+
+class BatchChanged(DomainError):
+    """Items of this batch changed or expired since you opened it. None was decided.
+    See what changed, then confirm again."""
+
+    code = "batch_changed"
+    status = 409
+
+
+class Conflict(DomainError):
+    """Someone else changed this at the same moment. Nothing was done. Try again."""
+
+    code = "conflict"
+    status = 409
+
+
+class IllegalTransition(DomainError):
+    """This cannot follow from the present state. Nothing was changed.
+    Reload to see where it stands."""
+
+    code = "conflict"
+    status = 409
+
+
+# 410: too late.
+class GrantExpired(DomainError):
+    """This grant is past its time. Nothing was executed. Propose the action again."""
+
+    code = "grant_expired"
+    status = 410
+
+
+class Expired(DomainError):
+    """This expired before your decision arrived. Nothing was executed.
+    The agent can propose it again."""
+
+    code = "expired"
+    status = 410
+
+
+class Withdrawn(DomainError):
+    """The agent withdrew this request. Your decision was not recorded.
+    There is nothing to decide."""
+
+    code = "withdrawn"
+    status = 410
+
+
+# 413 and 422: read, and refused.
+class TooLarge(DomainError):
+    """This is larger than the gate takes. Nothing was stored. Split it or shorten it."""
+
+    code = "too_large"
+    status = 413
+
+
+class Policy(DomainError):
+    """The policy does not allow this. Nothing was recorded. Your other changes are kept."""
+
+    code = "policy"
+    status = 422
+
+
+class Reason(DomainError):
+    """Choose a reason. Nothing was recorded. The agent and the auditor both see it."""
+
+    code = "reason"
+    status = 422
+
+
+class TooFast(DomainError):
+    """You opened this a moment ago. Nothing was recorded.
+    If you have checked what changes, commit again."""
+
+    code = "too_fast"
+    status = 422
+
+
+class DigestMissing(DomainError):
+    """This page is incomplete. Nothing was recorded. Reload it."""
+
+    code = "digest_missing"
+    status = 422
+
+
+class VerifierRefused(DomainError):
+    """A verifier refused this. Your decision was not recorded and your text is kept."""
+
+    code = "verifier"
+    status = 422
+
+
+class InvalidArgs(DomainError):
+    """The arguments do not fit the tool. Nothing was proposed. See `errors` for where."""
+
+    code = "invalid_args"
+    status = 422
+
+
+class KeyReused(DomainError):
+    """This key was used with another body. Nothing was proposed. Send a new key."""
+
+    code = "key_reused"
+    status = 422
+
+
+class RationaleMissing(DomainError):
+    """This tool requires a rationale. Nothing was proposed. Say why, then ask again."""
+
+    code = "rationale"
+    status = 422
+
+
+class TooLittleTime(DomainError):
+    """Too little time is left for people to decide. Nothing was proposed.
+    Propose it earlier or with a longer `expires_in`."""
+
+    code = "too_little_time"
+    status = 422
+
+
+class Invalid(DomainError):
+    """Some fields are unknown or of the wrong type. Nothing was stored.
+    See `errors` for where."""
+
+    code = "invalid"
+    status = 422
+
+
+# 429: slower. Raise with the fact `retry_after`, in seconds.
+class Throttle(DomainError):
+    """You have decided many items in a short time. This one was not recorded.
+    Take a minute."""
+
+    code = "throttle"
+    status = 429
+
+
+class TooMany(DomainError):
+    """This agent asks too much at once. Nothing was proposed.
+    Wait as long as Retry-After says."""
+
+    code = "too_many"
+    status = 429
