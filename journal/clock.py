@@ -1,0 +1,19 @@
+"""The one clock: the database's, so that no application host's time decides."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import connection
+
+
+def now() -> datetime:
+    """The wall time of the database at this statement, aware and in UTC.
+
+    `clock_timestamp()`, not `now()`: the latter is the start of the transaction, and
+    a decision that waited for a lock would be judged by a time that has passed.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        (value,) = cursor.fetchone()
+    return value

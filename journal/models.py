@@ -1,0 +1,105 @@
+"""The rows every change leaves behind. The log's rows are never updated or deleted:
+triggers refuse it, whoever asks (gate.md section 8)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db import models
+from django.db.models import Func
+from django.db.models.functions import Now
+
+
+class TransactionIdField(models.Field[str, str]):
+    """PostgreSQL's xid8: the 64-bit id of the transaction that wrote the row."""
+
+    def db_type(self, connection: Any) -> str:  # noqa: ARG002
+        return "xid8"
+
+
+class CurrentTransactionId(Func):
+    function = "pg_current_xact_id"
+    arity = 0
+
+
+class LogRecord(models.Model):
+    """One change, as the exact bytes an auditor will hash."""
+
+    kind = models.CharField(max_length=64)
+    at = models.DateTimeField()
+    leaf = models.BinaryField()
+    # Copies of what the leaf says, so that pages can find it; the leaf is the truth.
+    proposal = models.CharField(max_length=40, blank=True)
+    request = models.CharField(max_length=40, blank=True)
+    agent = models.CharField(max_length=64, blank=True)
+    thread = models.CharField(max_length=128, blank=True)
+    actor_kind = models.CharField(max_length=16)
+    actor_id = models.CharField(max_length=64, blank=True)
+    # The sequencer's order: it reads only what no open transaction can still add to.
+    xid = TransactionIdField(db_default=CurrentTransactionId(), editable=False)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["xid", "id"], name="log_unsequenced"),
+            models.Index(fields=["proposal", "id"], name="log_by_proposal"),
+            models.Index(fields=["agent", "thread", "id"], name="log_by_thread"),
+            models.Index(fields=["-id"], name="log_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"
+
+
+class LogPayload(models.Model):
+    """The plain text and salt behind a leaf's HMACs; erasing it keeps proofs valid."""
+
+    record = models.OneToOneField(
+        LogRecord, on_delete=models.PROTECT, related_name="payload", primary_key=True
+    )
+    salt = models.BinaryField()
+    values = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"payload of {self.record_id}"
+
+
+class LogPosition(models.Model):
+    """Where a record stands in the log: dense from 0, given by the one sequencer."""
+
+    seq = models.BigIntegerField(primary_key=True)
+    record = models.OneToOneField(
+        LogRecord, on_delete=models.PROTECT, related_name="position"
+    )
+    leaf_hash = models.BinaryField()  # SHA-256(0x00 || leaf), RFC 6962 section 2.1
+
+    def __str__(self) -> str:
+        return f"{self.seq}"
+
+
+class OutboxMessage(models.Model):
+    """A promise to notify or resume, written with the change that caused it.
+
+    One row per consumer: done means that the consumer's work was done, not that a
+    broker took the message.
+    """
+
+    topic = models.CharField(max_length=64)
+    task = models.CharField(max_length=128)
+    subject = models.CharField(max_length=64)
+    facts = models.JSONField(default=dict)
+    created_at = models.DateTimeField(db_default=Now())
+    due_at = models.DateTimeField(db_default=Now())
+    attempts = models.PositiveIntegerField(default=0)
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(
+                fields=["due_at"],
+                name="outbox_due",
+                condition=models.Q(done_at__isnull=True),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.topic} {self.subject}"

@@ -1,0 +1,193 @@
+"""What may be done and who has authority: the administrators' rows, never the
+agents'. Tools and active policy versions never change; a change is a new row."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib.auth.models import AbstractUser
+from django.db import models
+from django.db.models.functions import Now
+from guardian.models import GroupObjectPermissionAbstract, UserObjectPermissionAbstract
+
+from journal import ids
+
+from .choices import ExecutionClass, Risk
+
+
+def new_person_id() -> str:
+    return ids.new("u")
+
+
+class Person(AbstractUser):
+    """Someone who signs in. The log knows the opaque public id, never the name."""
+
+    public_id = models.CharField(
+        max_length=40, unique=True, default=new_person_id, editable=False
+    )
+    # The largest amount this person may decide, in minor units; null is no ceiling.
+    ceiling_minor = models.BigIntegerField(null=True, blank=True)
+    ceiling_currency = models.CharField(max_length=3, blank=True)
+
+    class Meta(AbstractUser.Meta):
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="person_ceiling_paired",
+                condition=models.Q(ceiling_minor__isnull=True, ceiling_currency="")
+                | (
+                    models.Q(ceiling_minor__isnull=False)
+                    & ~models.Q(ceiling_currency="")
+                ),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.get_full_name() or self.username
+
+
+class Queue(models.Model):
+    """A named set of tools that people are admitted to."""
+
+    name = models.SlugField(max_length=64, unique=True)
+    title = models.CharField(max_length=128)
+
+    class Meta:
+        permissions: ClassVar = [("decide", "Can decide requests in this queue")]
+        default_permissions: ClassVar = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class QueueUserPermission(UserObjectPermissionAbstract):
+    """A person admitted to a queue (guardian's direct foreign key form)."""
+
+    id = models.BigAutoField(primary_key=True)
+    content_object = models.ForeignKey(Queue, on_delete=models.CASCADE)
+
+    class Meta(UserObjectPermissionAbstract.Meta):
+        abstract = False
+
+
+class QueueGroupPermission(GroupObjectPermissionAbstract):
+    """A role admitted to a queue."""
+
+    id = models.BigAutoField(primary_key=True)
+    content_object = models.ForeignKey(Queue, on_delete=models.CASCADE)
+
+    class Meta(GroupObjectPermissionAbstract.Meta):
+        abstract = False
+
+
+class PolicyVersion(models.Model):
+    """One policy document. Immutable once active; the newest active one rules."""
+
+    class Status(models.TextChoices):
+        DRAFT = "draft"
+        ACTIVE = "active"
+        RETIRED = "retired"
+
+    number = models.PositiveIntegerField(unique=True)
+    status = models.CharField(
+        max_length=8, choices=Status.choices, default=Status.DRAFT
+    )
+    document = models.JSONField()
+    digest = models.CharField(max_length=80)
+    author = models.ForeignKey(
+        Person, on_delete=models.PROTECT, related_name="policies_written"
+    )
+    activated_by = models.ForeignKey(
+        Person, null=True, on_delete=models.PROTECT, related_name="policies_activated"
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    activated_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="policy_activation_paired",
+                condition=models.Q(
+                    status="draft",
+                    activated_by__isnull=True,
+                    activated_at__isnull=True,
+                )
+                | models.Q(
+                    status__in=["active", "retired"],
+                    activated_by__isnull=False,
+                    activated_at__isnull=False,
+                ),
+            ),
+            models.CheckConstraint(
+                name="policy_needs_two_people",
+                condition=~models.Q(activated_by=models.F("author")),
+            ),
+            models.UniqueConstraint(
+                fields=["status"],
+                condition=models.Q(status="active"),
+                name="policy_one_active",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"policy v{self.number}"
+
+
+class Tool(models.Model):
+    """One immutable version of a tool, as its definition in a policy document.
+
+    `definition` is the document's ToolDefinition as plain data: arguments schema,
+    profile, classes, effect sentence, executor, reader and so on.
+    """
+
+    name = models.CharField(max_length=64)
+    version = models.PositiveIntegerField()
+    definition = models.JSONField()
+    digest = models.CharField(max_length=80)
+    risk = models.CharField(max_length=8, choices=[(r, r) for r in Risk])
+    execution_class = models.CharField(
+        max_length=9, choices=[(c, c) for c in ExecutionClass]
+    )
+    queue = models.ForeignKey(Queue, on_delete=models.PROTECT, related_name="tools")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["name", "version"], name="tool_version"),
+            models.UniqueConstraint(fields=["name", "digest"], name="tool_definition"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.version}"
+
+
+class Observation(models.Model):
+    """One proposal's weight in one aggregate: what rolling sums and counts read.
+
+    `measure` names the aggregate of the policy, `key` the customer, agent or target
+    it is summed over. A refusal sets `counts` to false; nothing else changes.
+    """
+
+    proposal = models.CharField(max_length=40)
+    measure = models.CharField(max_length=64)
+    key = models.CharField(max_length=200)
+    amount_minor = models.BigIntegerField(default=0)
+    currency = models.CharField(max_length=3, blank=True)
+    at = models.DateTimeField()
+    counts = models.BooleanField(default=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["proposal", "measure", "key"], name="observation_once"
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["measure", "key", "at"],
+                name="observation_window",
+                condition=models.Q(counts=True),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.measure} {self.key} {self.proposal}"

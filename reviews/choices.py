@@ -1,0 +1,89 @@
+"""The words of the gate: statuses, verdicts, scopes and reason codes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class RequestStatus(StrEnum):
+    """Where an approval request stands (gate.md section 3)."""
+
+    PENDING = "pending"
+    RECALLABLE = "recallable"  # quorum reached, recall window open
+    AUTHORIZED = "authorized"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    SUPERSEDED = "superseded"
+
+
+OPEN = (RequestStatus.PENDING, RequestStatus.RECALLABLE)
+SETTLED = tuple(status for status in RequestStatus if status not in OPEN)
+
+
+class GrantStatus(StrEnum):
+    """Where a one-use permission stands."""
+
+    LIVE = "live"
+    SPENT = "spent"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+class ExecutionStatus(StrEnum):
+    """Where the attempt at an authorised effect stands."""
+
+    QUEUED = "queued"
+    CLAIMED = "claimed"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"  # known: no effect
+    UNKNOWN = "unknown"  # cannot be known
+    REFUSED = "refused"  # a re-check said no
+
+
+FINISHED = (
+    ExecutionStatus.SUCCEEDED,
+    ExecutionStatus.FAILED,
+    ExecutionStatus.REFUSED,
+)
+
+
+class Verdict(StrEnum):
+    """What a reviewer says."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    MODIFY = "modify"
+    ESCALATE = "escalate"
+
+
+class Scope(StrEnum):
+    """What a Stop row switches off."""
+
+    THREAD = "thread"  # key "<agent>/<thread>"
+    AGENT = "agent"
+    TOOL = "tool"
+    REVIEWER = "reviewer"  # key: the person's public id
+    EVERYTHING = "everything"  # key ""
+
+
+class StopMode(StrEnum):
+    """Paused keeps what waits; stopped refuses and withdraws it."""
+
+    PAUSED = "paused"
+    STOPPED = "stopped"
+
+
+class ReasonCode(StrEnum):
+    """Why a reviewer decided so; the agent receives the code as data."""
+
+    WRONG_TARGET = "wrong_target"
+    WRONG_AMOUNT = "wrong_amount"
+    NOT_NEEDED = "not_needed"
+    UNSAFE = "unsafe"
+    POLICY = "policy"
+    UNCLEAR = "unclear"
+    DUPLICATE = "duplicate"
+    SKIP = "skip"  # do not do this, carry on without it
+    VERIFIED = "verified"  # for an approval that needs a reason
+    OTHER = "other"
