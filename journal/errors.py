@@ -87,7 +87,8 @@ class ToolNotAllowed(DomainError):
 
 
 class AgentStopped(DomainError):
-    """This agent has been stopped. Nothing was done. Two people must let it run again."""
+    """This agent has been stopped. Nothing was done.
+    Two people must let it run again."""
 
     code = "agent_stopped"
     status = 403
@@ -124,7 +125,8 @@ class NotFound(DomainError):
 
 # 409: the world moved on.
 class InProgress(DomainError):
-    """This key is being answered just now. Nothing was done twice. Ask again shortly."""
+    """This key is being answered just now. Nothing was done twice.
+    Ask again shortly."""
 
     code = "in_progress"
     status = 409
@@ -249,14 +251,16 @@ class Withdrawn(DomainError):
 
 # 413 and 422: read, and refused.
 class TooLarge(DomainError):
-    """This is larger than the gate takes. Nothing was stored. Split it or shorten it."""
+    """This is larger than the gate takes. Nothing was stored.
+    Split it or shorten it."""
 
     code = "too_large"
     status = 413
 
 
 class Policy(DomainError):
-    """The policy does not allow this. Nothing was recorded. Your other changes are kept."""
+    """The policy does not allow this. Nothing was recorded.
+    Your other changes are kept."""
 
     code = "policy"
     status = 422
@@ -292,7 +296,8 @@ class VerifierRefused(DomainError):
 
 
 class InvalidArgs(DomainError):
-    """The arguments do not fit the tool. Nothing was proposed. See `errors` for where."""
+    """The arguments do not fit the tool. Nothing was proposed.
+    See `errors` for where."""
 
     code = "invalid_args"
     status = 422

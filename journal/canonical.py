@@ -1,0 +1,192 @@
+"""Strict JSON in, canonical bytes out (RFC 8785), and their SHA-256. Pure.
+
+What `parse` accepts, `encode` can write, and `parse` accepts what `encode` wrote: the
+bytes that are approved are the bytes that were sent, in one form only (gate.md 4).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any
+
+import rfc8785
+
+from journal.errors import InvalidJson, TooLarge, at
+
+MAX_BYTES = 1024 * 1024
+MAX_DEPTH = 32
+MAX_INTEGER = 2**53 - 1  # beyond it a double, and so RFC 8785, cannot carry it
+# From here on RFC 8785 writes an exponent, so a whole number reads back as a float.
+EXPONENT_FROM = 1e21
+
+ROOT = "$"
+_BOM = "\ufeff"
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+# Possessive, and the closing quote optional: an open string is read once, not again
+# from every escaped quote inside it.
+_STRUCTURE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{\]}]', re.DOTALL)
+
+# A place in the value: (the place of its container, the key or index in it), or None.
+Place = Any
+
+
+class _Repeated(dict[str, Any]):
+    """An object in which `key` stood twice; the walk names where."""
+
+    key: str
+
+
+def parse(raw: bytes) -> Any:
+    """The value that `raw` says, if it says exactly one thing.
+
+    Raises `TooLarge` over 1 MiB and `InvalidJson` for everything else that is not
+    UTF-8 JSON with unique keys, finite numbers, whole characters, integers within
+    2^53-1 and at most 32 levels. The error names a path, or a line and column.
+    """
+    if len(raw) > MAX_BYTES:
+        raise TooLarge(f"The body has {len(raw)} bytes, and {MAX_BYTES} is the most.")
+    text = _decode(raw)
+    _check_depth(text)
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_int=_integer,
+            parse_constant=float,  # NaN and Infinity: the walk refuses them by path
+        )
+    except json.JSONDecodeError as error:
+        raise _refusal(text, error.pos, error.msg) from None
+    _check_values(value)
+    return value
+
+
+def encode(value: Any) -> bytes:
+    """The RFC 8785 form of a JSON value. Raises `ValueError` for any other value."""
+    return rfc8785.dumps(value)
+
+
+def digest(data: bytes) -> str:
+    """`sha256:<hex>`, the way every hash is written in the product."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def _decode(raw: bytes) -> str:
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _invalid(ROOT, f"byte {error.start} is not UTF-8") from None
+    if text.startswith(_BOM):
+        raise _invalid(ROOT, "a byte order mark is not JSON")
+    return text
+
+
+def _check_depth(text: str) -> None:
+    # Counted before parsing, because the parser's own answer is a RecursionError.
+    depth = 0
+    for match in _STRUCTURE.finditer(text):
+        mark = match.group()
+        if mark in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                message = f"nested deeper than {MAX_DEPTH} levels"
+                raise _refusal(text, match.start(), message)
+        elif mark in "]}":
+            depth -= 1
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
+    repeated = _Repeated(found)
+    repeated.key = key
+    return repeated
+
+
+def _integer(digits: str) -> int:
+    # int() refuses thousands of digits; any number this long is too large anyway.
+    return int(digits) if len(digits) < 20 else MAX_INTEGER + 1
+
+
+def _check_values(root: Any) -> None:
+    """Walk without recursion; a place is kept per container, a path made on refusal."""
+    _check_scalar(root, None)
+    pending: list[tuple[Any, Place]] = [(root, None)]
+    while pending:
+        container, place = pending.pop()
+        for key, value in _members(container, place):
+            if isinstance(value, dict | list):
+                pending.append((value, (place, key)))
+            else:
+                _check_scalar(value, (place, key))
+
+
+def _members(container: Any, place: Place) -> Iterator[tuple[str | int, Any]]:
+    if isinstance(container, list):
+        yield from enumerate(container)
+    elif isinstance(container, dict):
+        if isinstance(container, _Repeated):
+            raise _invalid(_path((place, container.key)), "this key stands twice")
+        for key in container:
+            _check_text(key, place, "a key of this object")
+        yield from container.items()
+
+
+def _check_scalar(value: Any, place: Place) -> None:
+    if isinstance(value, str):
+        _check_text(value, place, "this text")
+    elif isinstance(value, float) and not isfinite(value):
+        raise _invalid(_path(place), "this number is not finite, or too large")
+    elif isinstance(value, int | float) and _beyond(value):
+        message = f"this integer is beyond {MAX_INTEGER}; send it as a string"
+        raise _invalid(_path(place), message)
+
+
+def _beyond(value: float) -> bool:
+    if isinstance(value, float):
+        return MAX_INTEGER < abs(value) < EXPONENT_FROM
+    return abs(value) > MAX_INTEGER
+
+
+def _check_text(text: str, place: Place, what: str) -> None:
+    if "\0" in text:  # PostgreSQL holds no such text, and nobody can read it
+        raise _invalid(_path(place), f"{what} contains the character U+0000")
+    if text.isascii():
+        return
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _invalid(_path(place), f"{what} contains half a character") from None
+
+
+def _path(place: Place) -> str:
+    """`args.items[0].amount`; anything odd in a key is quoted, escaped and cut."""
+    keys: list[str | int] = []
+    while place is not None:
+        place, key = place
+        keys.append(key)
+    return "".join(_step(key) for key in reversed(keys)).lstrip(".") or ROOT
+
+
+def _step(key: str | int) -> str:
+    if isinstance(key, int):
+        return f"[{key}]"
+    return f".{key}" if _PLAIN_KEY.fullmatch(key) else f"[{json.dumps(key[:64])}]"
+
+
+def _refusal(text: str, position: int, message: str) -> InvalidJson:
+    line = text.count("\n", 0, position) + 1
+    column = position - text.rfind("\n", 0, position)
+    return _invalid(ROOT, f"line {line}, column {column}: {message}")
+
+
+def _invalid(path: str, message: str) -> InvalidJson:
+    where = "" if path == ROOT else f" at {path}"
+    detail = f"The body is not strict JSON{where}: {message}. Nothing was stored."
+    return InvalidJson(detail, errors=[at(path, message)])
