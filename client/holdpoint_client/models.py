@@ -1,0 +1,294 @@
+"""The gate's answers as typed, frozen values.
+
+Fields may be added to the API and are never renamed: what is unknown here is left
+in `raw`, the answer as it came.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+Data = Mapping[str, Any]
+Value = TypeVar("Value")
+
+FINAL = frozenset(
+    {
+        "blocked",
+        "executed",
+        "failed",
+        "unknown",
+        "refused",
+        "rejected",
+        "expired",
+        "withdrawn",
+        "superseded",
+    }
+)
+"""Statuses after which waiting ends. `unknown` may later be settled by a person."""
+
+
+def moment(text: Any) -> datetime | None:
+    """An RFC 3339 time as an aware datetime."""
+    return datetime.fromisoformat(text) if text else None
+
+
+def _maybe(parse: Callable[[Data], Value], data: Data | None) -> Value | None:
+    return parse(data) if data else None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One place of the input that was wrong, and why."""
+
+    path: str
+    message: str
+
+    @classmethod
+    def parse(cls, data: Data) -> FieldError:
+        return cls(str(data.get("path", "")), str(data.get("message", "")))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule of the policy that applied."""
+
+    id: str
+    text: str
+
+    @classmethod
+    def parse(cls, data: Data) -> Rule:
+        return cls(str(data.get("id", "")), str(data.get("text", "")))
+
+
+@dataclass(frozen=True, slots=True)
+class StepCount:
+    """How many people of a role are asked, and how many have answered."""
+
+    role: str
+    required: int
+    given: int
+
+    @classmethod
+    def parse(cls, data: Data) -> StepCount:
+        return cls(data["role"], int(data["required"]), int(data.get("given", 0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The question that was put to people."""
+
+    id: str
+    url: str
+    version: int
+    expires_at: datetime | None
+    steps: tuple[StepCount, ...]
+
+    @classmethod
+    def parse(cls, data: Data) -> Request:
+        return cls(
+            id=data["id"],
+            url=data.get("url", ""),
+            version=int(data.get("version", 1)),
+            expires_at=moment(data.get("expires_at")),
+            steps=tuple(StepCount.parse(s) for s in data.get("steps") or ()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A question, an answer or guidance between a reviewer and the agent."""
+
+    sender: str
+    kind: str
+    text: str
+    at: datetime | None
+    round: int
+
+    @classmethod
+    def parse(cls, data: Data) -> Message:
+        return cls(
+            sender=str(data.get("from", "")),
+            kind=str(data.get("kind", "")),
+            text=str(data.get("text", "")),
+            at=moment(data.get("at")),
+            round=int(data.get("round") or 0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A one-use permission that the agent redeems itself."""
+
+    token: str
+    expires_at: datetime | None
+
+    @classmethod
+    def parse(cls, data: Data) -> Grant:
+        return cls(data["token"], moment(data.get("expires_at")))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What people decided. `final_args` differ from the proposed after an edit."""
+
+    verdict: str
+    reason_code: str
+    reason: str
+    final_args: dict[str, Any] | None
+    by_role: str
+    decided_at: datetime | None
+
+    @classmethod
+    def parse(cls, data: Data) -> Decision:
+        return cls(
+            verdict=data["verdict"],
+            reason_code=data.get("reason_code") or "",
+            reason=data.get("reason") or "",
+            final_args=data.get("final_args"),
+            by_role=data.get("by_role") or "",
+            decided_at=moment(data.get("decided_at")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What became of the effect."""
+
+    id: str
+    status: str
+    result: dict[str, Any] | None
+    finished_at: datetime | None
+
+    @classmethod
+    def parse(cls, data: Data) -> Execution:
+        return cls(
+            id=data["id"],
+            status=data["status"],
+            result=data.get("result"),
+            finished_at=moment(data.get("finished_at")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One proposed action and everything the gate says about it so far."""
+
+    id: str
+    thread: str
+    tool: str
+    revision: int
+    action_hash: str
+    status: str
+    risk: str
+    tier: str
+    policy_version: int
+    rules: tuple[Rule, ...]
+    request: Request | None
+    returned: bool
+    messages: tuple[Message, ...]
+    grant: Grant | None
+    decision: Decision | None
+    execution: Execution | None
+    created_at: datetime | None
+    settled_at: datetime | None
+    raw: Data = field(repr=False, compare=False)
+
+    @property
+    def final(self) -> bool:
+        """True when waiting for this proposal is over."""
+        return self.status in FINAL
+
+    @classmethod
+    def parse(cls, data: Data) -> Proposal:
+        policy = data.get("policy") or {}
+        return cls(
+            id=data["id"],
+            thread=data["thread"],
+            tool=data["tool"],
+            revision=int(data.get("revision") or 1),
+            action_hash=data.get("action_hash") or "",
+            status=data["status"],
+            risk=data.get("risk") or "",
+            tier=data.get("tier") or "",
+            policy_version=int(policy.get("version") or 0),
+            rules=tuple(Rule.parse(r) for r in policy.get("rules") or ()),
+            request=_maybe(Request.parse, data.get("request")),
+            returned=bool(data.get("returned")),
+            messages=tuple(Message.parse(m) for m in data.get("messages") or ()),
+            grant=_maybe(Grant.parse, data.get("grant")),
+            decision=_maybe(Decision.parse, data.get("decision")),
+            execution=_maybe(Execution.parse, data.get("execution")),
+            created_at=moment(data.get("created_at")),
+            settled_at=moment(data.get("settled_at")),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Redeemed:
+    """The one-use grant, taken: perform `args` under `idempotency_key`, then report
+    the outcome with the same `fence` before `lease_until`."""
+
+    execution: str
+    args: dict[str, Any]
+    idempotency_key: str
+    fence: int
+    lease_until: datetime | None
+
+    @classmethod
+    def parse(cls, data: Data) -> Redeemed:
+        return cls(
+            execution=data["execution"],
+            args=dict(data["args"]),
+            idempotency_key=data["idempotency_key"],
+            fence=int(data["fence"]),
+            lease_until=moment(data.get("lease_until")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The state an agent suspended with. `blob` is what the agent stored, decoded."""
+
+    summary: str
+    state: dict[str, Any]
+    blob: bytes
+    resume_at: str
+
+    @classmethod
+    def parse(cls, data: Data) -> Checkpoint:
+        return cls(
+            summary=data.get("summary") or "",
+            state=dict(data.get("state") or {}),
+            blob=b64decode(data.get("blob") or ""),
+            resume_at=data.get("resume_at") or "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Where a thread stopped, and what has become of what it waited for.
+
+    `proposal` is the id of the proposal that carried the checkpoint; `outcome` has
+    structured fields only (status, decision, final arguments, result).
+    """
+
+    thread: str
+    checkpoint: Checkpoint | None
+    proposal: str
+    outcome: dict[str, Any]
+    raw: Data = field(repr=False, compare=False)
+
+    @classmethod
+    def parse(cls, data: Data) -> Resume:
+        return cls(
+            thread=data.get("thread") or "",
+            checkpoint=_maybe(Checkpoint.parse, data.get("checkpoint")),
+            proposal=data.get("proposal") or "",
+            outcome=dict(data.get("outcome") or {}),
+            raw=data,
+        )

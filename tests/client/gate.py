@@ -1,0 +1,229 @@
+"""A small gate on loopback that answers as api.md says, and fails when told to."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+KEY = "hp_test"
+PAGE = 2
+
+
+@dataclass
+class Fault:
+    """What to answer instead, once. Status 0 cuts the line without an answer.
+
+    With `after` the call takes effect first, so that only the answer is lost.
+    """
+
+    status: int
+    code: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    after: bool = False
+    raw: bytes = b""
+
+
+@dataclass
+class Gate:
+    """The state: proposals by id, answers by idempotency key, every call received."""
+
+    proposals: dict[str, dict[str, Any]] = field(default_factory=dict)
+    keys: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    calls: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    url: str = ""
+
+    def settle(self, proposal: str, **facts: Any) -> None:
+        with self.changed:
+            self.proposals[proposal].update(facts)
+            self.changed.notify_all()
+
+    def answer(
+        self, method: str, path: str, headers: dict[str, str], body: bytes
+    ) -> tuple[int, Any, dict[str, str]]:
+        if headers.get("authorization") != f"Bearer {KEY}":
+            return problem(401, "bad_key")
+        split = urlsplit(path)
+        query = {k: v[0] for k, v in parse_qs(split.query).items()}
+        steps = split.path.removeprefix("/api/v1/").split("/")
+        match method, steps:
+            case "POST", ["proposals"]:
+                return self._propose(headers, body)
+            case "GET", ["proposals"]:
+                return self._page(query)
+            case "GET", ["proposals", name]:
+                return self._get(name, float(query.get("wait", 0)))
+            case "POST", ["proposals", name, "withdraw"]:
+                self.settle(name, status="withdrawn")
+                return 200, self.proposals[name], {}
+            case "POST", ["grants", "redeem"]:
+                return 200, REDEEMED, {}
+            case _:
+                return self._other(steps)
+
+    def _other(self, steps: list[str]) -> tuple[int, Any, dict[str, str]]:
+        match steps:
+            case ["threads", name, "checkpoint"]:
+                return 200, {"thread": name, **CHECKPOINT}, {}
+            case ["threads", _, "finish"] | ["executions", _, "outcome"]:
+                return 200, {}, {}
+            case ["tools"]:
+                return 200, {"items": []}, {}
+            case ["whoami"]:
+                return 200, {"agent": "riley"}, {}
+            case _:
+                return problem(404, "not_found")
+
+    def _propose(
+        self, headers: dict[str, str], body: bytes
+    ) -> tuple[int, Any, dict[str, str]]:
+        key = headers["idempotency-key"]
+        asked = json.loads(body)
+        with self.changed:
+            if key in self.keys:
+                return self._replay(key, body)
+            if not isinstance(asked["args"].get("amount", ""), str):
+                wrong = {"path": "args.amount", "message": "must be a string"}
+                return problem(422, "invalid_args", errors=[wrong])
+            name = f"p-{len(self.proposals) + 1}"
+            self.keys[key] = (body, name)
+            self.proposals[name] = proposal(name, asked)
+            return 201, self.proposals[name], {}
+
+    def _replay(self, key: str, body: bytes) -> tuple[int, Any, dict[str, str]]:
+        first, name = self.keys[key]
+        if first != body:
+            return problem(422, "key_reused")
+        return 200, self.proposals[name], {"Idempotent-Replayed": "true"}
+
+    def _get(self, name: str, wait: float) -> tuple[int, Any, dict[str, str]]:
+        if name not in self.proposals:
+            return problem(404, "not_found")
+        with self.changed:
+            self.changed.wait_for(
+                lambda: self.proposals[name]["status"] != "pending", timeout=wait
+            )
+            return 200, self.proposals[name], {}
+
+    def _page(self, query: dict[str, str]) -> tuple[int, Any, dict[str, str]]:
+        found = [
+            p
+            for p in reversed(self.proposals.values())
+            if query.get("status", p["status"]) == p["status"]
+        ]
+        start = int(query.get("cursor", 0))
+        more = str(start + PAGE) if start + PAGE < len(found) else None
+        return 200, {"items": found[start : start + PAGE], "next_cursor": more}, {}
+
+
+def proposal(name: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """A waiting proposal in the shape of api.md, with a field of a later version."""
+    return {
+        "id": name,
+        "thread": asked["thread"],
+        "tool": asked["tool"],
+        "revision": 1,
+        "action_hash": "sha256:00",
+        "status": "pending",
+        "risk": "high",
+        "tier": "approve",
+        "policy": {"version": 7, "rules": [{"id": "refund.any", "text": "Asked."}]},
+        "request": {
+            "id": "r-1",
+            "url": "http://gate/requests/r-1/",
+            "version": 1,
+            "expires_at": "2026-08-22T19:00:00Z",
+            "steps": [{"role": "reviewer", "required": 1, "given": 0}],
+        },
+        "returned": False,
+        "messages": [],
+        "grant": None,
+        "decision": None,
+        "execution": None,
+        "created_at": "2026-08-22T18:30:00Z",
+        "settled_at": None,
+        "added_later": True,
+    }
+
+
+REDEEMED = {
+    "execution": "x-1",
+    "args": {"order_id": "1"},
+    "idempotency_key": "k",
+    "fence": 3,
+    "lease_until": "2026-08-22T18:31:00Z",
+}
+CHECKPOINT = {
+    "proposal": "p-1",
+    "checkpoint": {"summary": "s", "state": {"n": 1}, "blob": "AAE=", "resume_at": "x"},
+    "outcome": {"status": "rejected"},
+}
+
+
+def problem(status: int, code: str, **more: Any) -> tuple[int, Any, dict[str, str]]:
+    body = {"type": "about:blank", "title": code, "status": status, "code": code}
+    return status, {**body, "detail": f"It is {code}.", **more}, {}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Carries one call to the gate, unless a fault is due."""
+
+    gate: Gate
+    protocol_version = "HTTP/1.1"
+
+    def _serve(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.gate.calls.append((self.command, self.path, headers, body))
+        fault = self.gate.faults.pop(0) if self.gate.faults else None
+        if fault is None or fault.after:
+            answer = self.gate.answer(self.command, self.path, headers, body)
+        if fault is not None:
+            self._fail(fault)
+            return
+        self._send(answer[0], json.dumps(answer[1]).encode(), answer[2])
+
+    do_GET = do_POST = _serve
+
+    def _fail(self, fault: Fault) -> None:
+        if fault.status == 0:
+            self.close_connection = True
+            return
+        status, data, _ = problem(fault.status, fault.code)
+        self._send(status, fault.raw or json.dumps(data).encode(), fault.headers)
+
+    def _send(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Stay silent."""
+
+
+@contextmanager
+def running() -> Iterator[Gate]:
+    """A gate that listens on a free port of loopback."""
+    gate = Gate()
+    handler = type("GateHandler", (Handler,), {"gate": gate})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    gate.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield gate
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
