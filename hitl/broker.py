@@ -1,0 +1,36 @@
+"""`REDIS_URL` as Celery wants it, and the settings that make Celery a mere nudge."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+# A dead broker costs a web request this much at most; the sweep finds the row anyway.
+CONNECT_TIMEOUT_S = 1
+SOCKET_TIMEOUT_S = 5
+
+
+def broker_url(redis_url: str) -> str:
+    """kombu's spelling: `unix:///path?db=1` is `redis+socket:///path?virtual_host=1`.
+
+    A password in a `unix://` address is kept.
+    """
+    parts = urlsplit(redis_url)
+    if parts.scheme != "unix":
+        return redis_url
+    number = parse_qs(parts.query).get("db", ["0"])[0]
+    return f"redis+socket://{parts.netloc}{parts.path}?virtual_host={number}"
+
+
+def transport_options(visibility_timeout: int) -> dict[str, Any]:
+    """The Redis transport: what a killed worker had taken is given out again after
+    `visibility_timeout` seconds, looked for every 5 (stack.md section 2)."""
+    return {
+        "visibility_timeout": visibility_timeout,
+        "unacked_restore_interval": 5,
+        "unacked_restore_throttle": 1,
+        "socket_connect_timeout": CONNECT_TIMEOUT_S,
+        "socket_timeout": SOCKET_TIMEOUT_S,
+        "socket_keepalive": True,
+        "max_retries": 0,
+    }

@@ -1,0 +1,72 @@
+"""The worker's side. Messages carry one id as JSON; what is true is in the database,
+so a message may be lost, late, repeated or forged."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import celery
+from celery.signals import (
+    beat_init,
+    setup_logging,
+    task_postrun,
+    task_prerun,
+    worker_init,
+)
+from structlog.contextvars import bind_contextvars, clear_contextvars
+from structlog.stdlib import get_logger
+
+from . import checks
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
+
+# How often each sweep looks, in seconds. Sweeps are the guarantee; nudges are speed.
+SWEEPS = {
+    "journal.tasks.sweep_outbox": 2,
+    "journal.tasks.sequence": 1,
+    "reviews.tasks.close_recall_windows": 1,
+    "reviews.tasks.expire_due": 2,
+    "reviews.tasks.recover_leases": 5,
+    "reviews.tasks.queue_executions": 2,
+    "reviews.tasks.remind_before_deadline": 15,
+}
+
+app = celery.Celery("holdpoint")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+app.conf.beat_schedule = {
+    name: {
+        "task": name,
+        "schedule": seconds,
+        # A sweep that nobody took before the next one is due is not worth keeping:
+        # after an outage the queue would be full of them.
+        "options": {"expires": max(seconds, 2) * 2},
+    }
+    for name, seconds in SWEEPS.items()
+}
+
+
+@setup_logging.connect
+def keep_our_logging(**kwargs: Any) -> None:
+    """Being connected is enough: Celery then leaves the LOGGING of settings alone."""
+
+
+@task_prerun.connect
+def bind_task(task_id: str, task: Any, **kwargs: Any) -> None:
+    clear_contextvars()
+    bind_contextvars(task_id=task_id, task=task.name)
+
+
+@task_postrun.connect
+def unbind_task(**kwargs: Any) -> None:
+    clear_contextvars()
+
+
+@worker_init.connect
+@beat_init.connect
+def check_before_work(**kwargs: Any) -> None:
+    """Refuse to work with time-outs that would let an effect happen twice."""
+    for warning in checks.refuse_unsafe():
+        get_logger(__name__).warning(str(warning.msg))
+    get_logger(__name__).info("worker", ladder=dict(checks.rungs()))

@@ -1,0 +1,200 @@
+"""Everything the deployment may say, typed. A wrong or missing value stops the process
+with one line that names the variable and its rule; nothing is guessed."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+import psycopg
+from django.core.exceptions import ImproperlyConfigured
+from psycopg.conninfo import conninfo_to_dict
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+ROOT = Path(__file__).resolve().parent.parent
+LOOPBACK = "127.0.0.1"
+
+
+def _key(text: Any) -> bytes:
+    try:
+        key = base64.b64decode(str(text).strip(), validate=True)
+    except binascii.Error:
+        key = b""
+    if len(key) != 32:
+        raise ValueError("must be 32 random bytes in base64: openssl rand -base64 32")
+    return key
+
+
+def _base_url(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must be the public address, like https://gate.example.com")
+    if parts.path.strip("/") or parts.query or parts.fragment or parts.username:
+        raise ValueError("must end after the host and port: the gate owns the root")
+    return text.rstrip("/")
+
+
+def _database_url(text: str) -> str:
+    if not text.startswith(("postgresql://", "postgres://")):
+        raise ValueError("must be postgresql://user:password@host:5432/name")
+    try:
+        named = conninfo_to_dict(text).get("dbname")
+    except psycopg.Error as error:
+        # The parser quotes the part it did not understand, which may be the password.
+        raise ValueError("is not a PostgreSQL address: check its % escapes") from error
+    if not named:
+        raise ValueError("must name the database after the last slash")
+    return text
+
+
+def _redis_url(text: str) -> str:
+    if not text.startswith(("redis://", "rediss://", "unix:///")):
+        raise ValueError("must start with redis://, rediss:// or unix:///")
+    return text
+
+
+def _mail_url(text: str) -> str:
+    if text and urlsplit(text).scheme not in {"smtp", "smtps", "smtp+tls"}:
+        raise ValueError("must be smtp://, smtp+tls:// or smtps://user:password@host")
+    return text
+
+
+def _networks(text: Any) -> list[IPv4Network | IPv6Network]:
+    if not isinstance(text, str):
+        return list(text)
+    return [ip_network(part.strip()) for part in text.split(",") if part.strip()]
+
+
+def _names(text: Any) -> list[str]:
+    if not isinstance(text, str):
+        return list(text)
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _webhook_secret(text: str) -> str:
+    if not text.startswith("whsec_"):
+        raise ValueError("must be whsec_ and at least 24 random bytes in base64")
+    try:
+        secret = base64.b64decode(text.removeprefix("whsec_"), validate=True)
+    except binascii.Error:
+        secret = b""
+    if len(secret) < 24:
+        raise ValueError("must be whsec_ and at least 24 random bytes in base64")
+    return text
+
+
+Key = Annotated[bytes, BeforeValidator(_key)]
+Seconds = Annotated[int, Field(gt=0)]
+
+
+class Holdpoint(BaseSettings):
+    """One installation, as its environment describes it. Frozen.
+
+    Keys come from variables or from files of the same name under `$STATE/keys`.
+    `deployment` is `production` unless said otherwise, so that what is forgotten is
+    missing loudly; `manage.py` says `local` for a private installation.
+    """
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    deployment: Literal["local", "production"] = "production"
+    base_url: Annotated[str, AfterValidator(_base_url)]
+    database_url: Annotated[str, AfterValidator(_database_url)] = Field(repr=False)
+    redis_url: Annotated[str, AfterValidator(_redis_url)] = Field(repr=False)
+    state: Path = ROOT / "var"
+    allowed_hosts: Annotated[list[str], NoDecode, BeforeValidator(_names)] = []
+
+    secret_key: Annotated[str, Field(min_length=50, repr=False)]
+    data_key: Key = Field(repr=False)  # encrypts blobs and results
+    tag_key: Key = Field(repr=False)  # redaction tags: equal values, equal tags
+    grant_key: Key = Field(repr=False)  # grant tokens
+    webhook_secret: Annotated[str, AfterValidator(_webhook_secret)] = Field(repr=False)
+    # Private networks that webhooks may reach; the SSRF guard refuses all others.
+    webhook_networks: Annotated[
+        list[IPv4Network | IPv6Network], NoDecode, BeforeValidator(_networks)
+    ] = []
+
+    mail_url: Annotated[str, AfterValidator(_mail_url)] = Field(default="", repr=False)
+    mail_from: str = "Holdpoint <holdpoint@localhost>"
+    log_format: Literal["json", "console"] = "json"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    # The ladder of proof.md 2.2, in seconds; hitl/checks.py refuses another order.
+    http_timeout: Seconds = 10
+    soft_time_limit: Seconds = 20
+    time_limit: Seconds = 30
+    lease_seconds: Seconds = 60
+    visibility_timeout: Seconds = 120
+
+    agent_rate_per_minute: Annotated[int, Field(gt=0)] = 600
+    agent_pending_cap: Annotated[int, Field(gt=0)] = 1000
+
+    @property
+    def local(self) -> bool:
+        return self.deployment == "local"
+
+    @property
+    def hostname(self) -> str:
+        return urlsplit(self.base_url).hostname or ""
+
+    @property
+    def https(self) -> bool:
+        return self.base_url.startswith("https://")
+
+    @property
+    def loopback(self) -> bool:
+        return is_loopback(self.hostname)
+
+    @property
+    def secure_cookies(self) -> bool:
+        """Whether browsers keep a `Secure` cookie of this address.
+
+        Chromium and Firefox treat http on localhost and 127.0.0.0/8 as trustworthy
+        and accept `Secure`, and so `__Host-`, from there
+        (tests/hitl/test_cookies.py asks a real Chromium); any other http address
+        would lose the cookie and nobody could sign in.
+        """
+        return self.https or self.loopback
+
+
+def is_loopback(hostname: str) -> bool:
+    """`localhost` or an address of the loopback network."""
+    try:
+        return ip_address(hostname).is_loopback
+    except ValueError:
+        return hostname == "localhost" or hostname.endswith(".localhost")
+
+
+def load(environ: Mapping[str, str] = os.environ) -> Holdpoint:
+    """This process's installation.
+
+    *Raises* ImproperlyConfigured with one line for each wrong variable.
+    """
+    keys = Path(environ.get("STATE", ROOT / "var")) / "keys"
+    try:
+        return Holdpoint(_secrets_dir=keys if keys.is_dir() else None)
+    except ValidationError as error:
+        # Never the value: it may be a secret. The cause is cut off for the same reason.
+        raise ImproperlyConfigured(explain(error)) from None
+
+
+def explain(error: ValidationError) -> str:
+    """One line a variable: its name and the rule it breaks."""
+    return "\n".join(
+        f"{str(fault['loc'][0]).upper()}: {_rule(fault)}"
+        for fault in error.errors(include_input=False, include_url=False)
+    )
+
+
+def _rule(fault: Any) -> str:
+    if fault["type"] == "missing":
+        return "is required; README.md, section Production, says what it is"
+    text = str(fault["msg"])
+    return text.removeprefix("Value error, ")

@@ -1,0 +1,53 @@
+"""The secrets of a private installation: made once, kept in files only the owner can
+read. Losing them makes what they encrypted unreadable."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+
+def _raw() -> str:
+    return base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+MAKERS: dict[str, Callable[[], str]] = {
+    "secret_key": lambda: secrets.token_urlsafe(50),
+    "data_key": _raw,
+    "tag_key": _raw,
+    "grant_key": _raw,
+    "webhook_secret": lambda: f"whsec_{_raw()}",
+    "database_password": lambda: secrets.token_urlsafe(24),
+}
+
+
+def ensure(folder: Path) -> None:
+    """Make the keys that are not there yet, each with mode 0600 from the first byte."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, make in MAKERS.items():
+        if not (folder / name).exists():
+            _write(folder / name, make())
+
+
+def read(folder: Path, name: str) -> str:
+    return (folder / name).read_text().strip()
+
+
+def _write(path: Path, text: str) -> None:
+    # Linked into place whole: a crash half-way, or a second process making the same
+    # key, must not leave a short key or two different ones.
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(f"{text}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()

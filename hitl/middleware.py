@@ -1,0 +1,79 @@
+"""What every request gets: an id that all its log lines carry, and refusals rendered
+in one place, so that no view catches a domain error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from uuid import uuid4
+
+import structlog
+from django.db import OperationalError
+from django.http import HttpRequest, HttpResponse
+from psycopg.errors import LockNotAvailable
+from structlog.contextvars import bind_contextvars, clear_contextvars
+
+from journal.errors import Conflict, DomainError
+
+from . import problems
+
+GetResponse = Callable[[HttpRequest], HttpResponse]
+log = structlog.get_logger("hitl.request")
+
+
+class RequestContext:
+    """Names the request for the log and writes its one line.
+
+    The id is ours: one sent by the client could be made to collide or to forge lines.
+    The path is logged, the query is not: it may hold what people searched for.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        clear_contextvars()  # the thread served somebody else before
+        request_id = uuid4().hex
+        request.request_id = request_id  # type: ignore[attr-defined]
+        bind_contextvars(request_id=request_id)
+        start = time.monotonic()
+        response = self.get_response(request)
+        response["X-Request-Id"] = request_id
+        log.info(
+            "request",
+            method=request.method,
+            path=request.path,
+            status=response.status_code,
+            ms=round((time.monotonic() - start) * 1000, 1),
+        )
+        return response
+
+
+class DomainErrors:
+    """Renders a DomainError as page, notice or problem; leaves all else alone.
+
+    A lock that was waited for longer than `lock_timeout` is a Conflict: nothing was
+    done and asking again may succeed.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(
+        self, request: HttpRequest, exception: Exception
+    ) -> HttpResponse | None:
+        if is_lock_timeout(exception):
+            exception = Conflict()
+        if not isinstance(exception, DomainError):
+            return None
+        log.info("refused", code=exception.code, detail=exception.detail)
+        return problems.refusal(request, exception)
+
+
+def is_lock_timeout(exception: Exception) -> bool:
+    return isinstance(exception, OperationalError) and isinstance(
+        exception.__cause__, LockNotAvailable
+    )

@@ -1,0 +1,217 @@
+"""Django's settings. What a deployment may choose is typed in hitl/environment.py and
+read here as HOLDPOINT; everything else is fixed, because the guarantees rest on it."""
+
+from __future__ import annotations
+
+from csp.constants import NONE, SELF
+
+from hitl import broker, database, environment, logs, mail
+
+HOLDPOINT = environment.load()
+BASE_DIR = environment.ROOT
+
+DEBUG = False
+SECRET_KEY = HOLDPOINT.secret_key
+ALLOWED_HOSTS = [HOLDPOINT.hostname, *HOLDPOINT.allowed_hosts]
+if HOLDPOINT.loopback:
+    ALLOWED_HOSTS += ["localhost", environment.LOOPBACK, "[::1]"]
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "guardian",
+    "axes",
+    "csp",
+    "django_htmx",
+    # The loader is named in TEMPLATES; the app that would patch it in is not needed.
+    "template_partials.apps.SimpleAppConfig",
+    "ninja",
+    "journal.apps.JournalConfig",
+    "policies.apps.PoliciesConfig",
+    "reviews.apps.ReviewsConfig",
+    "agents.apps.AgentsConfig",
+    "hitl.apps.HitlConfig",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "hitl.middleware.RequestContext",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "hitl.middleware.DomainErrors",
+    # Last: it replaces the answer of a sign-in that was locked out.
+    "axes.middleware.AxesMiddleware",
+]
+
+ROOT_URLCONF = "hitl.urls"
+WSGI_APPLICATION = None
+ASGI_APPLICATION = "hitl.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "OPTIONS": {
+            "autoescape": True,
+            "builtins": ["template_partials.templatetags.partials"],
+            "loaders": [
+                (
+                    "template_partials.loader.Loader",
+                    [
+                        (
+                            "django.template.loaders.cached.Loader",
+                            [
+                                "django.template.loaders.filesystem.Loader",
+                                "django.template.loaders.app_directories.Loader",
+                            ],
+                        )
+                    ],
+                )
+            ],
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# The database. Operations open their own transactions (house.md): ATOMIC_REQUESTS is
+# False, said aloud in hitl/database.py.
+DATABASES = {
+    "default": database.config(HOLDPOINT.database_url, application_name="holdpoint")
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Celery carries ids; the database is the truth (gate.md section 7).
+CELERY_BROKER_URL = broker.broker_url(HOLDPOINT.redis_url)
+CELERY_BROKER_TRANSPORT_OPTIONS = broker.transport_options(HOLDPOINT.visibility_timeout)
+CELERY_BROKER_CONNECTION_TIMEOUT = broker.CONNECT_TIMEOUT_S
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_TASK_PUBLISH_RETRY = False  # the nudge is lost, the sweep is not
+CELERY_TASK_SERIALIZER = "json"
+CELERY_RESULT_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2 if HOLDPOINT.local else 30
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_REDIRECT_STDOUTS = False
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_TASK_SOFT_TIME_LIMIT = HOLDPOINT.soft_time_limit
+CELERY_TASK_TIME_LIMIT = HOLDPOINT.time_limit
+CELERY_TIMEZONE = "UTC"
+
+# Topic -> the Celery tasks that act on it, one outbox row each.
+OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {}
+
+# People.
+AUTH_USER_MODEL = "policies.Person"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",  # first: it refuses before a password check
+    "django.contrib.auth.backends.ModelBackend",
+    "guardian.backends.ObjectPermissionBackend",
+]
+ANONYMOUS_USER_NAME = None
+LOGIN_URL = "/sign-in/"
+LOGIN_REDIRECT_URL = "/queue/"
+LOGOUT_REDIRECT_URL = LOGIN_URL
+_VALIDATORS = "django.contrib.auth.password_validation"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"{_VALIDATORS}.UserAttributeSimilarityValidator"},
+    {"NAME": f"{_VALIDATORS}.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": f"{_VALIDATORS}.CommonPasswordValidator"},
+]
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_HTTP_RESPONSE_CODE = 429
+AXES_LOCKOUT_CALLABLE = "hitl.views.locked_out"
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+
+# Cookies. `__Host-` binds them to this host, to https and to the whole path.
+_SECURE = HOLDPOINT.secure_cookies
+_PREFIX = "__Host-" if _SECURE else ""
+SESSION_COOKIE_NAME = f"{_PREFIX}session"
+SESSION_COOKIE_SECURE = _SECURE
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 12 * 60 * 60
+CSRF_COOKIE_NAME = f"{_PREFIX}csrf"
+CSRF_COOKIE_SECURE = _SECURE
+CSRF_COOKIE_HTTPONLY = True  # forms carry the token; no script needs the cookie
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "hitl.views.csrf_failure"
+CSRF_TRUSTED_ORIGINS = [HOLDPOINT.base_url]
+
+# What the browser may do with our pages: nothing inline, nothing from elsewhere.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_SSL_REDIRECT = HOLDPOINT.https
+SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]  # balancers ask inside, over http
+SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60 if HOLDPOINT.https else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HOLDPOINT.https
+SECURE_HSTS_PRELOAD = HOLDPOINT.https
+
+# A body over 1 MiB is refused before Django sees it (hitl/asgi.py); the API's own
+# check, which answers `too_large`, must come before Django's.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
+
+STATIC_URL = "/static/"
+STATIC_ROOT = HOLDPOINT.state / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+_MAIL = mail.config(HOLDPOINT.mail_url)
+EMAIL_BACKEND = _MAIL.backend
+EMAIL_FILE_PATH = HOLDPOINT.state / "mail"
+EMAIL_HOST, EMAIL_PORT = _MAIL.host, _MAIL.port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _MAIL.user, _MAIL.password
+EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL.starttls, _MAIL.tls
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = HOLDPOINT.mail_from
+
+LOGGING = logs.configure(HOLDPOINT.log_format, HOLDPOINT.log_level)

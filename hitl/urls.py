@@ -1,0 +1,19 @@
+"""The address map: each package owns its own."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.urls import path
+
+from . import views
+
+handler400 = views.bad_request
+handler403 = views.forbidden
+handler404 = views.not_found
+handler500 = views.server_error
+
+urlpatterns = [
+    path("livez", views.livez, name="livez"),
+    path("readyz", views.readyz, name="readyz"),
+    path("admin/", admin.site.urls),
+]

@@ -1,0 +1,111 @@
+"""Health, and the answers that Django gives when no view of ours was reached."""
+
+from __future__ import annotations
+
+import redis
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from . import broker, problems
+
+
+@login_not_required
+@require_safe
+@never_cache
+def livez(request: HttpRequest) -> HttpResponse:
+    """This process answers. Says nothing of what it depends on, so that a database
+    outage does not get every web process killed."""
+    return JsonResponse({"status": "ok"})
+
+
+@login_not_required
+@require_safe
+@never_cache
+def readyz(request: HttpRequest) -> HttpResponse:
+    """Whether this process can do its work: 200, or 503 and what is missing."""
+    found = {"database": _database(), "broker": _broker()}
+    ready = all(text == "ok" for text in found.values())
+    body = {"status": "ok" if ready else "unavailable", **found}
+    return JsonResponse(body, status=200 if ready else 503)
+
+
+def _database() -> str:
+    try:
+        executor = MigrationExecutor(connection)
+        unapplied = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DatabaseError:
+        return "unreachable"
+    return "migrations are not applied" if unapplied else "ok"
+
+
+def _broker() -> str:
+    client = redis.Redis.from_url(
+        settings.HOLDPOINT.redis_url,
+        socket_connect_timeout=broker.CONNECT_TIMEOUT_S,
+        socket_timeout=broker.CONNECT_TIMEOUT_S,
+    )
+    try:
+        client.ping()
+    except redis.RedisError:
+        return "unreachable"
+    finally:
+        client.close()
+    return "ok"
+
+
+def locked_out(
+    request: HttpRequest,
+    response: HttpResponse | None = None,
+    credentials: object = None,
+) -> HttpResponse:
+    """Too many wrong passwords for this name from this address."""
+    minutes = round(settings.AXES_COOLOFF_TIME * 60)
+    detail = (
+        "Too many sign-ins failed for this name from here. Nobody was signed in. "
+        f"Try again in {minutes} minutes."
+    )
+    answer = problems.page(request, 429, "throttle", detail)
+    answer["Retry-After"] = str(minutes * 60)
+    return answer
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """The form's token is missing or of another session: most often signed out."""
+    detail = "You were signed out. Nothing was recorded. Sign in and send it again."
+    return _answer(request, 403, "session", detail)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    detail = "This could not be read. Nothing was done. Check the address or reload."
+    return _answer(request, 400, "bad_request", detail)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    detail = "This is not yours to see or do. Nothing was done."
+    return _answer(request, 403, "not_yours", detail)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    detail = "There is nothing here that you may see. Check the address."
+    return _answer(request, 404, "not_found", detail)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Something of ours failed. The reference is the id in the log."""
+    reference = getattr(request, "request_id", "")
+    detail = (
+        "Something failed on our side. It may not have been recorded: look before "
+        f"you send it again. Reference {reference}."
+    )
+    return _answer(request, 500, "server", detail)
+
+
+def _answer(request: HttpRequest, status: int, code: str, detail: str) -> HttpResponse:
+    if request.path.startswith(problems.API):
+        return problems.problem(status, code, detail)
+    return problems.page(request, status, code, detail)

@@ -1,0 +1,26 @@
+"""The one command line. A private installation is the default here; `DEPLOYMENT` or
+the addresses in the environment say otherwise."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+
+from hitl.local import defaults
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
+    if os.environ.setdefault("DEPLOYMENT", "local") == "local":
+        defaults.fill(os.environ)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(f"holdpoint: {error}")
+
+
+if __name__ == "__main__":
+    main()
