@@ -148,10 +148,10 @@ def _check_scalar(value: Any, place: Place) -> None:
         raise _invalid(_path(place), message)
 
 
-def _beyond(value: float) -> bool:
+def _beyond(value: Any) -> bool:
     if isinstance(value, float):
         return MAX_INTEGER < abs(value) < EXPONENT_FROM
-    return abs(value) > MAX_INTEGER
+    return bool(abs(value) > MAX_INTEGER)
 
 
 def _check_text(text: str, place: Place, what: str) -> None:
