@@ -1,0 +1,156 @@
+"""Every change appends its record, in the transaction that makes the change.
+
+A record is the exact bytes of its leaf (gate.md section 8, docs/log-record.schema.json)
+and is never updated. No lock is taken: the sequencer gives records their order later.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple, ParamSpec
+
+from . import canonical, transactions
+from .models import LogPayload, LogRecord
+
+VERSION = 1
+SALT_BYTES = 32
+_KIND = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
+_CHUNK = 1000
+
+_Members = ParamSpec("_Members")
+
+
+class Actor(NamedTuple):
+    """Who did it. `id` is opaque, never a name or an address; empty for the system."""
+
+    kind: Literal["agent", "person", "system"]
+    id: str = ""
+
+
+SYSTEM = Actor("system")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a record says. Whatever is left out is null in the leaf.
+
+    `kind` is dotted lower case. `data` is said in plain; `private` is what a person
+    wrote or what names one: the leaf has its HMAC, LogPayload the text and the salt.
+    `agent` and `thread` are not in the leaf; they only help pages to find the record.
+    """
+
+    kind: str
+    _: KW_ONLY
+    actor: Actor
+    at: datetime
+    proposal: str = ""
+    revision: int | None = None
+    request: str = ""
+    version: int | None = None
+    from_: str = ""
+    to: str = ""
+    action_hash: str = ""
+    policy: Any = None
+    verdict: str = ""
+    steps: Sequence[Any] | None = None
+    data: Mapping[str, Any] | None = None
+    private: Mapping[str, Any] | None = None
+    agent: str = ""
+    thread: str = ""
+
+
+def append_many(entries: Iterable[Entry]) -> list[LogRecord]:
+    """Add one record an entry, in their order, with one INSERT for a thousand.
+
+    Raises `ValueError` for a kind, time or value that a leaf cannot carry.
+    Caller holds a transaction.
+    """
+    transactions.require("Writing the log")
+    built = [_build(entry) for entry in entries]
+    LogRecord.objects.bulk_create([record for record, _ in built], _CHUNK)
+    payloads = [payload for _, payload in built if payload]
+    for payload in payloads:
+        payload.record_id = payload.record.pk  # known only after the INSERT
+    if payloads:
+        LogPayload.objects.bulk_create(payloads, _CHUNK)
+    return [record for record, _ in built]
+
+
+def _taking_members_of(
+    entry: Callable[_Members, Entry],
+) -> Callable[_Members, LogRecord]:
+    def append_one(*args: _Members.args, **members: _Members.kwargs) -> LogRecord:
+        """Add one record: `append(kind, actor=..., at=..., ...)`, as `Entry` says.
+
+        One INSERT, and one more if something is private. Caller holds a transaction.
+        """
+        return append_many([entry(*args, **members)])[0]
+
+    return append_one
+
+
+append = _taking_members_of(Entry)
+
+
+def private_value(salt: bytes, value: Any) -> str:
+    """What stands in a leaf for a private value: proof of it for who has the salt."""
+    mac = hmac.digest(salt, canonical.encode(value), "sha256")
+    return f"hmac-sha256:{mac.hex()}"
+
+
+def _build(entry: Entry) -> tuple[LogRecord, LogPayload | None]:
+    if not _KIND.fullmatch(entry.kind):
+        raise ValueError(f"A kind is dotted lower case, not {entry.kind!r}.")
+    data: dict[str, Any] = dict(entry.data or {})
+    private = dict(entry.private or {})
+    salt = secrets.token_bytes(SALT_BYTES)
+    if data.keys() & private.keys():
+        raise ValueError("A member of data cannot be plain and private.")
+    data.update({name: private_value(salt, value) for name, value in private.items()})
+    record = LogRecord(
+        kind=entry.kind,
+        at=entry.at,
+        leaf=canonical.encode(_leaf(entry, data)),
+        proposal=entry.proposal,
+        request=entry.request,
+        agent=entry.agent,
+        thread=entry.thread,
+        actor_kind=entry.actor.kind,
+        actor_id=entry.actor.id,
+    )
+    if not private:
+        return record, None
+    return record, LogPayload(record=record, salt=salt, values=private)
+
+
+def _leaf(entry: Entry, data: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "v": VERSION,
+        "kind": entry.kind,
+        "at": _time(entry.at),
+        "actor": {"kind": entry.actor.kind, "id": entry.actor.id or None},
+        "proposal": entry.proposal or None,
+        "revision": entry.revision,
+        "request": entry.request or None,
+        "version": entry.version,
+        "from": entry.from_ or None,
+        "to": entry.to or None,
+        "action_hash": entry.action_hash or None,
+        "policy": entry.policy,
+        "verdict": entry.verdict or None,
+        "steps": entry.steps,
+        "data": data or None,
+    }
+
+
+def _time(at: datetime) -> str:
+    """RFC 3339 in UTC with microseconds and Z; raises for a time without a zone."""
+    if at.tzinfo is None:
+        raise ValueError("A record's time needs its zone.")
+    moment = at.astimezone(UTC).replace(tzinfo=None)
+    return moment.isoformat(timespec="microseconds") + "Z"
