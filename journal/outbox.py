@@ -1,0 +1,179 @@
+"""Promises to notify or resume, written with the change that caused them.
+
+The broker is only a nudge: it may lose, repeat, delay or forge. What makes sure that
+the work is done is the row, `sweep`, and the claim that lets one consumer work at a
+time (gate.md section 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+
+import celery
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Greatest, Least, Now
+from structlog.stdlib import get_logger
+
+from . import transactions
+from .models import OutboxMessage
+
+Fact = str | int
+
+CHANNEL = "holdpoint"  # LISTEN on it to hear of changes; the payload is the subject
+# Seconds. The first nudge has the head start before the sweep sends again.
+HEAD_START = 5
+SHORTEST_REST, LONGEST_REST = 5, 600
+LONGEST_WAIT = 60
+SWEEP_LIMIT = 500
+_CHUNK = 1000
+
+logger = get_logger(__name__)
+
+
+def publish(topic: str, subject: str, **facts: Fact) -> list[OutboxMessage]:
+    """Promise that every consumer of `topic` will hear of `subject` (a row's id).
+
+    Raises `KeyError` for a topic without a route. Caller holds a transaction.
+    """
+    return publish_many(topic, [(subject, facts)])
+
+
+def publish_many(
+    topic: str, subjects: Iterable[tuple[str, Mapping[str, Fact]]]
+) -> list[OutboxMessage]:
+    """`publish` for many subjects with one INSERT for a thousand rows."""
+    transactions.require("Publishing")
+    tasks = settings.OUTBOX_ROUTES[topic]
+    messages = OutboxMessage.objects.bulk_create(
+        [
+            OutboxMessage(
+                topic=topic,
+                task=task,
+                subject=subject,
+                facts=dict(facts),
+                due_at=_in(HEAD_START),
+            )
+            for subject, facts in subjects
+            for task in tasks
+        ],
+        _CHUNK,
+    )
+    if messages:
+        transaction.on_commit(partial(_send, messages))
+    return messages
+
+
+def announce(subject: str) -> None:
+    """Tell whoever listens on `CHANNEL`, after the commit and outside it.
+
+    NOTIFY inside a transaction costs 40 % of the commits at 16 threads (house.md).
+    """
+    transaction.on_commit(partial(_notify, subject))
+
+
+@contextmanager
+def consume(message_id: int) -> Iterator[OutboxMessage | None]:
+    """The message to work on, or None: done, held by another, resting, or not ours.
+
+    Leaving the block marks it done; an exception lets it rest, 5 s doubling to 10 min,
+    and goes on to the caller. No transaction is open inside, so the work may take
+    `lease_seconds`; a crash frees the message after that long, so the work must bear
+    being done twice.
+    """
+    message = _claim(message_id)
+    if message is None:
+        yield None
+        return
+    try:
+        yield message
+    except BaseException:
+        _rest(message)
+        raise
+    _held(message).update(done_at=Now(), held_until=None)
+
+
+def sweep(limit: int = SWEEP_LIMIT) -> int:
+    """Send what is due once more, oldest first; how many the broker took."""
+    due = OutboxMessage.objects.filter(_free(), due_at__lte=Now())
+    messages = list(due.only("pk", "task").order_by("due_at")[:limit])
+    sent = _send(messages)
+    # Waits grow with age, or a long queue of the workers would fill the broker.
+    age = ExpressionWrapper(Now() - F("created_at"), output_field=DurationField())
+    wait = Least(Greatest(age, _span(HEAD_START)), _span(LONGEST_WAIT))
+    taken = [message.pk for message in messages[:sent]]
+    if taken:
+        OutboxMessage.objects.filter(_free(), pk__in=taken).update(due_at=Now() + wait)
+    return sent
+
+
+def _free() -> Q:
+    unheld = Q(held_until__isnull=True) | Q(held_until__lte=Now())
+    return Q(done_at__isnull=True) & unheld
+
+
+def _claim(message_id: int) -> OutboxMessage | None:
+    """Hold the message by one guarded update, committed before the work begins."""
+    message = OutboxMessage.objects.filter(pk=message_id).first()
+    if message is None or not _is_addressed(message):
+        return None
+    until = _in(settings.HOLDPOINT.lease_seconds)
+    with transaction.atomic(durable=True):
+        claimed = OutboxMessage.objects.filter(
+            _free(), pk=message_id, attempts=message.attempts
+        ).update(attempts=F("attempts") + 1, held_until=until, due_at=until)
+    message.attempts += 1
+    return message if claimed else None
+
+
+def _is_addressed(message: OutboxMessage) -> bool:
+    # A forged or misrouted id must not let one task mark another's promise as done.
+    task = celery.current_task
+    return not task or task.name == message.task
+
+
+def _rest(message: OutboxMessage) -> None:
+    rest = min(LONGEST_REST, SHORTEST_REST * 2 ** min(message.attempts - 1, 10))
+    _held(message).update(held_until=_in(rest), due_at=_in(rest))
+
+
+def _held(message: OutboxMessage) -> QuerySet[OutboxMessage]:
+    # The attempt is the fence: who lost the claim writes nothing.
+    return OutboxMessage.objects.filter(
+        pk=message.pk, attempts=message.attempts, done_at__isnull=True
+    )
+
+
+def _in(seconds: int) -> Combinable:
+    return Now() + _span(seconds)
+
+
+def _span(seconds: int) -> Value:
+    return Value(timedelta(seconds=seconds), output_field=DurationField())
+
+
+def _send(messages: Sequence[OutboxMessage]) -> int:
+    """How many the broker took; the first failure ends it, for the sweep is there."""
+    for count, message in enumerate(messages):
+        try:
+            celery.current_app.send_task(
+                message.task, args=[message.pk], retry=False, ignore_result=True
+            )
+        except Exception as error:  # whatever a broker's client raises
+            logger.warning("outbox.nudge_failed", error=type(error).__name__)
+            return count
+    return len(messages)
+
+
+def _notify(subject: str) -> None:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, subject])
+    except DatabaseError as error:
+        # What it tells of is committed; listeners also look by themselves.
+        logger.warning("outbox.announce_failed", error=type(error).__name__)

@@ -1,0 +1,259 @@
+"""The row is the promise; the broker may lose, repeat, delay or forge."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from datetime import timedelta
+
+import celery
+import psycopg
+import pytest
+from django.db import connection, transaction
+from django.db.models.functions import Now
+from django.db.transaction import TransactionManagementError
+
+from journal import clock, outbox, tasks
+from journal.models import OutboxMessage
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MAIL, HOOK = "tests.mail", "tests.hook"
+
+
+class Broker:
+    """Stands in for the network only: it keeps what was sent, or is down."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, int]] = []
+        self.down = False
+
+    def send_task(self, name, args, **options):
+        if self.down:
+            raise ConnectionError("no broker")
+        assert options == {"retry": False, "ignore_result": True}
+        assert not connection.in_atomic_block
+        self.sent.append((name, args[0]))
+
+
+@pytest.fixture(autouse=True)
+def routes(settings):
+    settings.OUTBOX_ROUTES = {"case.settled": (MAIL, HOOK), "case.opened": (MAIL,)}
+
+
+@pytest.fixture(autouse=True)
+def broker(monkeypatch):
+    broker = Broker()
+    monkeypatch.setattr(celery.current_app, "send_task", broker.send_task)
+    return broker
+
+
+def publish(topic="case.opened", subject="r-1", **facts):
+    with transaction.atomic():
+        return outbox.publish(topic, subject, **facts)[0]
+
+
+def make_due(message, *, held=True):
+    """Move the deadlines, never the clock."""
+    past = clock.now() - timedelta(seconds=1)
+    values = {"due_at": past} | ({} if held else {"held_until": past})
+    OutboxMessage.objects.filter(pk=message.pk).update(**values)
+
+
+def seconds_until(message, field):
+    found = OutboxMessage.objects.annotate(now=Now()).get(pk=message.pk)
+    return (getattr(found, field) - found.now).total_seconds()
+
+
+def test_one_row_a_route_and_a_nudge_after_the_commit(broker):
+    with transaction.atomic():
+        rows = outbox.publish("case.settled", "r-1", version=2, why="late")
+        assert broker.sent == []
+    assert broker.sent == [(MAIL, rows[0].pk), (HOOK, rows[1].pk)]
+    stored = OutboxMessage.objects.values_list("task", "subject", "facts")
+    facts = {"version": 2, "why": "late"}
+    assert list(stored.order_by("pk")) == [(MAIL, "r-1", facts), (HOOK, "r-1", facts)]
+
+
+def test_an_unknown_topic_is_loud():
+    with transaction.atomic(), pytest.raises(KeyError):
+        outbox.publish("case.settle", "r-1")
+
+
+def test_publishing_needs_the_transaction_of_its_cause():
+    with pytest.raises(TransactionManagementError):
+        outbox.publish("case.opened", "r-1")
+
+
+def test_a_rolled_back_change_promises_nothing(broker):
+    with transaction.atomic():
+        outbox.publish("case.opened", "r-1")
+        transaction.set_rollback(True)
+    assert broker.sent == []
+    assert not OutboxMessage.objects.exists()
+
+
+def test_many_are_published_with_one_insert(django_assert_num_queries):
+    with transaction.atomic(), django_assert_num_queries(1):
+        rows = outbox.publish_many("case.opened", [(f"r-{n}", {}) for n in range(200)])
+    assert len(rows) == 200
+
+
+def test_a_dead_broker_fails_nobody_and_the_sweep_sends_later(broker):
+    broker.down = True
+    message = publish()
+    broker.down = False
+    assert tasks.sweep_outbox() == 0  # the first nudge has its head start
+    make_due(message)
+    assert tasks.sweep_outbox() == 1
+    assert broker.sent == [(MAIL, message.pk)]
+
+
+def test_a_dead_broker_is_asked_once_a_round(broker):
+    broker.down = True
+    with transaction.atomic():
+        rows = outbox.publish_many("case.opened", [("a", {}), ("b", {})])
+    for row in rows:
+        make_due(row)
+    assert outbox.sweep() == 0
+    assert all(seconds_until(row, "due_at") < 0 for row in rows)
+
+
+def test_the_sweep_waits_before_it_sends_again(broker):
+    message = publish()
+    make_due(message)
+    assert [outbox.sweep(), outbox.sweep()] == [1, 0]
+    assert 4 < seconds_until(message, "due_at") < 6
+    an_hour = clock.now() - timedelta(hours=1)
+    OutboxMessage.objects.update(created_at=an_hour, due_at=an_hour)
+    assert outbox.sweep() == 1
+    assert 59 < seconds_until(message, "due_at") < 61
+
+
+def test_a_consumed_message_is_done_once():
+    message = publish(subject="r-9", version=3)
+    with outbox.consume(message.pk) as mine:
+        assert (mine.subject, mine.facts) == ("r-9", {"version": 3})
+        assert not connection.in_atomic_block
+    with outbox.consume(message.pk) as again:
+        assert again is None
+    message.refresh_from_db()
+    assert message.done_at is not None
+    assert message.attempts == 1
+
+
+def test_an_id_that_is_not_there_is_nothing():
+    with outbox.consume(123456789) as message:
+        assert message is None
+
+
+def test_only_one_consumer_at_a_time():
+    message = publish()
+    with outbox.consume(message.pk), outbox.consume(message.pk) as second:
+        assert second is None
+    message.refresh_from_db()
+    assert message.done_at is not None
+
+
+def test_a_held_message_is_not_swept(broker):
+    message = publish()
+    broker.sent.clear()
+    with outbox.consume(message.pk):
+        make_due(message)
+        assert outbox.sweep() == 0
+    assert broker.sent == []
+
+
+def test_a_failure_rests_longer_each_time():
+    message = publish()
+    rests = []
+    for _ in range(9):
+        with pytest.raises(ZeroDivisionError), outbox.consume(message.pk):
+            raise ZeroDivisionError
+        rests.append(round(seconds_until(message, "held_until")))
+        with outbox.consume(message.pk) as too_early:
+            assert too_early is None
+        make_due(message, held=False)
+    assert rests == [5, 10, 20, 40, 80, 160, 320, 600, 600]
+
+
+def test_a_consumer_that_died_frees_the_message_when_its_hold_ends(settings, broker):
+    message = publish()
+    outbox._claim(message.pk)  # and never comes back
+    hold = seconds_until(message, "held_until")
+    assert hold <= settings.HOLDPOINT.lease_seconds < hold + 2
+    make_due(message, held=False)
+    broker.sent.clear()
+    assert outbox.sweep() == 1
+    with outbox.consume(message.pk) as mine:
+        assert mine.attempts == 2
+
+
+def test_who_lost_the_hold_writes_nothing():
+    message = publish()
+    with outbox.consume(message.pk):
+        make_due(message, held=False)
+        taken = outbox._claim(message.pk)
+    message.refresh_from_db()
+    assert message.done_at is None
+    assert message.attempts == taken.attempts == 2
+
+
+def test_a_task_cannot_use_up_another_tasks_message():
+    @celery.shared_task(name=HOOK)
+    def forged(message_id):
+        with outbox.consume(message_id) as message:
+            return message is not None
+
+    message = publish()  # for MAIL
+    assert forged(message.pk) is False
+    message.refresh_from_db()
+    assert (message.done_at, message.attempts) == (None, 0)
+
+
+def test_many_consumers_at_once_work_one_time():
+    message = publish()
+    worked, start = [], threading.Barrier(8)
+
+    def deliver():
+        start.wait()
+        with outbox.consume(message.pk) as mine:
+            if mine:
+                worked.append(mine.attempts)
+        connection.close()
+
+    threads = [threading.Thread(target=deliver) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert worked == [1]
+
+
+@contextmanager
+def listening():
+    """The subjects that another connection hears, when asked."""
+    connection.ensure_connection()
+    info = connection.get_connection_params()
+    info = {
+        k: info[k] for k in ("dbname", "user", "password", "host", "port") if k in info
+    }
+    with psycopg.connect(**info, autocommit=True) as other:
+        other.execute(f"LISTEN {outbox.CHANNEL}")
+        yield lambda: [n.payload for n in other.notifies(timeout=0.3)]
+
+
+def test_an_announcement_is_heard_after_the_commit_only():
+    with listening() as heard:
+        with transaction.atomic():
+            outbox.announce("r-7")
+            assert heard() == []
+        assert heard() == ["r-7"]
+
+
+def test_a_rolled_back_announcement_is_not_heard():
+    with listening() as heard:
+        with transaction.atomic():
+            outbox.announce("r-7")
+            transaction.set_rollback(True)
+        assert heard() == []
