@@ -1,0 +1,27 @@
+"""The journal's sweeps. Each only calls one operation; beat calls them for ever."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from . import outbox, sequencer
+
+MOST_ROUNDS = 10  # so that a long backlog stays within one task's time limit
+
+
+@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+def sweep_outbox() -> int:
+    """Send again what is due."""
+    return outbox.sweep()
+
+
+@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+def sequence() -> int:
+    """Place the new records in the log; how many."""
+    placed = 0
+    for _ in range(MOST_ROUNDS):
+        count = sequencer.sequence(sequencer.LIMIT)
+        placed += count
+        if count < sequencer.LIMIT:
+            break
+    return placed

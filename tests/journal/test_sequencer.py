@@ -1,0 +1,173 @@
+"""Places are dense, unique, and never given behind a record still to come."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import threading
+import time
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+from django.db import connection, transaction
+
+from journal import log, sequencer, tasks
+from journal.models import LogPosition, LogRecord
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def append(count=1):
+    with transaction.atomic():
+        return log.append_many([log.Entry("a.b", actor=log.SYSTEM, at=AT)] * count)
+
+
+def places():
+    """(seq, xid, id) in the order of seq."""
+    rows = LogPosition.objects.order_by("seq")
+    return list(rows.values_list("seq", "record__xid", "record_id"))
+
+
+def assert_dense_and_in_order(count):
+    found = places()
+    assert [seq for seq, _, _ in found] == list(range(count))
+    order = [(int(xid), pk) for _, xid, pk in found]
+    assert order == sorted(order)
+    assert len(set(order)) == count
+
+
+class Elsewhere(threading.Thread):
+    """Runs on a connection of its own, which it closes; errors come out at join."""
+
+    def __init__(self, work):
+        super().__init__()
+        self.work, self.error = work, None
+        self.start()
+
+    def run(self):
+        try:
+            self.work()
+        except BaseException as error:
+            self.error = error
+        finally:
+            connection.close()
+
+    def join(self, timeout=30):
+        super().join(timeout)
+        if self.error:
+            raise self.error
+
+
+def test_records_are_placed_from_zero_with_their_leaf_hash():
+    append(3)
+    assert sequencer.sequence() == 3
+    assert sequencer.sequence() == 0
+    assert_dense_and_in_order(3)
+    for place in LogPosition.objects.select_related("record"):
+        expected = hashlib.sha256(b"\x00" + bytes(place.record.leaf)).digest()
+        assert bytes(place.leaf_hash) == expected
+
+
+def test_a_limit_may_cut_a_transaction_in_two():
+    append(5)
+    assert [sequencer.sequence(2) for _ in range(4)] == [2, 2, 1, 0]
+    assert_dense_and_in_order(5)
+
+
+def test_nothing_is_placed_before_an_older_open_transaction_ends():
+    opened, may_end = threading.Event(), threading.Event()
+
+    def slow():
+        with transaction.atomic():
+            append()
+            opened.set()
+            may_end.wait(10)
+
+    thread = Elsewhere(slow)
+    opened.wait(10)
+    append(4)  # committed, and younger than the open one
+    assert sequencer.sequence() == 0
+    may_end.set()
+    thread.join()
+    assert sequencer.sequence() == 5
+    assert_dense_and_in_order(5)
+    assert places()[0][2] == min(LogRecord.objects.values_list("pk", flat=True))
+
+
+def test_a_rolled_back_record_leaves_no_gap():
+    append()
+    with transaction.atomic():
+        append()
+        transaction.set_rollback(True)
+    append()
+    sequencer.sequence()
+    assert_dense_and_in_order(2)
+
+
+def test_a_second_sequencer_does_nothing_meanwhile():
+    append()
+    locked, may_end = threading.Event(), threading.Event()
+
+    def hold():
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [sequencer.LOCK])
+            locked.set()
+            may_end.wait(10)
+
+    thread = Elsewhere(hold)
+    locked.wait(10)
+    assert sequencer.sequence() == 0
+    may_end.set()
+    thread.join()
+    assert sequencer.sequence() == 1
+
+
+def write_some(seed):
+    """40 transactions of 1 to 3 records; some are slow, some roll back."""
+    dice = random.Random(seed)
+    for _ in range(40):
+        with transaction.atomic():
+            append(dice.randint(1, 3))
+            time.sleep(dice.choice([0, 0, 0, 0.005, 0.02]))
+            transaction.set_rollback(dice.random() < 0.1)
+
+
+def write_slowly():
+    for _ in range(6):
+        with transaction.atomic():
+            append()
+            time.sleep(0.1)
+            append()
+
+
+def test_writers_and_sequencers_at_once_never_leave_a_gap():
+    stop, seen = threading.Event(), []
+
+    def place():
+        while not stop.is_set():
+            sequencer.sequence(7)
+            seen.append(places())
+
+    sequencers = [Elsewhere(place) for _ in range(2)]
+    writers = [Elsewhere(partial(write_some, seed)) for seed in range(4)]
+    for thread in [*writers, Elsewhere(write_slowly)]:
+        thread.join()
+    stop.set()
+    for thread in sequencers:
+        thread.join()
+    tasks.sequence()
+    final = places()
+    assert_dense_and_in_order(LogRecord.objects.count())
+    # Whatever anyone saw at any moment is a beginning of the end result.
+    assert all(then == final[: len(then)] for then in seen)
+
+
+def test_the_task_places_a_backlog_in_rounds(monkeypatch):
+    monkeypatch.setattr(sequencer, "LIMIT", 10)
+    append(25)
+    assert tasks.sequence() == 25
+    assert tasks.sequence() == 0
+    assert_dense_and_in_order(25)
