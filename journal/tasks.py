@@ -9,13 +9,13 @@ from . import outbox, sequencer
 MOST_ROUNDS = 10  # so that a long backlog stays within one task's time limit
 
 
-@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+@shared_task(ignore_result=True)
 def sweep_outbox() -> int:
     """Send again what is due."""
     return outbox.sweep()
 
 
-@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+@shared_task(ignore_result=True)
 def sequence() -> int:
     """Place the new records in the log; how many."""
     placed = 0
