@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.test import TransactionTestCase
-from pytest_django import DjangoDbBlocker
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django import DjangoDbBlocker, Settings
 
 from tests import emptying, guards
 
@@ -16,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(autouse=True)
-def quick(settings: SettingsWrapper) -> None:
+def quick(settings: Settings) -> None:
     """Hashing for seconds, and finding files by their hashed names, prove nothing."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.STORAGES = settings.STORAGES | {
