@@ -1,0 +1,107 @@
+"""One HTTP connection, pinned to checked addresses, under one deadline for everything.
+
+It knows whether a byte of the request was handed to the network: that is the line
+between "known not to have happened" and "cannot be known" (proof.md I20).
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import httpcore
+
+from .addresses import NotSent
+
+
+class Deadline:
+    """A span of seconds that starts now."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def remaining(self) -> float:
+        """Seconds left. Raises `TimeoutError` when there are none."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the time is over")
+        return left
+
+
+class Wire(httpcore.NetworkBackend):
+    """Connects to the given addresses and to nothing else, whatever host is asked for.
+
+    httpcore keeps the name for the Host header and for TLS; it never resolves it.
+    """
+
+    def __init__(self, addresses: Sequence[str], deadline: Deadline) -> None:
+        self.addresses = addresses
+        self.deadline = deadline
+        self.sent = False  # true from the first attempt to write a byte
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """The first address that answers. Raises `NotSent` when none does."""
+        for address in self.addresses:
+            try:
+                return _Stream(self, self._connect(address, port))
+            except OSError as error:
+                problem = error
+        raise NotSent(f"no connection to {host}: {problem}") from problem
+
+    def _connect(self, address: str, port: int) -> socket.socket:
+        sock = socket.create_connection((address, port), self.deadline.remaining())
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return sock
+
+
+class _Stream(httpcore.NetworkStream):
+    """A socket whose every wait is cut at the deadline, so that a service that sends
+    one byte at a time cannot hold a worker."""
+
+    def __init__(self, wire: Wire, sock: socket.socket) -> None:
+        self.wire = wire
+        self.sock = sock
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self.sock.settimeout(self.wire.deadline.remaining())
+        return self.sock.recv(max_bytes)
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self.wire.sent = self.wire.sent or bool(buffer)
+        while buffer:
+            self.sock.settimeout(self.wire.deadline.remaining())
+            try:
+                buffer = buffer[self.sock.send(buffer) :]
+            except ConnectionError as error:
+                # httpcore then reads on: a service may answer and close early.
+                raise httpcore.WriteError(str(error)) from error
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.NetworkStream:
+        self.sock.settimeout(self.wire.deadline.remaining())
+        try:
+            secure = ssl_context.wrap_socket(self.sock, server_hostname=server_hostname)
+        except BaseException:
+            self.sock.close()
+            raise
+        return _Stream(self.wire, secure)
+
+    def close(self) -> None:
+        self.sock.close()
+
+    def get_extra_info(self, info: str) -> Any:
+        return None

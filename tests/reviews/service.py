@@ -1,0 +1,113 @@
+"""A real service on loopback for tests of outward calls: it counts connections and
+answers as it is told, well or badly."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Service:
+    """What it will answer, and what reached it."""
+
+    port: int
+    status: int = 200
+    body: Any = field(default_factory=lambda: {"status": "succeeded"})
+    headers: dict[str, str] = field(default_factory=dict)
+    trick: str = ""
+    connections: int = 0
+    requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hook"
+
+    @property
+    def payloads(self) -> list[Any]:
+        return [json.loads(body) for _, _, body in self.requests]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    service: Service
+
+    def get_request(self) -> Any:
+        self.service.connections += 1
+        return super().get_request()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Broken pipes are what these tests are about."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_POST(self) -> None:
+        service = self.server.service
+        length = int(self.headers["Content-Length"])
+        body = self.rfile.read(length)
+        service.requests.append((self.path, dict(self.headers), body))
+        getattr(self, f"answer_{service.trick}" if service.trick else "answer")()
+
+    do_GET = do_POST
+
+    def answer(self) -> None:
+        body = self.server.service.body
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.head(len(raw))
+        self.wfile.write(raw)
+
+    def head(self, length: int) -> None:
+        self.send_response(self.server.service.status)
+        for name, value in self.server.service.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def answer_reset(self) -> None:
+        linger = struct.pack("ii", 1, 0)  # close sends RST
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self.connection.close()
+
+    def answer_hang(self) -> None:
+        time.sleep(3)
+
+    def answer_cut(self) -> None:
+        self.head(100)
+        self.wfile.write(b'{"status": "succeeded"')
+
+    def answer_drip(self) -> None:
+        """One byte at a time, each well inside any time-out between two bytes."""
+        self.head(1000)
+        with contextlib.suppress(OSError):
+            for _ in range(100):
+                self.wfile.write(b" ")
+                time.sleep(0.05)
+
+    def log_message(self, *_: Any) -> None:
+        """Quiet."""
+
+
+@contextlib.contextmanager
+def running(address: str = "127.0.0.1", port: int = 0) -> Iterator[Service]:
+    server = _Server((address, port), _Handler)
+    server.service = Service(port=server.server_port)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    )
+    thread.start()
+    try:
+        yield server.service
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
