@@ -1,0 +1,67 @@
+"""How an authorised effect is performed, and how an unclear one is looked up.
+
+One module a kind. Nothing here decides whether an effect may run, holds a transaction
+or tries again. A tool of kind `agent` is redeemed by its agent: nothing to perform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from policies.documents import ToolDefinition
+from reviews import webhooks
+
+from . import callable as in_process
+from . import webhook
+from .base import Call, KnownFailure, Outcome, failed, said, unknown
+
+__all__ = ["Call", "KnownFailure", "Outcome", "look_up", "perform"]
+
+log = structlog.get_logger(__name__)
+
+
+def perform(definition: ToolDefinition, call: Call) -> Outcome:
+    """Ask for the effect once, and say what is known of it.
+
+    Raises `ValueError` for a tool whose agent performs the effect itself. Caller holds
+    the claim and its fence, and no transaction.
+    """
+    executor = definition.executor
+    if executor.kind == "callable":
+        return in_process.perform(executor.path, call)
+    if executor.kind == "webhook":
+        return webhook.perform(executor.url, call)
+    raise ValueError(f"{call.tool} is performed by its agent")
+
+
+def look_up(definition: ToolDefinition, call: Call) -> Outcome:
+    """Ask what became of an earlier attempt, by our idempotency key. Never raises.
+
+    `failed` with code `not_found` means that the service never saw the key. Anything
+    that is not a clear answer, not being able to ask included, is `unknown`.
+    """
+    try:
+        answer = _answer(definition, call)
+    except (webhooks.NotSent, webhooks.Ambiguous) as error:
+        return unknown("look_up_failed", str(error))
+    except Exception as error:
+        name = type(error).__name__
+        log.error(
+            "look_up_raised", tool=call.tool, execution=call.execution, error=name
+        )
+        return unknown("look_up_failed", name)
+    if answer.get("status") == "not_found":
+        return failed("not_found", "the service never saw this key")
+    return said(answer)
+
+
+def _answer(definition: ToolDefinition, call: Call) -> Mapping[str, Any]:
+    source = definition.look_up
+    if source is None:
+        raise LookupError("the tool declares no look-up")
+    if source.url:
+        return webhook.look_up(source.url, call)
+    return in_process.look_up(source.path or "", call)

@@ -1,0 +1,104 @@
+"""What every executor takes and gives, and what a result may look like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from journal import canonical
+
+# The most a stored result may be, as canonical bytes (gate.md 7).
+RESULT_LIMIT = 64 * 1024
+
+Status = Literal["succeeded", "failed", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One attempt at one effect. The idempotency key is the same for every attempt,
+    the fence is another for each."""
+
+    tool: str
+    tool_version: int
+    args: Mapping[str, Any]
+    execution: str
+    idempotency_key: str
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is known after an attempt or a look-up.
+
+    `failed` means known: no effect. With `this_attempt_only` that knowledge does not
+    cover earlier attempts: the request never left, but an earlier one may have, so
+    after an ambiguous attempt it is worth no more than `unknown`.
+    """
+
+    status: Status
+    result: dict[str, Any] | None = None
+    code: str = ""
+    detail: str = ""
+    this_attempt_only: bool = False
+
+
+class KnownFailure(Exception):
+    """Raised by a callable to say that nothing happened, and why."""
+
+    def __init__(self, code: str, detail: str = "") -> None:
+        self.code = code
+        self.detail = detail
+        super().__init__(detail or code)
+
+
+def succeeded(result: Any) -> Outcome:
+    """The effect happened, whatever its result looks like.
+
+    A result over 64 KiB becomes `{"truncated": true, "bytes": n}` and one that is not
+    JSON `{"unreadable": true}`: refusing it would deny an effect that is there.
+    """
+    if result is not None and not isinstance(result, Mapping):
+        result = {"value": result}
+    return Outcome("succeeded", _kept(result))
+
+
+def failed(code: Any, detail: Any) -> Outcome:
+    """Known: no effect. Both texts may be foreign and are cut to what a row takes."""
+    return Outcome("failed", code=_code(code, "failed"), detail=_detail(detail))
+
+
+def unknown(code: Any, detail: Any) -> Outcome:
+    """It may have happened."""
+    return Outcome("unknown", code=_code(code, "ambiguous"), detail=_detail(detail))
+
+
+def said(answer: Mapping[str, Any]) -> Outcome:
+    """What a service's own words say: `{"status": "succeeded", "result": {...}}`,
+    `{"status": "failed", "error": {"code", "detail"}}`, or nothing that is known."""
+    status = answer.get("status")
+    if status == "succeeded":
+        return succeeded(answer.get("result"))
+    if status == "failed":
+        error = answer.get("error")
+        error = error if isinstance(error, Mapping) else {}
+        return failed(error.get("code"), error.get("detail"))
+    return unknown("ambiguous", "the answer says neither succeeded nor failed")
+
+
+def _kept(result: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if result is None:
+        return None
+    try:
+        size = len(canonical.encode(dict(result)))
+    except (ValueError, TypeError, RecursionError):
+        return {"unreadable": True}
+    return dict(result) if size <= RESULT_LIMIT else {"truncated": True, "bytes": size}
+
+
+def _code(value: Any, default: str) -> str:
+    return value[:64] if isinstance(value, str) and value else default
+
+
+def _detail(value: Any) -> str:
+    return value[:2000] if isinstance(value, str) else ""
