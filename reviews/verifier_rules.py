@@ -1,0 +1,83 @@
+"""Verifiers that ship with the product: three plain rules over the final arguments.
+
+A policy names one as `reviews.verifier_rules.<function>` with its options. They are a
+second look at what the policy already decided, on the bytes that will run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from .verifiers import Refusal, Stage
+
+# One address, bare or as `Name <address>`. Nothing cleverer: mail parsers disagree on
+# comments, quotes and lists, and a second address could hide in the difference.
+_ENTRY = re.compile(r"(?:[^<>@,;:()\"\\]*<)?([^\s<>@,;:()\"\\]+@[A-Za-z0-9.-]+)>?")
+
+
+def maximum_amount(
+    sealed: Mapping[str, Any],
+    *,
+    stage: Stage,
+    maximum: str,
+    currency: str,
+    amount: str = "amount",
+    currency_from: str = "currency",
+) -> Refusal | None:
+    """At most `maximum` (a decimal text) in `currency`; another currency is refused."""
+    asked = _amount(sealed["args"].get(amount))
+    if asked is None:
+        return Refusal("amount_unreadable", f"{amount} is not a decimal amount.")
+    if sealed["args"].get(currency_from) != currency:
+        return Refusal("other_currency", f"Only {currency} can be compared here.")
+    if asked > Decimal(maximum):
+        return Refusal("over_maximum", f"At most {maximum} {currency}.")
+    return None
+
+
+def recipient_domains(
+    sealed: Mapping[str, Any],
+    *,
+    stage: Stage,
+    allow: Sequence[str],
+    fields: Sequence[str] = ("to", "cc", "bcc"),
+) -> Refusal | None:
+    """Every address in `fields` is at one of the domains `allow`, exactly."""
+    domains = {domain.lower() for domain in allow}
+    for entry in _entries(sealed["args"], fields):
+        match = _ENTRY.fullmatch(entry.strip())
+        if not match or match[1].rpartition("@")[2].lower() not in domains:
+            return Refusal("recipient_domain", "A recipient is outside the allow-list.")
+    return None
+
+
+def required_fields(
+    sealed: Mapping[str, Any], *, stage: Stage, fields: Sequence[str]
+) -> Refusal | None:
+    """Every one of `fields` is present and says something."""
+    for name in fields:
+        if _empty(sealed["args"].get(name)):
+            return Refusal("field_missing", f"{name} is missing or empty.")
+    return None
+
+
+def _amount(value: Any) -> Decimal | None:
+    """A decimal text only: never a float, an exponent or a sign of infinity."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
+        return Decimal(value)
+    return None
+
+
+def _entries(args: Mapping[str, Any], fields: Sequence[str]) -> Iterator[str]:
+    for name in fields:
+        value = args.get(name)
+        for entry in value if isinstance(value, list) else [value]:
+            if not _empty(entry):
+                yield str(entry)
+
+
+def _empty(value: Any) -> bool:
+    return value is None or value in ([], {}) or not str(value).strip()
