@@ -1,0 +1,87 @@
+"""The web process: one port, uvicorn in front.
+
+Everything is answered by Django's WSGI handler in a fixed pool of threads, each with a
+persistent connection; whoever waits, waits on the event loop (hitl/longpoll.py). Event
+streams, when they come, branch off in `Web.__call__` to Django's ASGI handler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from types import FrameType
+from typing import Any, cast
+
+import structlog
+from a2wsgi import WSGIMiddleware
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.wsgi import get_wsgi_application
+
+from .checks import refuse_unsafe
+from .exchange import App, Receive, Scope, Send
+from .hub import Hub
+from .longpoll import LongPoll
+
+# Measured: more threads than this only fight for the interpreter (stack.md).
+THREADS = 4
+
+log = structlog.get_logger(__name__)
+
+
+class Web:
+    """The ASGI application: lifespan here, every request to the threads."""
+
+    def __init__(self, wsgi: Any, hub: Hub) -> None:
+        self.hub = hub
+        threads = cast(App, WSGIMiddleware(wsgi, workers=THREADS))
+        self.http = LongPoll(threads, hub)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self.http(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            for warning in refuse_unsafe():
+                log.warning(str(warning.msg))
+        except ImproperlyConfigured as error:
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        self.hub.start()
+        on_stop_signal(self.hub)
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.hub.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def on_stop_signal(hub: Hub) -> None:
+    """Let the waiting clients go as soon as the process is told to stop.
+
+    uvicorn tells its application only after every request has ended, so a wait of a
+    minute would hold a deployment up for a minute. Its own handler runs as before.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before = signal.getsignal(number)
+
+        def handle(number: int, frame: FrameType | None, before: Any = before) -> None:
+            loop.call_soon_threadsafe(hub.end_waits)
+            if callable(before):
+                before(number, frame)
+
+        signal.signal(number, handle)
+
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
+application = Web(get_wsgi_application(), Hub(settings.HOLDPOINT.database_url))

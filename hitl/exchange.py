@@ -1,0 +1,112 @@
+"""One HTTP exchange held whole in memory, so that no slow client, sending or reading,
+ever occupies one of the few threads that run Django."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .problems import problem
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+BODY_LIMIT = 1024 * 1024  # api.md: `too_large`
+BODY_TIMEOUT_S = 30.0
+
+
+class Gone(Exception):
+    """The client hung up before it had sent everything."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A complete response."""
+
+    status: int
+    headers: tuple[Header, ...]
+    body: bytes
+
+    def header(self, name: bytes) -> str:
+        """Its value, or "" when it is not there."""
+        return next((v.decode("latin1") for n, v in self.headers if n == name), "")
+
+    def without(self, name: bytes) -> Answer:
+        kept = tuple(pair for pair in self.headers if pair[0] != name)
+        return replace(self, headers=kept)
+
+    def with_body(self, body: bytes) -> Answer:
+        """The same answer about newer content."""
+        changed = self.without(b"content-length")
+        length = (b"content-length", str(len(body)).encode())
+        return replace(changed, headers=(*changed.headers, length), body=body)
+
+    async def send(self, send: Send) -> None:
+        start = {"type": "http.response.start", "status": self.status}
+        await send({**start, "headers": list(self.headers)})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+async def read_body(scope: Scope, receive: Receive) -> bytes | Answer:
+    """The whole body, or the refusal of one that is too large or too slow.
+
+    *Raises* Gone.
+    """
+    declared = dict(scope["headers"]).get(b"content-length", b"0")
+    if declared.isdigit() and int(declared) > BODY_LIMIT:
+        return _too_large()
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            return await _collect(receive)
+    except TimeoutError:
+        return _refusal(408, "too_slow", "The body did not arrive in time. Send again.")
+
+
+async def _collect(receive: Receive) -> bytes | Answer:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        body += message.get("body", b"")
+        if len(body) > BODY_LIMIT:
+            return _too_large()
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _too_large() -> Answer:
+    detail = "This is larger than the gate takes. Nothing was stored. Shorten it."
+    return _refusal(413, "too_large", detail)
+
+
+def _refusal(status: int, code: str, detail: str) -> Answer:
+    response = problem(status, code, detail)
+    headers = ((b"content-type", response["Content-Type"].encode()),)
+    # The rest of the body is not read: the connection cannot be used again.
+    close = (b"connection", b"close")
+    return Answer(status, (*headers, close), b"").with_body(response.content)
+
+
+async def ask(app: App, scope: Scope, body: bytes) -> Answer:
+    """Put one request to the application and take its whole answer."""
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+    status, headers, content = 500, (), bytearray()
+
+    async def receive() -> Message:
+        return messages.pop() if messages else {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        nonlocal status, headers
+        if message["type"] == "http.response.start":
+            status, headers = message["status"], tuple(message["headers"])
+        content.extend(message.get("body", b""))
+
+    await app(scope, receive, send)
+    return Answer(status, headers, bytes(content))

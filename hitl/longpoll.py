@@ -1,0 +1,133 @@
+"""Long-polling without holding a thread or a database connection.
+
+A view that has nothing final to say answers at once, with the header
+`Holdpoint-Wait: <proposal id>`. Here the client is kept, on the event loop alone, until
+the hub has news of that id; then the same question is put again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from urllib.parse import parse_qs, quote
+
+from .exchange import Answer, App, Gone, Receive, Scope, Send, ask, read_body
+from .hub import Hub, Subscription
+
+API = "/api/v1/"
+HEADER = b"holdpoint-wait"
+LONGEST_S = 60
+
+
+class LongPoll:
+    """ASGI middleware around an application that answers at once."""
+
+    def __init__(self, app: App, hub: Hub) -> None:
+        self.app = app
+        self.hub = hub
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = without_lookalikes(scope)
+        try:
+            body = await read_body(scope, receive)
+        except Gone:
+            return
+        if isinstance(body, Answer):
+            await body.send(send)
+            return
+        answer = await self._answer(scope, body, receive)
+        if answer is not None:
+            await answer.without(HEADER).send(send)
+
+    async def _answer(
+        self, scope: Scope, body: bytes, receive: Receive
+    ) -> Answer | None:
+        """None when the client has gone and nobody is left to answer."""
+        seconds = wait_seconds(scope)
+        if not seconds:
+            return await ask(self.app, scope, body)
+        end = asyncio.get_running_loop().time() + seconds
+        with self.hub.subscribe() as subscription:
+            answer = await ask(self.app, scope, body)
+            if not answer.header(HEADER):
+                return answer
+            gone = asyncio.ensure_future(receive())  # the body is read: disconnect
+            try:
+                return await self._settle(scope, answer, subscription, gone, end)
+            finally:
+                gone.cancel()
+
+    async def _settle(
+        self,
+        scope: Scope,
+        answer: Answer,
+        subscription: Subscription,
+        gone: asyncio.Future[Any],
+        end: float,
+    ) -> Answer | None:
+        """Ask again at every news until the answer is final or the time is over.
+
+        The first status and headers stay (201 for what was created). An answer that
+        is a refusal, such as of a key revoked meanwhile, changes nothing: what was
+        allowed to be known before is what is said.
+        """
+        proposal = answer.header(HEADER)
+        subscription.narrow(proposal)
+        while await self._news(subscription, gone, end):
+            newer = await ask(self.app, look_again(scope, proposal), b"")
+            if newer.status != 200:
+                break
+            answer = answer.with_body(newer.body)
+            if not newer.header(HEADER):
+                break
+        return None if gone.done() else answer
+
+    async def _news(
+        self, subscription: Subscription, gone: asyncio.Future[Any], end: float
+    ) -> bool:
+        left = end - asyncio.get_running_loop().time()
+        if self.hub.stopping or left <= 0:
+            return False
+        news = asyncio.ensure_future(subscription.wait())
+        try:
+            await asyncio.wait(
+                {news, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED
+            )
+            return news.done() and not gone.done() and not self.hub.stopping
+        finally:
+            news.cancel()
+
+
+def wait_seconds(scope: Scope) -> int:
+    """How long this client is ready to wait; 0 for not at all.
+
+    What is not a whole number from 0 to 60 is 0 here: the view answers it with 422.
+    """
+    if not scope["path"].startswith(API) or scope["method"] not in {"GET", "POST"}:
+        return 0
+    given = parse_qs(scope["query_string"]).get(b"wait", [])
+    if len(given) != 1 or not given[0].isdigit() or len(given[0]) > 2:
+        return 0
+    seconds = int(given[0])
+    return seconds if seconds <= LONGEST_S else 0
+
+
+def look_again(scope: Scope, proposal: str) -> Scope:
+    """The question "how is it now?", by the same client with the same key."""
+    path = f"{API}proposals/{proposal}"
+    kept = {b"authorization", b"cookie", b"host", b"accept", b"x-forwarded-proto"}
+    return {
+        **scope,
+        "method": "GET",
+        "path": path,
+        "raw_path": quote(path).encode(),
+        "query_string": b"",
+        "headers": [pair for pair in scope["headers"] if pair[0] in kept],
+    }
+
+
+def without_lookalikes(scope: Scope) -> Scope:
+    """Drop headers with an underscore: WSGI spells `x_forwarded_for` and
+    `x-forwarded-for` alike, so the one could pretend to be the other."""
+    headers = [pair for pair in scope["headers"] if b"_" not in pair[0]]
+    return {**scope, "headers": headers}
