@@ -133,7 +133,8 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What people decided. `final_args` differ from the proposed after an edit."""
+    """What people decided. After an edit `verdict` is `modify`, and `final_args` are
+    what was authorized in place of what was proposed."""
 
     verdict: str
     reason_code: str
@@ -156,11 +157,13 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What became of the effect."""
+    """What became of the effect. `code` and `detail` say why it failed."""
 
     id: str
     status: str
     result: dict[str, Any] | None
+    code: str
+    detail: str
     finished_at: datetime | None
 
     @classmethod
@@ -169,6 +172,8 @@ class Execution:
             id=data["id"],
             status=data["status"],
             result=data.get("result"),
+            code=data.get("code") or "",
+            detail=data.get("detail") or "",
             finished_at=moment(data.get("finished_at")),
         )
 
