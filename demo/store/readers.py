@@ -1,0 +1,157 @@
+"""What stands now where an effect would land: for the people who decide.
+
+Everything comes from the store's own rows, nothing from the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from . import database, money, records
+from .database import Connection, Row
+from .effects import Args
+from .refusals import Refusal
+
+Reading = dict[str, Any]
+Reader = Callable[[Connection, Args], Reading]
+
+LABELS = {
+    "order_total": "Order total",
+    "order_refunded": "Refunded so far",
+    "status": "Order status",
+    "carrier_status": "Carrier says",
+    "customer": "Customer",
+    "labels": "Labels now",
+    "address": "Ships to now",
+    "email": "E-mail",
+    "orders": "Orders",
+    "retention_until": "Invoices must be kept until",
+    "stock": "On the shelf",
+    "known_recipients": "Recipients that are customers",
+}
+
+
+def read(store: Path, tool: str, args: Args) -> Reading:
+    """The state before `tool`; unknown things give no keys, so the gate blocks."""
+    with database.reading(store) as db:
+        try:
+            reading = READERS[tool](db, args)
+        except Refusal:
+            reading = {"before": None}
+    before = reading.get("before") or {}
+    return {
+        "before": None,
+        "keys": {},
+        "facts": {},
+        "preconditions": {},
+        "source": "store",
+        "labels": {name: LABELS[name] for name in before if name in LABELS},
+        **reading,
+    }
+
+
+def _order_facts(db: Connection, order: Row) -> dict[str, Any]:
+    """What rules may read of an order; money as text beside its currency."""
+    return {
+        "order_total": money.text(order["total_minor"]),
+        "order_total_currency": order["currency"],
+        "order_refunded": money.text(records.refunded(db, order["id"])),
+        "order_refunded_currency": order["currency"],
+        "delivered": order["status"] == "delivered",
+        "shipped": order["status"] in ("shipped", "delivered"),
+        "carrier_status": order["carrier_status"],
+    }
+
+
+def _order(db: Connection, args: Args) -> Reading:
+    order = records.order(db, args.get("order_id"))
+    facts = _order_facts(db, order)
+    before = {
+        "order_total": f"{facts['order_total']} {order['currency']}",
+        "order_refunded": f"{facts['order_refunded']} {order['currency']}",
+        "status": order["status"],
+        "carrier_status": order["carrier_status"],
+        "customer": order["customer"],
+    }
+    return {
+        "before": before,
+        "keys": {"customer": order["customer"], "order": order["id"]},
+        "facts": facts,
+        "preconditions": {"order_version": order["version"]},
+    }
+
+
+def _labels(db: Connection, args: Args) -> Reading:
+    reading = _order(db, args)
+    labels = records.labels(db, str(args["order_id"]))
+    # A label changes nothing of the order, so no version of it must hold still.
+    return {**reading, "before": {"labels": labels}, "preconditions": {}}
+
+
+def _address(db: Connection, args: Args) -> Reading:
+    reading = _order(db, args)
+    order = records.order(db, args["order_id"])
+    shown = {name: reading["before"][name] for name in ("status", "carrier_status")}
+    return {**reading, "before": {"address": records.address(order), **shown}}
+
+
+def _customer(db: Connection, args: Args) -> Reading:
+    person = records.customer(db, args.get("customer_id"))
+    query = "SELECT COUNT(*) FROM purchase WHERE customer = ?"
+    orders = db.execute(query, (person["id"],)).fetchone()[0]
+    return {
+        "before": {
+            "email": person["email"],
+            "orders": orders,
+            "retention_until": person["retention_until"][:10],
+        },
+        "keys": {"customer": person["id"]},
+        "facts": {
+            "under_retention": records.under_retention(person),
+            "orders": orders,
+            "deleted": person["deleted_at"] is not None,
+        },
+        "preconditions": {"customer_version": person["version"]},
+    }
+
+
+def _inventory(db: Connection, args: Args) -> Reading:
+    product = records.product(db, args.get("sku"))
+    return {"before": {"stock": product["stock"]}}
+
+
+def _recipients(db: Connection, args: Args) -> Reading:
+    boxes = [b for field in ("to", "cc", "bcc") for b in _listed(args.get(field))]
+    known = sum(_is_customer(db, box) for box in boxes)
+    return {
+        "before": {"known_recipients": f"{known} of {len(boxes)}"},
+        "facts": {"known_recipients": known == len(boxes)},
+    }
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _is_customer(db: Connection, box: object) -> bool:
+    query = "SELECT 1 FROM customer WHERE email = ? COLLATE NOCASE"
+    return db.execute(query, (str(box),)).fetchone() is not None
+
+
+def _nothing(db: Connection, args: Args) -> Reading:
+    return {}
+
+
+READERS: dict[str, Reader] = {
+    "look_up_order": _nothing,
+    "check_inventory": _inventory,
+    "draft_reply": _nothing,
+    "add_label": _labels,
+    "send_email": _recipients,
+    "create_return_label": _order,
+    "process_refund": _order,
+    "change_shipped_address": _address,
+    "delete_customer": _customer,
+}
