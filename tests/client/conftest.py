@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
+
 from holdpoint_client import Backoff, Client
 
 from .gate import KEY, Gate, running

@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+
 from holdpoint_client import ApiError, Client, pack
 
 from .conftest import Pauses
@@ -16,7 +17,8 @@ REFUND = {"order_id": "78291", "amount": "49.00", "currency": "USD"}
 
 
 def body_of(gate: Gate, call: int = -1) -> dict[str, object]:
-    return json.loads(gate.calls[call][3])
+    body: dict[str, object] = json.loads(gate.calls[call][3])
+    return body
 
 
 def test_a_proposal_carries_its_details_and_a_key(gate, client):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from holdpoint_client import ApiError, Backoff, Client, Unreachable
 
 from .conftest import Pauses
