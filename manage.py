@@ -10,15 +10,16 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 from hitl.local import defaults
+from hitl.local.faults import Fault
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
-    if os.environ.setdefault("DEPLOYMENT", "local") == "local":
-        defaults.fill(os.environ)
     try:
+        if os.environ.setdefault("DEPLOYMENT", "local") == "local":
+            defaults.fill(os.environ)
         execute_from_command_line(sys.argv)
-    except ImproperlyConfigured as error:
+    except (ImproperlyConfigured, Fault) as error:
         sys.exit(f"holdpoint: {error}")
 
 

@@ -48,7 +48,12 @@ def _formatter(log_format: str) -> dict[str, Any]:
     last: list[Processor] = (
         [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
         if log_format == "json"
-        else [structlog.dev.ConsoleRenderer(colors=False)]
+        else [
+            # The default prints the values of local variables: keys and raw text.
+            structlog.dev.ConsoleRenderer(
+                colors=False, exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
     )
     return {
         "()": structlog.stdlib.ProcessorFormatter,

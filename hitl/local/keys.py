@@ -10,6 +10,8 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
+from .faults import Fault
+
 
 def _raw() -> str:
     return base64.b64encode(secrets.token_bytes(32)).decode()
@@ -26,21 +28,35 @@ MAKERS: dict[str, Callable[[], str]] = {
 
 
 def ensure(folder: Path) -> None:
-    """Make the keys that are not there yet, each with mode 0600 from the first byte."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name, make in MAKERS.items():
-        if not (folder / name).exists():
-            _write(folder / name, make())
+    """Make the keys that are not there yet, each with mode 0600 from the first byte.
+
+    *Raises* Fault.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name, make in MAKERS.items():
+            if not (folder / name).exists():
+                _write(folder / name, make())
+    except OSError as error:
+        raise Fault(
+            f"STATE: keys cannot be written to {folder} ({error.strerror}): make room "
+            "or give it to you, or set STATE to a folder of yours"
+        ) from error
 
 
 def read(folder: Path, name: str) -> str:
-    return (folder / name).read_text().strip()
+    """*Raises* Fault."""
+    try:
+        return (folder / name).read_text().strip()
+    except OSError as error:
+        raise Fault(f"STATE: {folder / name} cannot be read: give it to you") from error
 
 
 def _write(path: Path, text: str) -> None:
     # Linked into place whole: a crash half-way, or a second process making the same
     # key, must not leave a short key or two different ones.
     draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "w") as file:

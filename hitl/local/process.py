@@ -80,6 +80,10 @@ class Child:
         Returns whether it stopped by itself.
         """
         self.ask_to_stop()
+        return self.end(within=within)
+
+    def end(self, *, within: float) -> bool:
+        """Wait for one that was asked to stop, and kill it when it does not."""
         try:
             self.process.wait(within)
         except subprocess.TimeoutExpired:

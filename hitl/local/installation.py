@@ -1,0 +1,212 @@
+"""The steps of `manage.py up`, each said as it is done."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, MutableMapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command, get_commands
+from django.db import DatabaseError, connections
+
+from hitl import checks
+from hitl.environment import LOOPBACK
+
+from . import defaults, keys, postgres, preflight, programs, valkey
+from .faults import Fault
+from .layout import Layout, make_run
+from .process import Child, Program
+from .supervisor import Interrupted, Service, Supervisor
+
+READY_TIMEOUT_S = 60
+# Each group's share of the five seconds that stopping may take.
+STOP_ORDER = (("riley", "worker"), ("web", "store"), ("valkey",), ("postgres",))
+WORKER_STOP_S = 2.8
+OTHER_STOP_S = 1.2
+SERVER_STOP_S = 0.5
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Installation:
+    """One start, from what the environment says."""
+
+    here: Layout
+    environ: MutableMapping[str, str]
+    say: Say
+    supervisor: Supervisor = field(init=False)
+    began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.supervisor = Supervisor(self.say)
+
+    def start(self, *, patient: bool) -> None:
+        """*Raises* Fault."""
+        self._look_first(patient=patient)
+        self._database()
+        self._broker()
+        with self._step("migrations and files"):
+            _command("migrate", interactive=False)
+            _command("collectstatic", interactive=False)
+        if "seed_demo" in get_commands():
+            with self._step("demo data"):
+                _command("seed_demo")
+        connections.close_all()
+        self._processes()
+
+    def _look_first(self, *, patient: bool) -> None:
+        preflight.check_disk(self.here)
+        host = self.environ.get("HOST", LOOPBACK)
+        for name, address in (("PORT", host), ("STORE_PORT", LOOPBACK)):
+            port = int(self.environ[name])
+            preflight.check_port(address, port, name, patient=patient)
+        for warning in checks.refuse_unsafe():
+            self.say(f"  warning: {warning.msg}")
+        make_run(self.here.run)
+
+    def _database(self) -> None:
+        password = keys.read(self.here.keys, "database_password")
+        url = self.environ["DATABASE_URL"]
+        with self._step("PostgreSQL"):
+            if url != self.here.database_url(password):
+                preflight.check_database(url)
+                return
+            start = partial(postgres.start, self.here, password)
+            self.supervisor.launch("postgres", Service(start, SERVER_STOP_S))
+
+    def _broker(self) -> None:
+        url = self.environ["REDIS_URL"]
+        with self._step("broker"):
+            if url != self.here.redis_url:
+                preflight.check_broker(url)
+                return
+            start = partial(valkey.start, self.here)
+            self.supervisor.launch("valkey", Service(start, SERVER_STOP_S))
+
+    def _processes(self) -> None:
+        demo = programs.has_store()
+        with self._step("web, worker and store" if demo else "web and worker"):
+            if demo:
+                self._run(programs.store(self.here, self.environ), OTHER_STOP_S)
+            self._run(programs.web(self.here, self.environ), OTHER_STOP_S)
+            self._run(programs.worker(self.here, self.environ), WORKER_STOP_S)
+            self._wait_ready()
+        if programs.has_riley() and self.environ.get("DEMO") != "0":
+            self._run(programs.riley(self.here, self.environ), OTHER_STOP_S)
+
+    def _run(self, program: Program, stop_within: float) -> None:
+        start, ends = partial(Child, program), program.name == "riley"
+        service = Service(start, stop_within, may_finish=ends)
+        self.supervisor.launch(program.name, service)
+
+    def _wait_ready(self) -> None:
+        """Until the web says that it is ready, or is dead."""
+        web = self.supervisor.services["web"].child
+        end = time.monotonic() + READY_TIMEOUT_S
+        while not self._ready():
+            log = self.here.logs / "web.log"
+            if web.exit_code() is not None:
+                raise Fault(f"the web process stopped: {_last_line(log)}; read {log}")
+            if time.monotonic() > end:
+                raise Fault(
+                    f"no answer from /readyz in {READY_TIMEOUT_S} s: read {log}"
+                )
+            time.sleep(0.05)
+
+    def _ready(self) -> bool:
+        port = self.environ["PORT"]
+        host = self.environ.get("HOST", LOOPBACK).replace("0.0.0.0", LOOPBACK)  # noqa: S104
+        question = urllib.request.Request(
+            f"http://{host}:{port}/readyz",
+            headers={"Host": urlsplit(self.environ["BASE_URL"]).netloc},
+        )
+        try:
+            with DIRECT.open(question, timeout=2) as answer:
+                return bool(answer.status == 200)
+        except (urllib.error.URLError, OSError):
+            return False
+
+    @contextlib.contextmanager
+    def _step(self, name: str) -> Iterator[None]:
+        start = time.monotonic()
+        yield
+        self.say(f"  {name:<24}{time.monotonic() - start:5.1f} s")
+
+    def welcome(self) -> None:
+        """The address, and one login for each role."""
+        took = time.monotonic() - self.began
+        self.say(f"\nHoldpoint answers at {self.environ['BASE_URL']}  ({took:.1f} s)")
+        for role, login in _logins(self.here).items():
+            self.say(f"  {role:<16}{login['username']:<10}{login['password']}")
+        self.say(f"Logs are in {self.here.logs}. Ctrl-C stops everything.")
+
+
+# A proxy of the environment must not stand between us and our own loopback.
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def up(environ: MutableMapping[str, str], say: Say) -> None:
+    """Start everything, keep it running until SIGTERM or Ctrl-C, stop it in order.
+
+    *Raises* Fault.
+    """
+    here = defaults.fill(environ)
+    with preflight.only_one(here) as unclean:
+        installation = Installation(here, environ, say)
+        supervisor = installation.supervisor
+        supervisor.listen_for_stop()
+        say(f"Starting Holdpoint in {here.state}")
+        try:
+            with _disk_full_is_said():
+                installation.start(patient=unclean)
+            installation.welcome()
+            supervisor.keep()
+        except Interrupted:
+            pass
+        finally:
+            start = time.monotonic()
+            supervisor.stop(STOP_ORDER)
+            say(f"Stopped in {time.monotonic() - start:.1f} s")
+
+
+@contextlib.contextmanager
+def _disk_full_is_said() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        raise Fault("the disk is full: free some space where STATE is") from error
+
+
+def _command(name: str, **options: Any) -> None:
+    """Run one of Django's commands silently."""
+    try:
+        call_command(name, stdout=io.StringIO(), stderr=io.StringIO(), **options)
+    except (DatabaseError, ImproperlyConfigured) as error:
+        said = str(error).strip().split("\n", 1)[0]
+        raise Fault(f"{name} failed: {said}") from error
+
+
+def _logins(here: Layout) -> dict[str, dict[str, str]]:
+    file = here.state / "demo.json"
+    if not file.exists():
+        return {}
+    logins: dict[str, dict[str, str]] = json.loads(file.read_text())["logins"]
+    return {role: login for role, login in logins.items() if not role[-1].isdigit()}
+
+
+def _last_line(log: Any) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing"

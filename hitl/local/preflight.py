@@ -1,0 +1,130 @@
+"""What must be so before anything is started, each said in one line otherwise."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import psycopg
+import redis
+
+from .faults import Fault
+from .layout import Layout
+
+NEEDED_MB = 300
+PORT_PATIENCE_S = 5.0
+
+
+@contextlib.contextmanager
+def only_one(here: Layout) -> Iterator[bool]:
+    """Hold this STATE for ourselves. Yields whether the one before us was killed and
+    may still be stopping.
+
+    *Raises* Fault while another holds it.
+    """
+    handle = os.open(here.lock, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Fault(
+                f"it already runs for {here.state} (process {_read(handle)}): stop "
+                "that one, or set another STATE and PORT"
+            ) from None
+        unclean = bool(_read(handle))
+        _write(handle, str(os.getpid()))
+        yield unclean
+        _write(handle, "")
+    finally:
+        os.close(handle)
+
+
+def check_disk(here: Layout) -> None:
+    free = shutil.disk_usage(here.state).free // 1_000_000
+    if free < NEEDED_MB:
+        raise Fault(
+            f"the disk is full: {here.state} has {free} MB left and needs {NEEDED_MB}: "
+            "free some space, or set STATE to a folder elsewhere"
+        )
+
+
+def check_port(host: str, port: int, name: str, *, patient: bool) -> None:
+    """*Raises* Fault when somebody else listens there. `patient`: our own processes
+    may be about to leave it."""
+    end = time.monotonic() + (PORT_PATIENCE_S if patient else 0)
+    while not _free(host, port):
+        if time.monotonic() >= end:
+            raise Fault(
+                f"{name} {port} is taken on {host}: stop what listens there, or choose "
+                f"another with {name}={port + 1}"
+            )
+        time.sleep(0.1)
+
+
+def check_database(url: str) -> None:
+    """*Raises* Fault unless a PostgreSQL 15 or newer lets us in."""
+    try:
+        with psycopg.connect(url, connect_timeout=5) as connection:
+            version = connection.info.server_version
+    except psycopg.Error as error:
+        raise Fault(
+            f"DATABASE_URL: no way in ({_first_line(error)}): start that server and "
+            "check name and password, or unset DATABASE_URL for a private one"
+        ) from None
+    if version < 150000:
+        raise Fault(
+            f"DATABASE_URL: that is PostgreSQL {version // 10000}: use 15 or newer"
+        )
+
+
+def check_broker(url: str) -> None:
+    """*Raises* Fault unless a Redis or Valkey answers."""
+    with redis.Redis.from_url(
+        url, socket_connect_timeout=5, socket_timeout=5
+    ) as client:
+        try:
+            client.ping()
+        except redis.RedisError as error:
+            raise Fault(
+                f"REDIS_URL: nobody answers at {_without_password(url)} "
+                f"({type(error).__name__}): start that server, or unset REDIS_URL for "
+                "a private one"
+            ) from None
+
+
+def _free(host: str, port: int) -> bool:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def _first_line(error: Exception) -> str:
+    # The driver's text names host and port, never the password.
+    return str(error).strip().split("\n", 1)[0]
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    where = parts.hostname or parts.path
+    return f"{where}:{parts.port}" if parts.port else where
+
+
+def _read(handle: int) -> str:
+    os.lseek(handle, 0, os.SEEK_SET)
+    return os.read(handle, 32).decode().strip()
+
+
+def _write(handle: int, text: str) -> None:
+    os.ftruncate(handle, 0)
+    os.lseek(handle, 0, os.SEEK_SET)
+    os.write(handle, text.encode())

@@ -1,0 +1,131 @@
+"""`manage.py up`: start everything in order, keep it running, stop it in order.
+
+One thread, one loop. A child that dies is started again, later each time, and said so;
+whoever kills the supervisor itself takes the children along (process.py).
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+
+from . import process
+from .faults import Fault
+from .process import Child
+
+BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+SETTLED_S = 60.0  # who ran this long had not failed to start
+POLL_S = 0.1
+
+Start = Callable[[], Child]
+
+
+class Interrupted(BaseException):
+    """Somebody asked to stop while we were still starting."""
+
+
+@dataclass
+class Service:
+    """One child and how to start it again. `stop_within` seconds are its share of
+    the five that stopping may take."""
+
+    start: Start
+    stop_within: float
+    may_finish: bool = False  # exit code 0 is an end, not a failure
+    child: Child = field(init=False)
+    failures: int = 0
+    began: float = 0.0
+    again_at: float | None = None
+
+    def run(self) -> None:
+        self.child = self.start()
+        self.began = time.monotonic()
+        self.again_at = None
+
+
+@dataclass
+class Supervisor:
+    """The running services, in the order in which they were started."""
+
+    say: Callable[[str], None]
+    services: dict[str, Service] = field(default_factory=dict)
+    stop_asked: int = 0
+    starting: bool = True
+
+    def launch(self, name: str, service: Service) -> None:
+        """Start a service and keep it from now on.
+
+        *Raises* Fault.
+        """
+        service.run()
+        self.services[name] = service
+
+    def listen_for_stop(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._ask)
+
+    def keep(self) -> None:
+        """Until somebody asks to stop."""
+        self.starting = False
+        while not self.stop_asked:
+            for name, service in self.services.items():
+                self._look_after(name, service)
+            time.sleep(POLL_S)
+
+    def stop(self, order: Sequence[Sequence[str]]) -> None:
+        """Stop group by group, those of one group at once; a second Ctrl-C kills
+        what is left."""
+        self.starting = False
+        for names in order:
+            group = [self.services[name] for name in names if name in self.services]
+            running = [service for service in group if service.again_at is None]
+            for service in running:
+                service.child.ask_to_stop()
+            for service in running:
+                self._stop_one(service)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        self.stop_asked += 1
+        if self.starting:
+            raise Interrupted
+        if self.stop_asked > 1:
+            for service in self.services.values():
+                process.kill_group(service.child.pid)
+
+    def _stop_one(self, service: Service) -> None:
+        if not service.child.end(within=service.stop_within):
+            self.say(f"{service.child.name} did not stop in time and was killed")
+
+    def _look_after(self, name: str, service: Service) -> None:
+        if service.again_at is not None:
+            if time.monotonic() >= service.again_at:
+                self._start_again(name, service)
+            return
+        code = service.child.exit_code()
+        if code is None or (code == 0 and service.may_finish):
+            return
+        process.kill_group(service.child.pid)  # what it started must not live on
+        if time.monotonic() - service.began > SETTLED_S:
+            service.failures = 0
+        self._postpone(name, service, _how(code))
+
+    def _start_again(self, name: str, service: Service) -> None:
+        try:
+            service.run()
+        except Fault as fault:
+            self._postpone(name, service, str(fault))
+        else:
+            self.say(f"{name} runs again")
+
+    def _postpone(self, name: str, service: Service, why: str) -> None:
+        delay = BACKOFF_S[min(service.failures, len(BACKOFF_S) - 1)]
+        service.failures += 1
+        service.again_at = time.monotonic() + delay
+        self.say(f"{name} stopped ({why}): starting it again in {delay:g} s")
+
+
+def _how(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name

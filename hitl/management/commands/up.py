@@ -1,0 +1,27 @@
+"""`manage.py up`: a private installation, whole, on one machine."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from hitl.local import installation
+from hitl.local.faults import Fault
+
+
+class Command(BaseCommand):
+    help = "Start database, broker, web, worker and demo; stop them with Ctrl-C."
+    requires_system_checks = ()
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """One line and exit code 1 for what a person can put right."""
+        try:
+            installation.up(os.environ, self._say)
+        except Fault as fault:
+            raise CommandError(str(fault)) from None
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
