@@ -1,0 +1,122 @@
+"""Durations and opening hours as a policy document writes them. Pure.
+
+A calendar answers one question: is it open at this instant, in its own zone?
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, timedelta
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+)
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"([0-9]{1,9})([smhd])")
+_CLOCK = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])|24:00")
+
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+
+
+def read_duration(value: Any) -> timedelta:
+    """`30m`, `24h`, `90d`: a whole number and a unit. Raises ValueError."""
+    if isinstance(value, timedelta):
+        return value
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if not match:
+        raise ValueError("write a duration such as 90s, 30m, 24h or 7d")
+    return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
+
+
+def write_duration(value: timedelta) -> str:
+    """In seconds, which every version of the product will read alike."""
+    return f"{int(value.total_seconds())}s"
+
+
+def _check_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, OSError, ValueError):
+        raise ValueError("this is not a time zone such as Europe/Berlin") from None
+    return name
+
+
+def _check_clock(value: Any) -> Any:
+    # YAML 1.1 reads 18:00 without quotes as the number 1080.
+    if not isinstance(value, str) or not _CLOCK.fullmatch(value):
+        raise ValueError('write a time of day in quotes, such as "08:00" or "24:00"')
+    return value
+
+
+Duration = Annotated[
+    timedelta, BeforeValidator(read_duration), PlainSerializer(write_duration)
+]
+Zone = Annotated[str, AfterValidator(_check_zone)]
+Clock = Annotated[str, BeforeValidator(_check_clock)]
+
+
+class Opening(BaseModel):
+    """Hours on some days; a closing at or before the opening is on the next day."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)
+
+    days: list[Weekday] = Field(min_length=1)
+    opens: Clock = Field(alias="from")
+    closes: Clock = Field(alias="to")
+
+    def covers(self, day: str, minute: int) -> bool:
+        """Whether this minute of this day lies in the hours that began that day.
+
+        Minutes from 1440 on are of the following day.
+        """
+        start, end = _minutes(self.opens), _minutes(self.closes)
+        if end <= start:
+            end += 1440
+        return day in self.days and start <= minute < end
+
+
+class Calendar(BaseModel):
+    """Weekly opening hours in one zone, less whole holidays."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    zone: Zone
+    open: list[Opening]
+    holidays: list[date] = []
+
+    def is_open(self, at: datetime) -> bool:
+        """Whether it is open at this aware instant; on a holiday nothing opens."""
+        local = at.astimezone(ZoneInfo(self.zone))
+        minute = local.hour * 60 + local.minute
+        today, yesterday = local.date(), local.date() - timedelta(days=1)
+        return self._began(today, minute) or self._began(yesterday, minute + 1440)
+
+    def _began(self, day: date, minute: int) -> bool:
+        if day in self.holidays:
+            return False
+        name = WEEKDAYS[day.weekday()]
+        return any(hours.covers(name, minute) for hours in self.open)
+
+
+def clock(at: datetime, zone: str) -> dict[str, Any]:
+    """The instant as rules read it: hour, minute and weekday in the policy's zone."""
+    local = at.astimezone(ZoneInfo(zone))
+    return {
+        "hour": local.hour,
+        "minute": local.minute,
+        "weekday": WEEKDAYS[local.weekday()],
+    }
+
+
+def _minutes(time: str) -> int:
+    hours, minutes = time.split(":")
+    return int(hours) * 60 + int(minutes)
