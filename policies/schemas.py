@@ -1,0 +1,180 @@
+"""JSON Schemas of tool arguments (2020-12). Pure, and never fetches anything.
+
+An object takes only the properties it declares, unless its schema says otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jsonschema_rs
+from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError
+from jsonschema_rs import ValidationErrorKind as Kind
+
+from journal.errors import FieldError, at
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_OPENERS = ("additionalProperties", "unevaluatedProperties")
+# Text that is a picture of something else: nobody can inspect what it carries.
+_OPAQUE = ("contentEncoding", "contentMediaType", "contentSchema")
+_SCALARS = {"string", "number", "integer", "boolean", "null"}
+
+Schema = Mapping[str, Any]
+
+
+class InvalidSchema(ValueError):
+    """The schema cannot be used for a tool's arguments; the message says why."""
+
+
+def compile_schema(schema: Schema) -> Draft202012Validator:
+    """The validator of a schema, closed against undeclared properties.
+
+    Patterns run on the linear engine, references stay inside the schema, and messages
+    never repeat a value. Raises `InvalidSchema`.
+    """
+    if schema.get("$schema", DIALECT) != DIALECT:
+        raise InvalidSchema("the dialect is JSON Schema 2020-12")
+    if schema.get("type") != "object":
+        raise InvalidSchema('the arguments are an object: write "type: object"')
+    try:
+        return Draft202012Validator(
+            closed(schema),
+            mask="this",
+            offline=True,
+            validate_formats=True,
+            pattern_options=RegexOptions(),
+        )
+    except (ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        raise InvalidSchema(str(error).split("\n", 1)[0]) from None
+
+
+def errors(
+    validator: Draft202012Validator, value: Any, root: str = "args"
+) -> list[FieldError]:
+    """What is wrong with the arguments, by path; values are never repeated."""
+    return [
+        at(path, message)
+        for error in validator.iter_errors(value)
+        for path, message in _explain(error, root)
+    ]
+
+
+def closed(schema: Any) -> Any:
+    """The same schema, in which every object refuses properties it does not declare.
+
+    Not inside `allOf` and its like: there the object around them decides.
+    """
+    if not isinstance(schema, dict):
+        return schema
+    result = {key: _closed_member(key, value) for key, value in schema.items()}
+    is_object = "properties" in schema or "object" in _kinds(schema)
+    if is_object and not any(key in schema for key in _OPENERS):
+        result["unevaluatedProperties"] = False
+    return result
+
+
+def declared(schema: Schema, path: str) -> Mapping[str, Any] | None:
+    """The subschema of an argument such as `address.city`, or None."""
+    found: Any = schema
+    for name in path.split("."):
+        found = resolve(found, schema)
+        if isinstance(found.get("items"), dict) and "properties" not in found:
+            found = resolve(found["items"], schema)
+        found = found.get("properties", {}).get(name)
+        if not isinstance(found, dict):
+            return None
+    return resolve(found, schema)
+
+
+def resolve(subschema: Any, root: Schema) -> dict[str, Any]:
+    """Follow local references; what cannot be followed is an empty schema."""
+    for _ in range(8):  # a chain of references, not a loop
+        if not isinstance(subschema, dict):
+            return {}
+        reference = subschema.get("$ref")
+        if not isinstance(reference, str):
+            return subschema
+        subschema = _pointed(root, reference)
+    return {}
+
+
+def inspectable(subschema: Any, root: Schema, depth: int = 0) -> bool:
+    """Whether every value it allows can be stated in full to a person.
+
+    A closed set, a plain scalar, a list of such, or an object whose properties are all
+    declared and such. Anything else, encoded content too, is not (gate.md 5).
+    """
+    found = resolve(subschema, root)
+    if depth > 8 or any(key in found for key in _OPAQUE):
+        return False
+    if "enum" in found or "const" in found:
+        return True
+    branches = [part for key in ("anyOf", "oneOf") for part in found.get(key, [])]
+    if branches:
+        return all(inspectable(part, root, depth + 1) for part in branches)
+    kinds = _kinds(found)
+    return bool(kinds) and all(_kind(name, found, root, depth) for name in kinds)
+
+
+def _kinds(schema: Schema) -> list[str]:
+    kinds = schema.get("type", [])
+    return [kinds] if isinstance(kinds, str) else kinds
+
+
+def _kind(name: str, found: Schema, root: Schema, depth: int) -> bool:
+    if name in _SCALARS:
+        return True
+    if name == "array":
+        items = [*found.get("prefixItems", []), found.get("items")]
+        return all(inspectable(item, root, depth + 1) for item in items)
+    if any(found.get(key) not in (None, False) for key in _OPENERS):
+        return False
+    if "patternProperties" in found or "properties" not in found:
+        return False
+    parts = found["properties"].values()
+    return all(inspectable(part, root, depth + 1) for part in parts)
+
+
+def _closed_member(key: str, value: Any) -> Any:
+    if key in ("properties", "$defs", "patternProperties") and isinstance(value, dict):
+        return {name: closed(part) for name, part in value.items()}
+    if key == "items":
+        return closed(value)
+    if key == "prefixItems" and isinstance(value, list):
+        return [closed(part) for part in value]
+    return value
+
+
+def _pointed(root: Schema, reference: str) -> Any:
+    if not reference.startswith("#"):
+        return {}
+    found: Any = root
+    for part in reference.lstrip("#").split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if not isinstance(found, Mapping) or name not in found:
+            return {}
+        found = found[name]
+    return found
+
+
+def _explain(error: ValidationError, root: str) -> Iterator[tuple[str, str]]:
+    path = root + "".join(_step(part) for part in error.instance_path)
+    kind = error.kind
+    if isinstance(kind, Kind.AdditionalProperties | Kind.UnevaluatedProperties):
+        for name in sorted(kind.unexpected):
+            yield path + _step(name), "this is not an argument of the tool"
+    elif isinstance(kind, Kind.Required):
+        yield path + _step(kind.property), "this argument is required"
+    else:
+        yield path, error.message
+
+
+def _step(key: str | int) -> str:
+    """One step of a path, written as `journal.canonical` writes it."""
+    if isinstance(key, int):
+        return f"[{key}]"
+    return f".{key}" if _PLAIN_KEY.fullmatch(key) else f"[{json.dumps(key[:64])}]"
