@@ -1,0 +1,170 @@
+"""Conditions of rules, in CEL: compiled once, evaluated on facts alone. Pure.
+
+Macros are off and there is no clock, so an evaluation is linear in the expression and
+the arguments, both of which are capped. A fact that is not there is an error, and an
+error blocks. So a rule either means that, or asks first:
+`"partial" in args && args.partial`. (`has()` is a macro, and off.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cel_expr_python import cel
+
+MAX_LENGTH = 1000
+
+_TEXTS = cel.Type.Map(cel.Type.STRING, cel.Type.STRING)
+_NUMBERS = cel.Type.Map(cel.Type.STRING, cel.Type.INT)
+_ANY = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
+VARIABLES = {
+    "args": _ANY,  # money fields as integer minor units
+    "money": _ANY,  # amount_minor, currency
+    "tool": cel.Type.STRING,
+    "risk": cel.Type.STRING,  # of the tool or its class, before any rule
+    "floor": cel.Type.STRING,  # the tier before any rule
+    "class": cel.Type.STRING,
+    "profile": _ANY,
+    "agent": _ANY,  # name, unattended
+    "thread": cel.Type.STRING,
+    "uncertain": cel.Type.DOUBLE,
+    "clock": _ANY,  # hour, minute, weekday, <calendar>_open
+    "sum": _NUMBERS,  # minor units by measure, this proposal included
+    "count": _NUMBERS,  # proposals or events by measure
+    "before": _ANY,  # what the tool's reader said
+    "keys": _TEXTS,  # aggregation keys that the reader resolved
+}
+MAPS = {name for name, kind in VARIABLES.items() if kind.name() != "STRING"} - {
+    "uncertain"
+}
+
+_ENVIRONMENT = cel.NewEnv(
+    config=cel.NewEnvConfigFromYaml(
+        "name: holdpoint\nstdlib:\n  disable_macros: true\n"
+        # A pattern from an argument would be the agent's program, not the policy's.
+        "  exclude_functions:\n    - name: matches\n"
+    ),
+    variables=VARIABLES,
+)
+_TOKEN = re.compile(
+    r"//[^\n]*|\s+"  # comments and space mean nothing
+    r"|(?P<text>[rRbB]{0,2}(?:\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'))"
+    r"|(?P<name>[A-Za-z_]\w*)|(?P<number>\d[\w.]*)|(?P<mark>.)",
+    re.ASCII | re.DOTALL,
+)
+
+
+class InvalidCondition(ValueError):
+    """The expression cannot be a condition; the message says why."""
+
+
+class ConditionError(Exception):
+    """The condition could not be evaluated on these facts. The message names what the
+    expression asked for, never a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A compiled expression and the facts that it names.
+
+    `reads` are (map, entry) pairs such as ("args", "amount"); `tested` those whose
+    presence the expression itself tests.
+    """
+
+    text: str
+    reads: frozenset[tuple[str, str]]
+    tested: frozenset[tuple[str, str]]
+    _expression: Any = field(repr=False, compare=False)
+
+    def holds(self, facts: Facts) -> bool:
+        """Raises `ConditionError`: whoever asks must block."""
+        try:
+            result = self._expression.eval(facts.activation)
+        except RuntimeError as error:  # text that is not Unicode, for example
+            raise ConditionError(self._explain("")) from error
+        if result.type() == cel.Type.BOOL:
+            return bool(result.value())
+        raise ConditionError(self._explain(str(result.value())))
+
+    def _explain(self, said: str) -> str:
+        if said.startswith("NOT_FOUND"):
+            for place, name in sorted(self.reads):
+                if f'"{name}"' in said:
+                    return f"{place}.{name} is not there"
+            return "it reads a fact that is not there"
+        return "its facts have other types or sizes than it expects"
+
+
+class Facts:
+    """The facts of one proposal, bound once for all conditions."""
+
+    __slots__ = ("activation",)
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        """Unknown names are left out. Raises `ConditionError` for impossible ones."""
+        known = {name: facts[name] for name in VARIABLES if name in facts}
+        try:
+            self.activation = _ENVIRONMENT.Activation(known)
+        except RuntimeError as error:
+            raise ConditionError("the facts cannot be read") from error
+
+
+def compile_condition(text: str) -> Condition:
+    """Compile one expression to a condition.
+
+    Raises `InvalidCondition` for unknown names and functions, for macros, for types
+    that cannot fit, for a result that is not true or false, and beyond 1,000 letters.
+    """
+    if len(text) > MAX_LENGTH:
+        raise InvalidCondition(f"a condition has at most {MAX_LENGTH} characters")
+    try:
+        expression = _ENVIRONMENT.compile(text)
+    except RuntimeError as error:
+        raise InvalidCondition(_first_line(str(error))) from None
+    # A single fact may be true or false; that it is, is checked when it is read.
+    if expression.return_type() not in (cel.Type.BOOL, cel.Type.DYN):
+        raise InvalidCondition("a condition is true or false; compare it to a value")
+    tokens = list(_tokens(text))
+    return Condition(text, _reads(tokens), _tested(tokens), expression)
+
+
+def _first_line(message: str) -> str:
+    line = message.split("\n", 1)[0]
+    return line.removeprefix("INVALID_ARGUMENT: ").removeprefix("ERROR: <input>:")
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup:
+            yield match.lastgroup, match.group()
+
+
+def _reads(tokens: list[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """`args.amount` and `args["amount"]`. Raises for an index that is computed: what
+    such a rule reads could not be checked before it is needed."""
+    found = set()
+    padded = [("mark", ""), *tokens, ("mark", ""), ("mark", "")]
+    for before, (kind, name), mark, entry in zip(
+        padded, padded[1:], padded[2:], padded[3:], strict=False
+    ):
+        if kind != "name" or name not in MAPS or before[1] == ".":
+            continue
+        if mark[1] == "." and entry[0] == "name":
+            found.add((name, entry[1]))
+        elif mark[1] == "[":
+            if entry[0] != "text":
+                raise InvalidCondition(f'name what it reads: {name}["..."]')
+            found.add((name, entry[1].strip("\"'")))
+    return frozenset(found)
+
+
+def _tested(tokens: list[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """`"partial" in args`."""
+    return frozenset(
+        (place[1], entry[1].strip("\"'"))
+        for entry, word, place in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if entry[0] == "text" and word[1] == "in" and place[1] in MAPS
+    )
