@@ -1,0 +1,49 @@
+"""The policy document: what an administrator writes, checked as a whole. Pure.
+
+`parse` is the only way to a `Document`; what it accepts can be evaluated.
+"""
+
+from __future__ import annotations
+
+from .definitions import (
+    DEFAULT_FLOOR,
+    AgentTarget,
+    Batch,
+    CallableTarget,
+    CallableVerifier,
+    EffectClass,
+    Figure,
+    LookUp,
+    MoneyField,
+    Profile,
+    Reversal,
+    StepSpec,
+    ToolDefinition,
+    WebhookTarget,
+)
+from .document import RESERVED, Document, Measure, Rule, Then
+from .loading import InvalidPolicy, parse
+
+__all__ = [
+    "DEFAULT_FLOOR",
+    "RESERVED",
+    "AgentTarget",
+    "Batch",
+    "CallableTarget",
+    "CallableVerifier",
+    "Document",
+    "EffectClass",
+    "Figure",
+    "InvalidPolicy",
+    "LookUp",
+    "Measure",
+    "MoneyField",
+    "Profile",
+    "Reversal",
+    "Rule",
+    "StepSpec",
+    "Then",
+    "ToolDefinition",
+    "WebhookTarget",
+    "parse",
+]

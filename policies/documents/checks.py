@@ -1,0 +1,273 @@
+"""What no single field can know: the checks across a whole document. Pure.
+
+Each check yields (path, message); a document with any is refused when it is saved.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from ..choices import ExecutionClass, Risk, Role, Tier
+from ..conditions import Condition, InvalidCondition
+from ..schemas import InvalidSchema, compile_schema, declared
+from .definitions import (
+    LONGEST,
+    PLACEHOLDER,
+    SHORTEST,
+    EffectClass,
+    PeopleTier,
+    Profile,
+    StepSpec,
+    ToolDefinition,
+)
+from .document import EVERY_TOOL, RESERVED, Document, Rule
+
+Problem = tuple[str, str]
+ToolCheck = Callable[[ToolDefinition, str], Iterator[Problem]]
+
+_CLOCK = {"hour", "minute", "weekday"}
+_AGENT = {"name", "unattended"}
+_MONEY = {"amount_minor", "currency"}
+
+
+def problems(document: Document) -> Iterator[Problem]:
+    """Everything that is wrong with the document beyond the shape of its fields."""
+    for name, tool in document.tools.items():
+        yield from _tool(document, tool, f"tools.{name}")
+    yield from _document(document)
+    yield from _measures(document)
+    yield from _rules(document)
+
+
+def _document(document: Document) -> Iterator[Problem]:
+    yield from _steps(document.steps, "steps")
+    for tier in (Tier.APPROVE, Tier.ESCALATE):
+        if tier not in document.steps:
+            yield f"steps.{tier}", "say who decides this tier"
+    for name in document.free_form:
+        if name not in document.tools:
+            yield "free_form", f"{name} is not a tool of this policy"
+    figure = document.critical_above
+    if figure and figure.currency != document.currency:
+        yield "critical_above.currency", f"write it in {document.currency}"
+
+
+def _tool(document: Document, tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    if tool.queue not in document.queues:
+        yield f"{path}.queue", f"{tool.queue} is not a queue of this policy"
+    try:
+        compile_schema(tool.arguments)
+    except InvalidSchema as error:
+        yield f"{path}.schema", str(error)
+        return
+    for check in _TOOL_CHECKS:
+        yield from check(tool, path)
+
+
+def _floors(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    yield from _floor(tool.base, tool.profile, f"{path}.floor")
+    for effect_class in tool.classes or []:
+        where = f"{path}.classes.{effect_class.name}.floor"
+        yield from _floor(effect_class.base, effect_class.profile, where)
+
+
+def _floor(floor: Tier, profile: Profile, path: str) -> Iterator[Problem]:
+    if floor.rank < profile.least.rank:
+        yield path, f"{floor} is below {profile.least}, the least of this profile"
+
+
+def _classes(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    classes = tool.classes or []
+    for name, times in Counter(c.name for c in classes).items():
+        if times > 1:
+            yield f"{path}.classes.{name}", "this class stands twice"
+    for effect_class in classes:
+        yield from _class(tool, effect_class, f"{path}.classes.{effect_class.name}")
+
+
+def _class(
+    tool: ToolDefinition, effect_class: EffectClass, path: str
+) -> Iterator[Problem]:
+    if effect_class.when is None:
+        if effect_class != tool.strictest:
+            yield f"{path}.when", "only the strictest class can do without"
+        return
+    for name in effect_class.when.arguments:
+        yield from _argument(tool, name, f"{path}.when")
+
+
+def _money(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    for pair in tool.money:
+        for name in (pair.amount, pair.currency):
+            part = tool.arguments.get("properties", {}).get(name)
+            if not isinstance(part, dict):
+                yield f"{path}.money", f"{name} is not an argument of this tool"
+            elif part.get("type") != "string" and "enum" not in part:
+                yield f"{path}.money", f"{name} is text: money is never a number"
+
+
+def _named_arguments(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    for field in ("sensitive", "redact", "labels"):
+        for name in getattr(tool, field):
+            yield from _argument(tool, name, f"{path}.{field}")
+
+
+def _effect(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    left = PLACEHOLDER.sub("", tool.effect)
+    if "{" in left or "}" in left:
+        yield f"{path}.effect", "a brace is open; write {argument}"
+    required = tool.arguments.get("required", [])
+    for name in tool.chips:
+        yield from _argument(tool, name, f"{path}.effect")
+        if name.split(".")[0] not in required:
+            yield f"{path}.effect", f"{name} may be absent, so it cannot be named"
+
+
+def _argument(tool: ToolDefinition, name: str, path: str) -> Iterator[Problem]:
+    if declared(tool.arguments, name) is None:
+        yield path, f"{name} is not an argument of this tool"
+
+
+def _execution(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    queryable = tool.execution_class is ExecutionClass.QUERYABLE
+    if queryable and tool.look_up is None and tool.executor.kind != "agent":
+        yield f"{path}.look_up", "a queryable tool needs a look-up"
+    if tool.look_up and not queryable:
+        yield f"{path}.look_up", "only a queryable tool is looked up"
+    for field in ("keys", "facts", "preconditions"):
+        if getattr(tool, field) and tool.reader is None:
+            yield f"{path}.{field}", "only a reader can resolve these"
+
+
+def _timeouts(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    if not SHORTEST <= tool.timeout <= LONGEST:
+        yield f"{path}.timeout", "a time-out is from 60 seconds to 90 days"
+    if not tool.timeout <= tool.longest <= LONGEST:
+        yield f"{path}.timeout_max", "from the time-out to 90 days"
+
+
+def _batches(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    batch, reversal = tool.batchable, tool.reversal
+    if batch is None:
+        return
+    path = f"{path}.batchable"
+    if tool.money and not (batch.per_item and batch.total):
+        yield path, "money needs a ceiling per item and in total"
+    if reversal is None or reversal.kind == "irreversible":
+        yield path, "only an effect with a declared reversal is decided in batches"
+    if tool.risk is Risk.CRITICAL or tool.base.rank > Tier.APPROVE.rank:
+        yield path, "critical and escalated effects are never decided in batches"
+
+
+def _tool_steps(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    yield from _steps(tool.steps, f"{path}.steps")
+
+
+_TOOL_CHECKS: tuple[ToolCheck, ...] = (
+    _floors,
+    _classes,
+    _money,
+    _named_arguments,
+    _effect,
+    _execution,
+    _timeouts,
+    _batches,
+    _tool_steps,
+)
+
+
+def _steps(tiers: Mapping[PeopleTier, list[StepSpec]], path: str) -> Iterator[Problem]:
+    """Never fewer people than gate.md section 2 asks for."""
+    for tier, steps in tiers.items():
+        people = sum(step.required for step in steps)
+        supervised = any(step.role is Role.SUPERVISOR for step in steps)
+        if people < 1:
+            yield f"{path}.{tier}", "somebody must decide"
+        if tier is Tier.ESCALATE and (people < 2 or not supervised):
+            yield f"{path}.{tier}", "two people, of whom one is a supervisor"
+
+
+def _measures(document: Document) -> Iterator[Problem]:
+    for name, measure in document.measures.items():
+        path = f"measures.{name}"
+        if measure.tool is None:
+            continue
+        tool = document.tools.get(measure.tool)
+        if tool is None:
+            yield f"{path}.tool", f"{measure.tool} is not a tool of this policy"
+            continue
+        if measure.key not in ("agent", "thread", *tool.keys):
+            yield f"{path}.key", f"{measure.key} is not a key of {measure.tool}"
+        if measure.amount and measure.amount not in [m.amount for m in tool.money]:
+            yield f"{path}.amount", f"{measure.amount} is not money of {measure.tool}"
+
+
+def _rules(document: Document) -> Iterator[Problem]:
+    for name, times in Counter(rule.id for rule in document.rules).items():
+        if times > 1:
+            yield f"rules.{name}", "this id stands twice"
+    for rule in document.rules:
+        yield from _rule(document, rule, f"rules.{rule.id}")
+
+
+def _rule(document: Document, rule: Rule, path: str) -> Iterator[Problem]:
+    yield from _rule_names(document, rule, path)
+    try:
+        condition = rule.condition
+    except InvalidCondition as error:
+        yield f"{path}.when", str(error)
+        return
+    for tool in document.tools.values():
+        if rule.concerns(tool.name):
+            for message in _reads(document, tool, condition):
+                yield f"{path}.when", message
+
+
+def _rule_names(document: Document, rule: Rule, path: str) -> Iterator[Problem]:
+    if rule.id in RESERVED or rule.id.startswith("class."):
+        yield f"{path}.id", "the gate itself uses this id"
+    if rule.then.queue and rule.then.queue not in document.queues:
+        yield f"{path}.then.queue", f"{rule.then.queue} is not a queue of this policy"
+    if rule.then.timeout and rule.then.timeout < SHORTEST:
+        yield f"{path}.then.timeout", "a time-out is at least 60 seconds"
+    for name in rule.tools:
+        if name != EVERY_TOOL and name not in document.tools:
+            yield f"{path}.tools", f"{name} is not a tool of this policy"
+
+
+def _reads(
+    document: Document, tool: ToolDefinition, condition: Condition
+) -> Iterator[str]:
+    """A rule reads only what every one of its tools has; a slip would block them all
+    at run time, so it is refused here."""
+    for place, name in sorted(condition.reads | condition.tested):
+        known = _known(document, tool, place)
+        if name not in known:
+            yield f"{place}.{name} is not there for {tool.name}"
+    absent = {("args", name) for name in _known(document, tool, "args")} - {
+        ("args", name) for name in tool.arguments.get("required", [])
+    }
+    for place, name in sorted((condition.reads & absent) - condition.tested):
+        yield f'{place}.{name} may be absent: test it with "{name}" in args'
+
+
+def _known(document: Document, tool: ToolDefinition, place: str) -> Iterable[str]:
+    """The entries of one map of facts that proposals of this tool have."""
+    measured = {
+        name: measure
+        for name, measure in document.measures.items()
+        if measure.event or measure.tool == tool.name
+    }
+    entries: dict[str, Iterable[str]] = {
+        "args": tool.arguments.get("properties", {}),
+        "money": _MONEY if tool.money else (),
+        "agent": _AGENT,
+        "profile": Profile.model_fields,
+        "clock": _CLOCK | {f"{name}_open" for name in document.calendars},
+        "sum": [name for name, measure in measured.items() if measure.amount],
+        "count": measured,
+        "before": tool.facts,
+        "keys": tool.keys,
+    }
+    return entries[place]

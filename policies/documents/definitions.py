@@ -1,0 +1,278 @@
+"""A tool as the policy document declares it: schema, profile, classes, effect, calls.
+
+The whole definition is stored with each immutable tool version.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from jsonschema_rs import Draft202012Validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StringConstraints,
+    model_validator,
+)
+
+from .. import money, schemas
+from ..calendars import Duration
+from ..choices import ExecutionClass, Risk, Role, Tier
+from ..classes import Form
+
+# gate.md section 2: what each risk level asks for when nothing says otherwise.
+DEFAULT_FLOOR = {
+    Risk.LOW: Tier.AUTO,
+    Risk.MEDIUM: Tier.NOTIFY,
+    Risk.HIGH: Tier.APPROVE,
+    Risk.CRITICAL: Tier.ESCALATE,
+}
+SHORTEST, LONGEST = timedelta(seconds=60), timedelta(days=90)
+USUAL_MAXIMUM = timedelta(hours=72)
+
+ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+QueueName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
+Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
+Line = Annotated[str, StringConstraints(max_length=300)]
+# Where a person must act. What needs nobody, or is refused, has no steps.
+PeopleTier = Literal[Tier.APPROVE, Tier.ESCALATE]
+CALLABLE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+
+
+def _not_nothing(value: Any) -> Any:
+    if value == Tier.BLOCK:
+        raise ValueError("a tool that is always blocked does not belong in a policy")
+    return value
+
+
+Floor = Annotated[Tier, BeforeValidator(_not_nothing)]
+
+
+class Part(BaseModel):
+    """Frozen, and nothing that the document does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)
+
+
+class Profile(Part):
+    """What an error would cost; it alone sets the least tier (gate.md section 5)."""
+
+    # Undone in the same thread by another registered tool without anyone else's help.
+    reversible: StrictBool
+    # 1 ephemeral, 2 wasted compute, 3 this user's own state, 4 other systems or
+    # people, 5 law, money or name.
+    blast_radius: int = Field(ge=1, le=5, strict=True)
+    monetary: StrictBool = False
+    external: StrictBool = False
+    regulated: StrictBool = False  # law or contract wants a person
+    novel: StrictBool = False
+    self_modifying: StrictBool = False
+
+    @property
+    def least(self) -> Tier:
+        """The tier below which no floor may be."""
+        if not self.reversible or self.blast_radius >= 4:
+            return Tier.APPROVE
+        if self.novel or self.regulated or self.self_modifying:
+            return Tier.APPROVE
+        return Tier.NOTIFY if self.blast_radius == 3 else Tier.AUTO
+
+
+class Figure(Part):
+    """An amount the policy names."""
+
+    amount: str
+    currency: Currency
+
+    @model_validator(mode="after")
+    def _is_money(self) -> Figure:
+        money.parse(self.amount, self.currency)
+        return self
+
+    @cached_property
+    def money(self) -> money.Money:
+        return money.parse(self.amount, self.currency)
+
+
+class MoneyField(Part):
+    """Two arguments that are one amount."""
+
+    amount: str
+    currency: str
+
+
+class StepSpec(Part):
+    """How many different people of a role."""
+
+    role: Literal[Role.REVIEWER, Role.SUPERVISOR]
+    required: int = Field(ge=1, le=9, strict=True)
+
+
+class EffectClass(Part):
+    """A kind of effect chosen from the arguments before any rule.
+
+    Without `when` it is what everything else falls into, and so the strictest.
+    """
+
+    name: Name
+    title: Line = ""
+    when: Form | None = None
+    risk: Risk
+    profile: Profile
+    floor: Floor | None = None
+    requires_reason: StrictBool = False
+
+    @property
+    def base(self) -> Tier:
+        """The tier before rules."""
+        return self.floor or DEFAULT_FLOOR[self.risk]
+
+
+class Reversal(Part):
+    """How the effect is undone, in words for the reviewer."""
+
+    kind: Literal["reversible", "partly", "irreversible"]
+    undo: Line = ""
+    stays: Line = ""
+    check: Line = ""
+
+
+class CallableTarget(Part):
+    """A Python callable in our own process, by dotted path."""
+
+    kind: Literal["callable"]
+    path: str = Field(pattern=CALLABLE)
+
+
+class CallableVerifier(Part):
+    """A callable that may refuse, with the options it is called with."""
+
+    kind: Literal["callable"]
+    path: str = Field(pattern=CALLABLE)
+    options: dict[str, Any] = {}
+
+
+class WebhookTarget(Part):
+    """A signed call over HTTP."""
+
+    kind: Literal["webhook"]
+    url: str = Field(pattern=r"^https?://", max_length=500)
+
+
+class AgentTarget(Part):
+    """The agent redeems the grant and performs the effect itself."""
+
+    kind: Literal["agent"]
+
+
+class LookUp(Part):
+    """Where a queryable tool's effect is looked up by our reference."""
+
+    url: str | None = Field(default=None, pattern=r"^https?://", max_length=500)
+    path: str | None = Field(default=None, pattern=CALLABLE)
+
+    @model_validator(mode="after")
+    def _one_place(self) -> LookUp:
+        if bool(self.url) == bool(self.path):
+            raise ValueError("name a url or a path, one of them")
+        return self
+
+
+Executor = Annotated[
+    CallableTarget | WebhookTarget | AgentTarget, Field(discriminator="kind")
+]
+Reader = Annotated[CallableTarget | WebhookTarget, Field(discriminator="kind")]
+Verifier = Annotated[CallableVerifier | WebhookTarget, Field(discriminator="kind")]
+
+
+class Batch(Part):
+    """That requests of this tool may be decided together, and up to what."""
+
+    items: int = Field(default=50, ge=2, le=500, strict=True)
+    per_item: Figure | None = None
+    total: Figure | None = None
+
+
+class ToolDefinition(Part):
+    """Everything the gate knows of one tool."""
+
+    name: ToolName
+    title: Line
+    description: str = Field(default="", max_length=2000)
+    arguments: dict[str, Any] = Field(alias="schema")
+    money: list[MoneyField] = []
+    sensitive: list[str] = []  # arguments that only a reveal shows
+    redact: list[str] = []  # arguments redacted beyond the usual patterns
+    queue: QueueName
+    risk: Risk
+    profile: Profile
+    classes: list[EffectClass] | None = Field(default=None, min_length=1)
+    floor: Floor | None = None
+    requires_reason: StrictBool = False  # a rationale and every reviewer's reason
+    requires_rationale: StrictBool = False  # from the agent only
+    timeout: Duration = timedelta(minutes=60)
+    timeout_max: Duration | None = None
+    batchable: Batch | None = None
+    effect: str = Field(default="", max_length=300)  # a sentence with {arg} chips
+    labels: dict[str, Line] = {}
+    reversal: Reversal | None = None
+    presenter: Name = "record"
+    execution_class: ExecutionClass = ExecutionClass.OPAQUE
+    executor: Executor
+    look_up: LookUp | None = None
+    reader: Reader | None = None
+    facts: list[Name] = []  # what rules may read of the reader's facts
+    keys: list[Name] = []  # aggregation keys the reader must resolve
+    preconditions: list[Name] = []
+    verifiers: list[Verifier] = []
+    steps: dict[PeopleTier, list[StepSpec]] = {}
+
+    @property
+    def base(self) -> Tier:
+        """The tier before classes and rules."""
+        return self.floor or DEFAULT_FLOOR[self.risk]
+
+    @property
+    def longest(self) -> timedelta:
+        """How far extensions may go: the larger of 72 hours and its own time-out."""
+        return self.timeout_max or max(USUAL_MAXIMUM, self.timeout)
+
+    @cached_property
+    def validator(self) -> Draft202012Validator:
+        """The compiled schema; unknown properties are refused."""
+        return schemas.compile_schema(self.arguments)
+
+    @cached_property
+    def inspectable(self) -> frozenset[str]:
+        """The declared arguments that can be stated in full to a person."""
+        return frozenset(
+            name
+            for name, part in self.arguments.get("properties", {}).items()
+            if schemas.inspectable(part, self.arguments)
+        )
+
+    @property
+    def chips(self) -> list[str]:
+        """The arguments that the effect sentence names, in order."""
+        return PLACEHOLDER.findall(self.effect)
+
+    @property
+    def strictest(self) -> EffectClass | None:
+        """The class of arguments that match none."""
+        classes = self.classes or []
+        return max(classes, key=lambda c: (c.base.rank, c.risk.rank), default=None)
+
+    def class_of(self, args: dict[str, Any]) -> EffectClass | None:
+        """The first class whose form matches, else the strictest; None without any."""
+        for effect_class in self.classes or []:
+            if effect_class.when and effect_class.when.matches(args):
+                return effect_class
+        return self.strictest

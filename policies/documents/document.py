@@ -1,0 +1,175 @@
+"""The document as a whole: queues, calendars, measures, tools and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    Field,
+    StrictBool,
+    StringConstraints,
+    model_validator,
+)
+
+from ..calendars import Calendar, Duration, Zone
+from ..choices import Risk, Tier
+from ..conditions import Condition, compile_condition
+from .definitions import (
+    Currency,
+    Figure,
+    Line,
+    Name,
+    Part,
+    PeopleTier,
+    QueueName,
+    StepSpec,
+    ToolDefinition,
+    ToolName,
+)
+
+# Ids that the gate itself uses for what no rule of the document says.
+RESERVED = frozenset(
+    {
+        "policy.error",
+        "tool.unknown",
+        "tool.floor",
+        "tool.self_modifying",
+        "key.unresolved",
+        "money.unknown_currency",
+        "agent.uncertain",
+        "unreviewable",
+    }
+)
+EVERY_TOOL = "*"
+
+Seconds = Annotated[int, Field(ge=0, le=3600, strict=True)]
+RuleId = Annotated[
+    str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$", max_length=64)
+]
+
+
+class Measure(Part):
+    """A rolling sum and count: of one tool's proposals, or of events, by a key."""
+
+    tool: ToolName | None = None
+    event: Literal["failure"] | None = None
+    key: Name  # agent, thread, or a key that the tool's reader resolves
+    amount: str | None = None  # the money argument to sum; without it only counted
+    window: Duration
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if bool(self.tool) == bool(self.event):
+            raise ValueError("a measure is of a tool or of an event, one of them")
+        if self.event and (self.key != "agent" or self.amount):
+            raise ValueError("an event is counted by agent and has no amount")
+        return self
+
+
+class Then(Part):
+    """What a rule does. It can only ask for more than the floor."""
+
+    tier: Tier | None = None
+    block: StrictBool = False
+    risk: Risk | None = None
+    queue: QueueName | None = None
+    step: StepSpec | None = None
+    timeout: Duration | None = None  # shortens, never extends
+    reason: StrictBool = False  # every reviewer must give one
+    step_up: StrictBool = False
+    flag: Annotated[str, StringConstraints(max_length=40)] = ""
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        if self == Then.model_construct():
+            raise ValueError("a rule must do something")
+        return self
+
+    @property
+    def demands(self) -> Tier:
+        """The tier it asks for; AUTO where it asks for none."""
+        return Tier.BLOCK if self.block else self.tier or Tier.AUTO
+
+    def describe(self) -> str:
+        """In a few words, for the snapshot: `escalate, queue bulk-mail`."""
+        words = [str(self.demands)] if self.demands is not Tier.AUTO else []
+        words += [f"risk {self.risk}"] if self.risk else []
+        words += [f"queue {self.queue}"] if self.queue else []
+        words += [f"{self.step.required} {self.step.role}"] if self.step else []
+        words += ["shorter time-out"] if self.timeout else []
+        words += ["reason"] if self.reason else []
+        words += ["step-up"] if self.step_up else []
+        return ", ".join([*words, *([f"flag {self.flag}"] if self.flag else [])])
+
+
+class Rule(Part):
+    """When this holds, then this much more is asked. Order is for reading only."""
+
+    id: RuleId
+    text: Line  # what the reviewer and the agent read
+    tools: list[ToolName | Literal["*"]] = Field(min_length=1)
+    when: str
+    then: Then
+
+    @cached_property
+    def condition(self) -> Condition:
+        """Raises `InvalidCondition`; `parse` has asked already."""
+        return compile_condition(self.when)
+
+    def concerns(self, tool: str) -> bool:
+        return tool in self.tools or EVERY_TOOL in self.tools
+
+
+class Document(Part):
+    """One policy: everything the gate needs to say how much authority an effect takes.
+
+    Figures in rules are in minor units of `currency`; amounts in any other escalate.
+    """
+
+    name: Name
+    currency: Currency
+    zone: Zone = "UTC"  # of clock.hour and clock.weekday
+    queues: dict[QueueName, Line]
+    calendars: dict[Name, Calendar] = Field(default_factory=dict)
+    recall: dict[Risk, Seconds] = Field(default_factory=dict)
+    critical_above: Figure | None = None
+    evidence_items: int = Field(default=12, ge=0, le=50, strict=True)
+    measures: dict[Name, Measure] = Field(default_factory=dict)
+    tools: dict[ToolName, ToolDefinition]
+    # What cannot be stated in full escalates for these tools, and is else blocked.
+    free_form: list[ToolName] = Field(default_factory=list)
+    steps: dict[PeopleTier, list[StepSpec]]
+    rules: list[Rule] = Field(default_factory=list)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_tools(cls, value: Any) -> Any:
+        """A tool's name is its key."""
+        if not isinstance(value, dict) or not isinstance(value.get("tools"), dict):
+            return value
+        tools = {
+            key: {**tool, "name": tool.get("name", key)}
+            if isinstance(tool, dict)
+            else tool
+            for key, tool in value["tools"].items()
+        }
+        return {**value, "tools": tools}
+
+    def rules_for(self, tool: str) -> Sequence[Rule]:
+        """The rules that concern a tool, in the document's order."""
+        return self._rules_by_tool.get(tool, ())
+
+    def steps_for(self, tool: ToolDefinition, tier: Tier) -> Sequence[StepSpec]:
+        """The tool's own steps for a tier, else the document's; none without people."""
+        if tier is not Tier.APPROVE and tier is not Tier.ESCALATE:
+            return ()
+        return tool.steps.get(tier) or self.steps[tier]
+
+    @cached_property
+    def _rules_by_tool(self) -> dict[str, tuple[Rule, ...]]:
+        return {
+            name: tuple(rule for rule in self.rules if rule.concerns(name))
+            for name in self.tools
+        }
