@@ -1,0 +1,362 @@
+"""What a proposal needs: one pure function from policy, tool and facts. It never asks
+the database, the network or the clock, so that stored facts give the same answer.
+
+Every rule that holds applies and the strictest result wins; nothing lowers the floor.
+Whatever cannot be evaluated is blocked (gate.md section 5).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from .choices import Risk, Role, Tier
+from .conditions import ConditionError, Facts
+from .documents import (
+    DEFAULT_FLOOR,
+    Document,
+    EffectClass,
+    Profile,
+    Then,
+    ToolDefinition,
+)
+
+logger = logging.getLogger(__name__)
+
+_BLOCK = Then(block=True)
+_APPROVE = Then(tier=Tier.APPROVE)
+_ESCALATE = Then(tier=Tier.ESCALATE)
+_UNCERTAIN = Then(tier=Tier.APPROVE, flag="uncertain")
+_USUAL = 3600  # seconds; nothing waits for what is blocked
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How many different people of a role must say yes."""
+
+    role: Role
+    required: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedRule:
+    """A rule that held, as it read then; `effect` says what it did, in a few words."""
+
+    id: str
+    text: str
+    effect: str
+
+    @property
+    def blocks(self) -> bool:
+        """Whether this rule alone would have refused it."""
+        return self.effect.split(",")[0] == Tier.BLOCK
+
+    def as_json(self) -> dict[str, str]:
+        return {"id": self.id, "text": self.text, "effect": self.effect}
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What the policy demands for one revision; stored as the request's snapshot.
+
+    `timeout`, `timeout_max` and `recall` are in seconds.
+    """
+
+    tier: Tier
+    risk: Risk
+    effect_class: str  # empty where the tool has none
+    queue: str  # empty when blocked
+    steps: tuple[Step, ...]
+    rules: tuple[AppliedRule, ...]
+    timeout: int
+    timeout_max: int
+    recall: int
+    requires_reason: bool  # from every reviewer, approval included
+    requires_rationale: bool  # from the agent
+    step_up: bool
+    flags: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, as it is stored and sealed."""
+        return {
+            "tier": str(self.tier),
+            "risk": str(self.risk),
+            "effect_class": self.effect_class,
+            "queue": self.queue,
+            "steps": [
+                {"role": str(step.role), "required": step.required}
+                for step in self.steps
+            ],
+            "rules": [rule.as_json() for rule in self.rules],
+            "timeout": self.timeout,
+            "timeout_max": self.timeout_max,
+            "recall": self.recall,
+            "requires_reason": self.requires_reason,
+            "requires_rationale": self.requires_rationale,
+            "step_up": self.step_up,
+            "flags": list(self.flags),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Evaluation:
+        """The evaluation that `as_json` wrote."""
+        steps = (Step(Role(s["role"]), s["required"]) for s in data["steps"])
+        return cls(
+            **{
+                **data,
+                "tier": Tier(data["tier"]),
+                "risk": Risk(data["risk"]),
+                "steps": tuple(steps),
+                "rules": tuple(AppliedRule(**rule) for rule in data["rules"]),
+                "flags": tuple(data["flags"]),
+            }
+        )
+
+
+class Finding(NamedTuple):
+    """Something that asks for more: a rule that held, or one of the gate's own."""
+
+    id: str
+    text: str
+    then: Then
+
+
+class Base(NamedTuple):
+    """Where the rules start: the tool, or the effect class its arguments chose."""
+
+    tier: Tier
+    risk: Risk
+    profile: Profile
+    effect_class: EffectClass | None
+    requires_reason: bool
+
+
+def evaluate(
+    document: Document, tool: ToolDefinition, facts: Mapping[str, Any]
+) -> Evaluation:
+    """Judge one action on its facts (`policies.facts.collect` made them).
+
+    Never raises: what goes wrong is a block with the rule `policy.error`.
+    """
+    try:
+        return _judge(document, tool, facts)
+    except Exception as error:
+        # Fail closed, and visibly. Only the type is logged: messages may quote facts.
+        logger.error("policy evaluation failed: %s", type(error).__name__)
+        text = "The policy could not be evaluated."
+        return blocked("policy.error", text, risk=tool.risk)
+
+
+def blocked(rule_id: str, text: str, *, risk: Risk = Risk.CRITICAL) -> Evaluation:
+    """The evaluation of what is refused before any rule, such as an unknown tool."""
+    return Evaluation(
+        tier=Tier.BLOCK,
+        risk=risk,
+        effect_class="",
+        queue="",
+        steps=(),
+        rules=(AppliedRule(rule_id, text, str(Tier.BLOCK)),),
+        timeout=_USUAL,
+        timeout_max=_USUAL,
+        recall=0,
+        requires_reason=False,
+        requires_rationale=False,
+        step_up=False,
+        flags=(),
+    )
+
+
+def _judge(
+    document: Document, tool: ToolDefinition, facts: Mapping[str, Any]
+) -> Evaluation:
+    base = _base(tool, facts["args"])
+    found = [*_own(document, tool, base, facts), *_held(document, tool, base, facts)]
+    risk = _risk(document, base, found, facts["money"])
+    found.extend(_unreviewable(document, tool, risk, facts["args"]))
+    tier = _tier(base, risk, found)
+    if not any(finding.then.demands is tier for finding in found):
+        found.extend(_floor(tool, base, tier))
+    found.sort(key=lambda finding: (-finding.then.demands.rank, finding.id))
+    return _evaluation(document, tool, base, (tier, risk), found)
+
+
+def _base(tool: ToolDefinition, args: dict[str, Any]) -> Base:
+    chosen = tool.class_of(args)
+    source = chosen or tool
+    least = source.profile.least
+    return Base(
+        tier=max(source.base, least, key=lambda tier: tier.rank),
+        risk=source.risk,
+        profile=source.profile,
+        effect_class=chosen,
+        requires_reason=source.requires_reason or tool.requires_reason,
+    )
+
+
+def _own(
+    document: Document, tool: ToolDefinition, base: Base, facts: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """What the gate itself asks for, whatever the document's rules say."""
+    for key in tool.keys:
+        if not facts["keys"].get(key):
+            text = f"The {key} behind this could not be resolved."
+            yield Finding("key.unresolved", text, _BLOCK)
+    if float(facts["uncertain"]) > 0:
+        yield Finding("agent.uncertain", "The agent says it is unsure.", _UNCERTAIN)
+    if base.profile.self_modifying:
+        text = "It changes the agent itself or its rules."
+        yield Finding("tool.self_modifying", text, _APPROVE)
+    yield from _currencies(document, facts)
+
+
+def _currencies(document: Document, facts: Mapping[str, Any]) -> Iterator[Finding]:
+    """The figures of the rules are in the document's currency, so any other, in the
+    proposal or in a sum it belongs to, cannot be compared with them."""
+    money, others = facts["money"], facts.get("other_currencies", {})
+    if money and money["currency"] != document.currency:
+        text = f"The amount is not in {document.currency}, which the rules count in."
+        yield Finding("money.unknown_currency", text, _ESCALATE)
+    elif any(others.values()):
+        text = f"Earlier amounts of the same key are not in {document.currency}."
+        yield Finding("money.unknown_currency", text, _ESCALATE)
+
+
+def _held(
+    document: Document, tool: ToolDefinition, base: Base, facts: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """The document's rules that hold; one that cannot be evaluated blocks."""
+    bound = Facts(
+        {
+            **facts,
+            "tool": tool.name,
+            "risk": str(base.risk),
+            "floor": str(base.tier),
+            "class": base.effect_class.name if base.effect_class else "",
+            "profile": base.profile.model_dump(),
+            "uncertain": float(facts["uncertain"]),
+        }
+    )
+    for rule in document.rules_for(tool.name):
+        try:
+            if rule.condition.holds(bound):
+                yield Finding(rule.id, rule.text, rule.then)
+        except ConditionError as error:
+            text = f"The rule {rule.id} could not be evaluated: {error}."
+            yield Finding("policy.error", text, _BLOCK)
+
+
+def _risk(
+    document: Document,
+    base: Base,
+    found: Iterable[Finding],
+    money: Mapping[str, Any],
+) -> Risk:
+    raised = [finding.then.risk for finding in found if finding.then.risk]
+    figure = document.critical_above
+    comparable = figure and money and money["currency"] == figure.currency
+    if figure and comparable and money["amount_minor"] > figure.money.minor:
+        raised.append(Risk.CRITICAL)
+    return max([base.risk, *raised], key=lambda risk: risk.rank)
+
+
+def _unreviewable(
+    document: Document, tool: ToolDefinition, risk: Risk, args: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """What no page can state in full to a person is not for a person to approve."""
+    hidden = sorted(set(args) - tool.inspectable)
+    if tool.effect and not hidden:
+        return
+    text = (
+        f"The argument {hidden[0][:64]} cannot be shown in full: declare it, or split "
+        "the action."
+        if hidden
+        else "The tool has no sentence that states its effect: declare one."
+    )
+    if risk.rank < Risk.HIGH.rank:
+        then = _APPROVE
+    else:
+        then = _ESCALATE if tool.name in document.free_form else _BLOCK
+    yield Finding("unreviewable", text, then)
+
+
+def _tier(base: Base, risk: Risk, found: Iterable[Finding]) -> Tier:
+    """The strictest of all that asks; a risk that was raised brings its own floor."""
+    raised = DEFAULT_FLOOR[risk] if risk is not base.risk else base.tier
+    demands = (finding.then.demands for finding in found)
+    return max([base.tier, raised, *demands], key=lambda tier: tier.rank)
+
+
+def _floor(tool: ToolDefinition, base: Base, tier: Tier) -> Iterator[Finding]:
+    """Says where the tier comes from when no rule asked for it."""
+    if tier.rank < Tier.NOTIFY.rank:
+        return
+    chosen = base.effect_class
+    name = f"class.{chosen.name}" if chosen else "tool.floor"
+    what = (chosen.title or chosen.name) if chosen else tool.title
+    yield Finding(name, f"{what}: {tier} is the least.", Then(tier=tier))
+
+
+def _evaluation(
+    document: Document,
+    tool: ToolDefinition,
+    base: Base,
+    outcome: tuple[Tier, Risk],
+    found: Sequence[Finding],
+) -> Evaluation:
+    tier, risk = outcome
+    thens = [finding.then for finding in found]
+    steps = _steps(document, tool, tier, thens)
+    wanted = [then.timeout for then in thens if then.timeout]
+    chosen = base.effect_class
+    return Evaluation(
+        tier=tier,
+        risk=risk,
+        effect_class=chosen.name if chosen else "",
+        queue="" if tier is Tier.BLOCK else _queue(tool, thens),
+        steps=steps,
+        rules=tuple(AppliedRule(f.id, f.text, f.then.describe()) for f in found),
+        timeout=_seconds(min([tool.timeout, *wanted])),
+        timeout_max=_seconds(tool.longest),
+        recall=_recall(document, risk, steps),
+        requires_reason=base.requires_reason or any(then.reason for then in thens),
+        requires_rationale=base.requires_reason or tool.requires_rationale,
+        step_up=tier is Tier.ESCALATE
+        or risk is Risk.CRITICAL
+        or any(then.step_up for then in thens),
+        flags=tuple(sorted({then.flag for then in thens if then.flag})),
+    )
+
+
+def _queue(tool: ToolDefinition, thens: Iterable[Then]) -> str:
+    """The queue of the strictest rule that names one; `thens` come strictest first."""
+    return next((then.queue for then in thens if then.queue), tool.queue)
+
+
+def _steps(
+    document: Document, tool: ToolDefinition, tier: Tier, thens: Iterable[Then]
+) -> tuple[Step, ...]:
+    """The tier's steps, then for each role the largest that rules add."""
+    usual = [
+        Step(Role(spec.role), spec.required) for spec in document.steps_for(tool, tier)
+    ]
+    added: dict[Role, int] = {}
+    for then in thens:
+        if usual and then.step:
+            role = Role(then.step.role)
+            added[role] = max(added.get(role, 0), then.step.required)
+    return (*usual, *(Step(role, added[role]) for role in sorted(added)))
+
+
+def _recall(document: Document, risk: Risk, steps: Sequence[Step]) -> int:
+    """A critical effect that two people confirmed leaves at once."""
+    people = sum(step.required for step in steps)
+    if risk is Risk.CRITICAL and people > 1:
+        return 0
+    return document.recall.get(risk, 0)
+
+
+def _seconds(duration: timedelta) -> int:
+    return int(duration.total_seconds())
