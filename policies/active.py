@@ -1,0 +1,91 @@
+"""The policy that rules now. Active versions never change, so what is read from one is
+kept: parsed documents by their digest, tools by the version that names them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from django.db import connection
+
+from journal import canonical
+from journal.errors import DomainError
+
+from .documents import Document, ToolDefinition, parse
+from .models import PolicyVersion, Tool
+
+Kept = TypeVar("Kept")
+# By hand: every proposal asks, and the ORM would take longer than PostgreSQL.
+_ACTIVE = "SELECT id, digest FROM policies_policyversion WHERE status = 'active'"
+_KEEP = 16  # the active one, a few retired ones that old requests name
+
+
+class NoPolicy(DomainError):
+    """No policy is active, so nothing may be done. Nothing was recorded.
+    Two administrators must activate one."""
+
+    code = "server"
+    status = 503
+
+
+class _Recent(OrderedDict[Any, Any]):
+    """The last few values by a key that stands for their content."""
+
+    def keep(self, key: Any, make: Callable[[], Kept]) -> Kept:
+        if key not in self:
+            self[key] = make()
+            while len(self) > _KEEP:
+                self.popitem(last=False)
+        value: Kept = self[key]
+        return value
+
+
+_versions = _Recent()
+_documents = _Recent()
+_tools = _Recent()
+
+
+def active_or_none() -> PolicyVersion | None:
+    """The active version: one small query, the document only the first time."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ACTIVE)
+        found = cursor.fetchone()
+    if found is None:
+        return None
+    return _versions.keep(found, lambda: PolicyVersion.objects.get(pk=found[0]))
+
+
+def active() -> PolicyVersion:
+    """Raises `NoPolicy`."""
+    version = active_or_none()
+    if version is None:
+        raise NoPolicy
+    return version
+
+
+def compiled(version: PolicyVersion) -> Document:
+    """The version's document, parsed once a process."""
+    return _documents.keep(version.digest, lambda: parse(version.document))
+
+
+def plain(part: Document | ToolDefinition) -> dict[str, Any]:
+    """As it is stored: defaults written out, so that it means the same for ever."""
+    return part.model_dump(mode="json", by_alias=True)
+
+
+def digest(data: Mapping[str, Any]) -> str:
+    """What names a stored definition or document by its content."""
+    return canonical.digest(canonical.encode(data))
+
+
+def tools_of(version: PolicyVersion) -> Mapping[str, Tool]:
+    """The tool rows that a version's document names; two queries at most."""
+    key = (version.pk, version.digest)
+    return _tools.keep(key, lambda: _tools_of(compiled(version)))
+
+
+def _tools_of(document: Document) -> dict[str, Tool]:
+    wanted = {name: digest(plain(tool)) for name, tool in document.tools.items()}
+    rows = Tool.objects.select_related("queue").filter(digest__in=wanted.values())
+    return {row.name: row for row in rows if wanted.get(row.name) == row.digest}

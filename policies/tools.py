@@ -1,0 +1,119 @@
+"""Tools as immutable rows: which version rules now, what its arguments may be, and
+how much money they move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db.models import Max
+
+from journal import transactions
+from journal.errors import FieldError, at
+
+from . import active, money, schemas
+from .documents import Document, MoneyField, ToolDefinition
+from .models import PolicyVersion, Queue, Tool
+
+_definitions: dict[str, ToolDefinition] = {}
+
+
+def current(name: str, policy: PolicyVersion | None = None) -> Tool | None:
+    """The version of a tool that the active policy names; None for an unknown tool.
+
+    Whoever has just read the active policy gives it and saves a query.
+    """
+    version = policy or active.active_or_none()
+    return active.tools_of(version).get(name) if version else None
+
+
+def definition(tool: Tool) -> ToolDefinition:
+    """What a tool row says, parsed once a process: rows never change."""
+    if tool.digest not in _definitions:
+        _definitions[tool.digest] = ToolDefinition.model_validate(tool.definition)
+    return _definitions[tool.digest]
+
+
+def validate(tool: Tool, args: Any) -> list[FieldError]:
+    """What is wrong with the arguments, by path (`args.amount`); empty when they fit.
+
+    JSON Schema 2020-12, where unknown properties are refused unless the schema says
+    otherwise; then money: decimal strings with as many decimals as the currency has.
+    """
+    found = definition(tool)
+    return schemas.errors(found.validator, args) or list(_wrong_money(found, args))
+
+
+def amount(definition: ToolDefinition, args: Mapping[str, Any]) -> money.Money | None:
+    """What the arguments move: the first declared amount that is there."""
+    for field in definition.money:
+        if field.amount in args:
+            return read(field, args)
+    return None
+
+
+def read(field: MoneyField, args: Mapping[str, Any]) -> money.Money:
+    """Two arguments as one amount. Raises `InvalidMoney`."""
+    return money.parse(args.get(field.amount), args.get(field.currency))
+
+
+def in_minor_units(
+    definition: ToolDefinition, args: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments as rules see them: amounts are integers. Raises `InvalidMoney`."""
+    amounts = {
+        field.amount: read(field, args).minor
+        for field in definition.money
+        if field.amount in args
+    }
+    return {**args, **amounts}
+
+
+def add_queues(names: Mapping[str, str]) -> None:
+    """The queues a document names; those that exist keep their people and only change
+    their title. Caller holds a transaction."""
+    transactions.require("Adding queues")
+    Queue.objects.bulk_create(
+        [Queue(name=name, title=title) for name, title in names.items()],
+        update_conflicts=True,
+        unique_fields=["name"],
+        update_fields=["title"],
+    )
+
+
+def sync(document: Document) -> None:
+    """Rows for the document's queues and tools; a tool gets a new version only when
+    its definition was never there before. Caller holds a transaction and the lock on
+    policy versions."""
+    add_queues(document.queues)
+    queues = {queue.name: queue for queue in Queue.objects.all()}
+    known = set(Tool.objects.values_list("name", "digest"))
+    for tool in document.tools.values():
+        data = active.plain(tool)
+        digest = active.digest(data)
+        if (tool.name, digest) not in known:
+            _add(tool, data, digest, queues[tool.queue])
+
+
+def _add(tool: ToolDefinition, data: dict[str, Any], digest: str, queue: Queue) -> None:
+    last = Tool.objects.filter(name=tool.name).aggregate(last=Max("version"))["last"]
+    Tool.objects.create(
+        name=tool.name,
+        version=(last or 0) + 1,
+        definition=data,
+        digest=digest,
+        risk=tool.risk,
+        execution_class=tool.execution_class,
+        queue=queue,
+    )
+
+
+def _wrong_money(
+    definition: ToolDefinition, args: Mapping[str, Any]
+) -> Iterable[FieldError]:
+    for field in definition.money:
+        if field.amount in args:
+            try:
+                read(field, args)
+            except money.InvalidMoney as error:
+                yield at(f"args.{field.amount}", str(error))
