@@ -1,0 +1,120 @@
+"""Whether the people there are can satisfy a policy: nobody should wait for an
+approval that nobody may give (gate.md section 5)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from journal.errors import FieldError, at
+
+from .choices import Role, Tier
+from .documents import Document, StepSpec, ToolDefinition
+from .models import Person, QueueGroupPermission, QueueUserPermission
+
+# Separation of duties: whoever sets the rules or checks them decides nothing.
+NEVER_DECIDE = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
+
+
+@dataclass(slots=True)
+class Staff:
+    """Who decides in one queue. A supervisor may also stand in for a reviewer."""
+
+    supervisors: set[int] = field(default_factory=set)
+    reviewers: set[int] = field(default_factory=set)
+
+    def lacks(self, steps: Iterable[StepSpec]) -> str:
+        """Which people the steps ask for and are not there; empty when they are."""
+        wanted = dict.fromkeys((Role.SUPERVISOR, Role.REVIEWER), 0)
+        for step in steps:
+            wanted[step.role] += step.required
+        supervisors, everybody = wanted[Role.SUPERVISOR], sum(wanted.values())
+        if len(self.supervisors) < supervisors:
+            return f"{len(self.supervisors)} of {supervisors} supervisors"
+        found = len(self.supervisors | self.reviewers)
+        return f"{found} of {everybody} people" if found < everybody else ""
+
+
+def shortages(document: Document) -> list[FieldError]:
+    """Every queue and tier whose steps the admitted people cannot fill."""
+    staff = by_queue()
+    return [
+        at(f"queues.{queue}", f"{tier} for {tool}: {lacking} may decide here")
+        for tool, queue, tier, steps in demands(document)
+        if (lacking := staff[queue].lacks(steps))
+    ]
+
+
+def by_queue() -> Mapping[str, Staff]:
+    """The active people admitted to each queue who may decide there."""
+    roles, groups = _people()
+    found: dict[str, Staff] = defaultdict(Staff)
+    for queue, person in _admitted(groups):
+        held = roles.get(person, set())
+        if held & NEVER_DECIDE:
+            continue
+        if Role.SUPERVISOR in held:
+            found[queue].supervisors.add(person)
+        elif Role.REVIEWER in held:
+            found[queue].reviewers.add(person)
+    return found
+
+
+def demands(
+    document: Document,
+) -> Iterator[tuple[str, str, Tier, Sequence[StepSpec]]]:
+    """Every (tool, queue, tier, steps) that this policy can lead to."""
+    for tool in document.tools.values():
+        rules = document.rules_for(tool.name)
+        queues = {tool.queue, *(r.then.queue for r in rules if r.then.queue)}
+        added = [rule.then.step for rule in rules if rule.then.step]
+        for tier in _tiers(document, tool):
+            steps = [*document.steps_for(tool, tier), *_largest(added)]
+            for queue in sorted(queues):
+                yield tool.name, queue, tier, steps
+
+
+def _tiers(document: Document, tool: ToolDefinition) -> Iterator[Tier]:
+    bases = [tool.base, *(c.base for c in tool.classes or [])]
+    if tool.classes or tool.base is not Tier.ESCALATE:
+        yield Tier.APPROVE  # an agent may be unsure of anything
+    rules = document.rules_for(tool.name)
+    if (
+        Tier.ESCALATE in bases
+        or tool.money  # a currency the rules do not count in
+        or tool.name in document.free_form
+        or any(rule.then.tier is Tier.ESCALATE or rule.then.risk for rule in rules)
+    ):
+        yield Tier.ESCALATE
+
+
+def _largest(steps: Iterable[StepSpec]) -> list[StepSpec]:
+    """What rules may add at most: for each role the largest step."""
+    largest: dict[Role, StepSpec] = {}
+    for step in steps:
+        if step.role not in largest or step.required > largest[step.role].required:
+            largest[step.role] = step
+    return list(largest.values())
+
+
+def _people() -> tuple[dict[int, set[Role]], dict[int, set[int]]]:
+    """Roles by active person, and people by group."""
+    roles: dict[int, set[Role]] = defaultdict(set)
+    groups: dict[int, set[int]] = defaultdict(set)
+    rows = Person.objects.filter(is_active=True, groups__isnull=False)
+    for person, group, name in rows.values_list("pk", "groups__pk", "groups__name"):
+        groups[group].add(person)
+        if name in list(Role):
+            roles[person].add(Role(name))
+    return roles, groups
+
+
+def _admitted(groups: Mapping[int, set[int]]) -> Iterator[tuple[str, int]]:
+    decide = {"permission__codename": "decide"}
+    people = QueueUserPermission.objects.filter(**decide)
+    yield from people.values_list("content_object__name", "user_id")
+    by_group = QueueGroupPermission.objects.filter(**decide)
+    for queue, group in by_group.values_list("content_object__name", "group_id"):
+        for person in groups.get(group, ()):
+            yield queue, person

@@ -1,0 +1,113 @@
+"""Policy versions: one administrator writes, a second one activates, and nothing of an
+active version ever changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+
+from journal import clock
+from journal.errors import NotFound, NotYours, Policy
+from journal.log import Actor
+from journal.machine import NOWHERE, Edge, Machine
+
+from . import locks, staffing, tools
+from .active import NoPolicy, active, active_or_none, compiled, digest, plain
+from .choices import Role
+from .documents import InvalidPolicy, parse
+from .models import Person, PolicyVersion
+
+__all__ = [
+    "EDGES",
+    "NoPolicy",
+    "activate",
+    "active",
+    "active_or_none",
+    "compiled",
+    "save_draft",
+]
+
+Status = PolicyVersion.Status
+
+EDGES = (
+    Edge(NOWHERE, "save", Status.DRAFT, logged_as="policy.saved"),
+    Edge(Status.DRAFT, "activate", Status.ACTIVE, logged_as="policy.activated"),
+    Edge(Status.ACTIVE, "retire", Status.RETIRED, logged_as="policy.retired"),
+)
+_machine = Machine("policy version", EDGES, context=lambda row: {"policy": row.number})
+
+
+@transaction.atomic(durable=True)
+def save_draft(
+    *,
+    text_or_mapping: str | Mapping[str, Any],
+    author: Person,
+    variables: Mapping[str, str] | None = None,
+) -> PolicyVersion:
+    """Keep a checked document as the next version, not yet in force.
+
+    Its queues are added at once, so that people can be admitted before it rules.
+    Raises InvalidPolicy, and NotYours for anyone but an administrator.
+    """
+    _check_administrator(author)
+    document = parse(text_or_mapping, variables=variables)
+    locks.policy_versions()
+    tools.add_queues(document.queues)
+    data = plain(document)
+    last = PolicyVersion.objects.aggregate(last=Max("number"))["last"]
+    version = PolicyVersion(
+        number=(last or 0) + 1, document=data, digest=digest(data), author=author
+    )
+    said = {"data": {"digest": version.digest}}
+    actor = _actor(author)
+    return _machine.create(version, "save", actor=actor, now=clock.now(), **said)
+
+
+@transaction.atomic(durable=True)
+def activate(*, version_id: int, by: Person) -> PolicyVersion:
+    """Put a draft in force, retire the version before, and add its tools.
+
+    Raises NotYours for anyone but an administrator, Policy for the author, and
+    InvalidPolicy when too few people are admitted to decide what it asks for.
+    Locks the policy versions.
+    """
+    _check_administrator(by)
+    locks.policy_versions()
+    version = PolicyVersion.objects.filter(pk=version_id).first()
+    if version is None:
+        raise NotFound
+    if version.author_id == by.pk:
+        raise Policy("A second person activates a policy. Nothing was changed.")
+    document = compiled(version)
+    if lacking := staffing.shortages(document):
+        raise InvalidPolicy("Too few people can decide this policy.", errors=lacking)
+    tools.sync(document)
+    return _put_in_force(version, by)
+
+
+def _put_in_force(version: PolicyVersion, by: Person) -> PolicyVersion:
+    actor, now = _actor(by), clock.now()
+    before = PolicyVersion.objects.filter(status=Status.ACTIVE).first()
+    if before is not None:  # first: only one version is ever active
+        _machine.apply(before, "retire", actor=actor, now=now)
+    return _machine.apply(
+        version,
+        "activate",
+        actor=actor,
+        now=now,
+        changes={"activated_by": by, "activated_at": now},
+        data={"digest": version.digest},
+    )
+
+
+def _check_administrator(person: Person) -> None:
+    roles = set(person.groups.values_list("name", flat=True))
+    if not person.is_active or Role.ADMINISTRATOR not in roles:
+        raise NotYours("Only administrators change the policy. Nothing was changed.")
+
+
+def _actor(person: Person) -> Actor:
+    return Actor("person", person.public_id)
