@@ -1,0 +1,45 @@
+"""Every runnable example of the seed article that concerns policy reaches the tier it
+prints, by the shipped policy (in a store that has the article's hours)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from policies import money
+from tests.policies import store
+from tests.policies.seed_cases import CASES, World
+
+
+def now(world: World):
+    if world.saturday_night:
+        return store.SATURDAY_NIGHT
+    return store.NOON + timedelta(hours=world.local_hour - 12)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_example_reaches_its_tier(case):
+    world = case.world
+    found = store.judge(
+        case.tool,
+        case.args,
+        document=store.with_hours(),
+        now=now(world),
+        unattended=world.unattended,
+        counts={"failures": world.recent_failures},
+        earlier=[money.parse(text, "USD").minor for text in world.earlier_refunds],
+    )
+    assert found.tier == case.tier
+    if case.requires_reason is not None:
+        assert found.requires_reason is case.requires_reason
+    if case.timeout_minutes is not None:
+        assert found.timeout == case.timeout_minutes * 60
+    if case.queue:
+        assert found.queue == case.queue
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.world == World()], ids=str)
+def test_the_demo_that_never_closes_says_the_same(case):
+    found = store.judge(case.tool, case.args, now=store.SATURDAY_NIGHT)
+    assert found.tier == case.tier
