@@ -180,19 +180,19 @@ class Client:
         redeemed: Redeemed,
         status: str,
         *,
-        action_hash: str,
         result: Mapping[str, Any] | None = None,
-    ) -> Any:
+        action_hash: str = "",
+    ) -> Proposal:
         """Report what became of a redeemed effect: `succeeded`, `failed` (certain
         that nothing happened) or `unknown`."""
         body = {
             "fence": redeemed.fence,
             "status": status,
             "result": result,
-            "action_hash": action_hash,
+            "action_hash": action_hash or redeemed.action_hash,
         }
         path = f"/executions/{quote(redeemed.execution, safe='')}/outcome"
-        return self._call("POST", path, body)
+        return Proposal.parse(self._call("POST", path, body))
 
     def checkpoint(self, thread: str) -> Resume:
         """The thread's latest checkpoint and the outcome to resume with."""

@@ -240,6 +240,7 @@ class Redeemed:
 
     execution: str
     args: dict[str, Any]
+    action_hash: str
     idempotency_key: str
     fence: int
     lease_until: datetime | None
@@ -249,6 +250,7 @@ class Redeemed:
         return cls(
             execution=data["execution"],
             args=dict(data["args"]),
+            action_hash=data.get("action_hash") or "",
             idempotency_key=data["idempotency_key"],
             fence=int(data["fence"]),
             lease_until=moment(data.get("lease_until")),
@@ -257,8 +259,12 @@ class Redeemed:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The state an agent suspended with. `blob` is what the agent stored, decoded."""
+    """The state an agent suspended with, and the proposal it suspended on.
 
+    `summary` and `state` come back redacted; `blob` comes back as it was stored.
+    """
+
+    proposal: str
     summary: str
     state: dict[str, Any]
     blob: bytes
@@ -267,6 +273,7 @@ class Checkpoint:
     @classmethod
     def parse(cls, data: Data) -> Checkpoint:
         return cls(
+            proposal=data.get("proposal") or "",
             summary=data.get("summary") or "",
             state=dict(data.get("state") or {}),
             blob=b64decode(data.get("blob") or ""),
@@ -276,24 +283,20 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Where a thread stopped, and what has become of what it waited for.
-
-    `proposal` is the id of the proposal that carried the checkpoint; `outcome` has
-    structured fields only (status, decision, final arguments, result).
-    """
+    """Where a thread stopped, and the proposal it waited for as it stands now."""
 
     thread: str
+    status: str
     checkpoint: Checkpoint | None
-    proposal: str
-    outcome: dict[str, Any]
+    outcome: Proposal | None
     raw: Data = field(repr=False, compare=False)
 
     @classmethod
     def parse(cls, data: Data) -> Resume:
         return cls(
             thread=data.get("thread") or "",
+            status=data.get("status") or "",
             checkpoint=_maybe(Checkpoint.parse, data.get("checkpoint")),
-            proposal=data.get("proposal") or "",
-            outcome=dict(data.get("outcome") or {}),
+            outcome=_maybe(Proposal.parse, data.get("outcome")),
             raw=data,
         )

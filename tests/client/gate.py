@@ -71,9 +71,13 @@ class Gate:
     def _other(self, steps: list[str]) -> tuple[int, Any, dict[str, str]]:
         match steps:
             case ["threads", name, "checkpoint"]:
-                return 200, {"thread": name, **CHECKPOINT}, {}
-            case ["threads", _, "finish"] | ["executions", _, "outcome"]:
-                return 200, {}, {}
+                outcome = self.proposals[CHECKPOINT["proposal"]]
+                more = {"checkpoint": CHECKPOINT, "outcome": outcome}
+                return 200, {"thread": name, "status": "running", **more}, {}
+            case ["threads", name, "finish"]:
+                return 200, {"thread": name, "status": "finished"}, {}
+            case ["executions", _, "outcome"]:
+                return 200, self.proposals["p-1"], {}
             case ["tools"]:
                 return 200, {"items": []}, {}
             case ["whoami"]:
@@ -156,14 +160,17 @@ def proposal(name: str, asked: dict[str, Any]) -> dict[str, Any]:
 REDEEMED = {
     "execution": "x-1",
     "args": {"order_id": "1"},
+    "action_hash": "sha256:00",
     "idempotency_key": "k",
     "fence": 3,
     "lease_until": "2026-08-22T18:31:00Z",
 }
 CHECKPOINT = {
     "proposal": "p-1",
-    "checkpoint": {"summary": "s", "state": {"n": 1}, "blob": "AAE=", "resume_at": "x"},
-    "outcome": {"status": "rejected"},
+    "summary": "s",
+    "state": {"n": 1},
+    "blob": "AAE=",
+    "resume_at": "x",
 }
 
 

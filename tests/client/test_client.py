@@ -134,9 +134,10 @@ def test_withdraw_answers_with_the_proposal(client):
 
 
 def test_a_grant_is_redeemed_and_its_outcome_reported(gate, client):
+    proposal = client.propose("t", "process_refund", REFUND)
     redeemed = client.redeem("token")
     assert (redeemed.execution, redeemed.fence) == ("x-1", 3)
-    client.outcome(redeemed, "succeeded", action_hash="sha256:00", result={"ok": 1})
+    assert client.outcome(redeemed, "succeeded", result={"ok": 1}).id == proposal.id
     assert gate.calls[-1][1] == "/api/v1/executions/x-1/outcome"
     assert body_of(gate) == {
         "fence": 3,
@@ -146,13 +147,16 @@ def test_a_grant_is_redeemed_and_its_outcome_reported(gate, client):
     }
 
 
-def test_a_checkpoint_comes_back_with_its_blob_and_outcome(client):
+def test_a_checkpoint_comes_back_with_its_blob_and_outcome(gate, client):
+    proposal = client.propose("order_78291", "process_refund", REFUND)
+    gate.settle(proposal.id, status="rejected")
     resume = client.checkpoint("order_78291")
     assert resume.thread == "order_78291"
     assert resume.checkpoint is not None
     assert resume.checkpoint.blob == b"\x00\x01"
     assert pack(resume.checkpoint.blob) == "AAE="
-    assert resume.outcome == {"status": "rejected"}
+    assert resume.outcome is not None
+    assert (resume.outcome.id, resume.outcome.status) == (proposal.id, "rejected")
 
 
 def test_a_thread_is_finished_by_its_name(gate, client):
