@@ -1,0 +1,53 @@
+# Everything a person types. `make up` and `make test` need python3 (3.11 or newer) and
+# make, nothing else: they make .venv themselves, from locked and hashed packages.
+
+SHELL := /bin/sh
+PYTHON ?= python3
+# Handed on to pytest: make test ARGS="-k journey"
+ARGS ?=
+# How many processes run tests.
+JOBS ?= 2
+
+BIN := .venv/bin
+UV_LOCK := requirements-uv.lock
+COVER := $(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered)
+COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url \
+	--no-annotate --no-header
+
+.PHONY: up test prove check bench lock
+
+up: .venv/.for-running
+	@exec $(BIN)/python manage.py up
+
+test: .venv/.for-testing
+	$(BIN)/python -m pytest -n $(JOBS) $(COVER) $(ARGS)
+
+# Every test of proof.md at its full number, one after the other; writes docs/proof.md.
+prove: .venv/.for-testing
+	$(BIN)/python -m tests.prove $(ARGS)
+
+check: .venv/.for-testing
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/djade --check --target-version 5.2 $$(find templates demo -name '*.html')
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py check
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+bench: .venv/.for-testing
+	$(BIN)/python -m bench $(ARGS)
+
+# After a change of pyproject.toml. Hashes, and no addresses.
+lock: .venv/.for-running
+	$(COMPILE) pyproject.toml -o requirements.lock
+	$(COMPILE) pyproject.toml --group dev -o requirements-dev.lock
+
+.venv/.for-testing: requirements-dev.lock $(UV_LOCK)
+	@sh hitl/local/install.sh $(PYTHON) requirements-dev.lock
+	@touch .venv/.for-running $@
+
+.venv/.for-running: requirements.lock $(UV_LOCK)
+	@sh hitl/local/install.sh $(PYTHON) requirements.lock
+	@rm -f .venv/.for-testing
+	@touch $@
