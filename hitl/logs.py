@@ -15,6 +15,9 @@ SHARED: tuple[Processor, ...] = (
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 )
 
+OTHERS = ("django", "django.server", "uvicorn", "celery")
+CHATTY = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
+
 
 def configure(log_format: str, level: str) -> dict[str, Any]:
     """Set structlog up, and return the matching LOGGING for the standard library."""
@@ -36,11 +39,13 @@ def configure(log_format: str, level: str) -> dict[str, Any]:
         "root": {"handlers": ["out"], "level": level},
         "loggers": {
             # Their own handlers would print every line a second time, unbound.
-            name: {"handlers": [], "propagate": True}
-            for name in ("django", "django.server", "uvicorn", "celery")
-        }
-        # Our middleware writes one line a request, with ids and without the query.
-        | {"uvicorn.access": {"handlers": [], "propagate": False}},
+            **{name: {"handlers": [], "propagate": True} for name in OTHERS},
+            # Our middleware writes one line a request, with ids and without the query.
+            "uvicorn.access": {"handlers": [], "propagate": False},
+            "django.request": {"level": "ERROR"},
+            # Every sweep would be four lines, several times a second.
+            **{name: {"level": "WARNING"} for name in CHATTY},
+        },
     }
 
 

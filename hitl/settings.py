@@ -118,9 +118,21 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_TASK_SOFT_TIME_LIMIT = HOLDPOINT.soft_time_limit
 CELERY_TASK_TIME_LIMIT = HOLDPOINT.time_limit
 CELERY_TIMEZONE = "UTC"
+# In memory: a sweep that was missed is made up for by the next one, no file needed.
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 
 # Topic -> the Celery tasks that act on it, one outbox row each.
-OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {}
+OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
+    "request.opened": ("reviews.tasks.mail_opened",),
+    "request.escalated": ("reviews.tasks.mail_escalated",),
+    "request.due_soon": ("reviews.tasks.mail_due_soon",),
+    "request.settled": ("reviews.tasks.mail_settled",),
+    "proposal.announced": ("reviews.tasks.mail_announced",),
+    "execution.queued": ("reviews.tasks.execute",),
+    "execution.finished": (),
+    "execution.unknown": ("reviews.tasks.mail_unknown",),
+    "stop.raised": ("reviews.tasks.enforce_stop",),
+}
 
 # People.
 AUTH_USER_MODEL = "policies.Person"
