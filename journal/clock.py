@@ -5,6 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import connection
+from django.db.models import DateTimeField, Func
+
+
+class ClockTimestamp(Func):
+    """`clock_timestamp()` inside a query: the guard of every deadline."""
+
+    function = "clock_timestamp"
+    output_field = DateTimeField()
 
 
 def now() -> datetime:
@@ -15,5 +23,5 @@ def now() -> datetime:
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
-        (value,) = cursor.fetchone()
+        value: datetime = cursor.fetchone()[0]
     return value

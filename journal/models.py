@@ -10,7 +10,7 @@ from django.db.models import Func
 from django.db.models.functions import Now
 
 
-class TransactionIdField(models.Field[str, str]):
+class TransactionIdField(models.Field):  # type: ignore[type-arg]
     """PostgreSQL's xid8: the 64-bit id of the transaction that wrote the row."""
 
     def db_type(self, connection: Any) -> str:  # noqa: ARG002
@@ -88,7 +88,9 @@ class OutboxMessage(models.Model):
     subject = models.CharField(max_length=64)
     facts = models.JSONField(default=dict)
     created_at = models.DateTimeField(db_default=Now())
-    due_at = models.DateTimeField(db_default=Now())
+    due_at = models.DateTimeField(db_default=Now())  # when the sweep sends it next
+    # A consumer works on it, or it failed and rests: nobody may claim it before then.
+    held_until = models.DateTimeField(null=True)
     attempts = models.PositiveIntegerField(default=0)
     done_at = models.DateTimeField(null=True)
 

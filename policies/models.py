@@ -8,7 +8,7 @@ from typing import ClassVar
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.db.models.functions import Now
-from guardian.models import GroupObjectPermissionAbstract, UserObjectPermissionAbstract
+from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
 
 from journal import ids
 
@@ -59,23 +59,23 @@ class Queue(models.Model):
         return self.name
 
 
-class QueueUserPermission(UserObjectPermissionAbstract):
+class QueueUserPermission(UserObjectPermissionBase):
     """A person admitted to a queue (guardian's direct foreign key form)."""
 
     id = models.BigAutoField(primary_key=True)
     content_object = models.ForeignKey(Queue, on_delete=models.CASCADE)
 
-    class Meta(UserObjectPermissionAbstract.Meta):
+    class Meta(UserObjectPermissionBase.Meta):
         abstract = False
 
 
-class QueueGroupPermission(GroupObjectPermissionAbstract):
+class QueueGroupPermission(GroupObjectPermissionBase):
     """A role admitted to a queue."""
 
     id = models.BigAutoField(primary_key=True)
     content_object = models.ForeignKey(Queue, on_delete=models.CASCADE)
 
-    class Meta(GroupObjectPermissionAbstract.Meta):
+    class Meta(GroupObjectPermissionBase.Meta):
         abstract = False
 
 

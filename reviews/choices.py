@@ -87,3 +87,47 @@ class ReasonCode(StrEnum):
     SKIP = "skip"  # do not do this, carry on without it
     VERIFIED = "verified"  # for an approval that needs a reason
     OTHER = "other"
+
+
+# How a person reads the codes: on panels, in outcomes and in the log.
+REASONS: dict[str, str] = {
+    ReasonCode.WRONG_TARGET: "Wrong target",
+    ReasonCode.WRONG_AMOUNT: "Wrong amount or scope",
+    ReasonCode.NOT_NEEDED: "Not needed",
+    ReasonCode.UNSAFE: "Unsafe",
+    ReasonCode.POLICY: "Against policy",
+    ReasonCode.UNCLEAR: "Rationale unclear",
+    ReasonCode.DUPLICATE: "Duplicate",
+    ReasonCode.SKIP: "Skip this step, carry on",
+    ReasonCode.VERIFIED: "Checked, it is right",
+    ReasonCode.OTHER: "Other, say which",
+}
+# What fits each verdict, in the order of the number keys.
+OFFERED: dict[Verdict, tuple[ReasonCode, ...]] = {
+    Verdict.APPROVE: (ReasonCode.VERIFIED, ReasonCode.OTHER),
+    Verdict.MODIFY: (
+        ReasonCode.WRONG_AMOUNT,
+        ReasonCode.WRONG_TARGET,
+        ReasonCode.UNSAFE,
+        ReasonCode.POLICY,
+        ReasonCode.OTHER,
+    ),
+    Verdict.REJECT: (
+        ReasonCode.WRONG_TARGET,
+        ReasonCode.WRONG_AMOUNT,
+        ReasonCode.NOT_NEEDED,
+        ReasonCode.UNSAFE,
+        ReasonCode.POLICY,
+        ReasonCode.UNCLEAR,
+        ReasonCode.DUPLICATE,
+        ReasonCode.SKIP,
+        ReasonCode.OTHER,
+    ),
+    Verdict.ESCALATE: (
+        ReasonCode.UNSAFE,
+        ReasonCode.POLICY,
+        ReasonCode.WRONG_AMOUNT,
+        ReasonCode.UNCLEAR,
+        ReasonCode.OTHER,
+    ),
+}

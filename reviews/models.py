@@ -3,6 +3,7 @@ changes only through `transitions`; triggers and checks back both (gate.md 3).""
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -119,7 +120,8 @@ class Revision(models.Model):
     risk = models.CharField(max_length=8, choices=pairs(Risk))
     amount_minor = models.BigIntegerField(null=True)
     currency = models.CharField(max_length=3, blank=True)
-    policy = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT)
+    # Null only when it was blocked because no policy was active.
+    policy = models.ForeignKey(PolicyVersion, null=True, on_delete=models.PROTECT)
     created_at = models.DateTimeField()
 
     class Meta:
@@ -133,6 +135,30 @@ class Revision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.proposal_id}.{self.number}"
+
+    @property
+    def policy_number(self) -> int | None:
+        """The policy version it was judged by, for the log."""
+        return self.policy.number if self.policy else None
+
+    @property
+    def known_tool(self) -> Tool:
+        """The tool of a revision that was not blocked for want of one."""
+        if self.tool is None:
+            raise LookupError(f"{self} names a tool that nobody registered.")
+        return self.tool
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The arguments, read from the canonical bytes and nowhere else."""
+        args: dict[str, Any] = json.loads(bytes(self.canonical))["args"]
+        return args
+
+    @property
+    def preconditions(self) -> dict[str, Any]:
+        """What the agent said must hold, from the canonical bytes."""
+        found: dict[str, Any] = json.loads(bytes(self.canonical))["preconditions"]
+        return found
 
 
 class ApprovalRequest(models.Model):
@@ -218,7 +244,8 @@ class RequestVersion(models.Model):
     steps = models.JSONField()  # [{"role": …, "required": n}], the steps still open
     # People who filled a step of an earlier version: counted, and may not vote again.
     carried = ArrayField(models.CharField(max_length=40), default=list)
-    escalated_by = models.CharField(max_length=40, blank=True)
+    # People who passed it up: they may vote again only after a return.
+    escalated_by = ArrayField(models.CharField(max_length=40), default=list)
     requires_reason = models.BooleanField(default=False)
     step_up = models.BooleanField(default=False)
     recall_seconds = models.PositiveIntegerField(default=0)

@@ -1,0 +1,85 @@
+"""An agent's suspended state: a redacted summary and state for people, and an opaque
+blob, encrypted under the thread's own key, for the agent alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Max
+
+from journal import encryption
+from reviews import redaction
+
+from .models import Checkpoint, Thread
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """What an agent leaves behind to go on from later."""
+
+    summary: str = ""
+    state: Mapping[str, Any] = field(default_factory=dict)
+    blob: bytes | None = None
+    resume_at: str = ""
+
+
+def owner_name(thread: Thread) -> str:
+    """What the thread's key is bound to, so that it opens no other thread's blobs."""
+    return f"thread {thread.pk}"
+
+
+def save(
+    thread: Thread, suspended: Suspended, *, proposal: str, now: datetime
+) -> Checkpoint:
+    """Store the next checkpoint. Caller holds the thread's lock and a transaction."""
+    key = redaction.thread_key(
+        settings.HOLDPOINT.tag_key, thread.agent.slug, thread.name
+    )
+    blob = suspended.blob
+    last = thread.checkpoints.aggregate(last=Max("number"))["last"] or 0
+    return Checkpoint.objects.create(
+        thread=thread,
+        number=last + 1,
+        proposal=proposal,
+        summary=redaction.redact(suspended.summary, key=key).text,
+        state=redaction.redact_value(dict(suspended.state), key=key),
+        blob=_sealed(thread, blob) if blob is not None else None,
+        blob_digest="sha256:" + hashlib.sha256(blob).hexdigest() if blob else "",
+        blob_bytes=len(blob or b""),
+        resume_at=suspended.resume_at,
+        created_at=now,
+    )
+
+
+def _sealed(thread: Thread, blob: bytes) -> bytes:
+    key = _key(thread)
+    return encryption.seal(key, blob, owner_name(thread).encode())
+
+
+def _key(thread: Thread) -> bytes:
+    """The thread's key, made when it is first needed. Caller holds the lock."""
+    if thread.wrapped_key is None:
+        key = encryption.new_key()
+        thread.wrapped_key = encryption.wrap(key, owner_name(thread))
+        thread.save(update_fields=["wrapped_key"])
+        return key
+    return encryption.unwrap(bytes(thread.wrapped_key), owner_name(thread))
+
+
+def blob_of(checkpoint: Checkpoint) -> bytes | None:
+    """The blob as the agent sent it; None without one, or once its key is erased."""
+    thread = checkpoint.thread
+    if checkpoint.blob is None or thread.wrapped_key is None:
+        return None
+    key = encryption.unwrap(bytes(thread.wrapped_key), owner_name(thread))
+    return encryption.open(key, bytes(checkpoint.blob), owner_name(thread).encode())
+
+
+def latest(thread: Thread) -> Checkpoint | None:
+    """The thread's newest checkpoint."""
+    return thread.checkpoints.order_by("-number").first()

@@ -1,0 +1,143 @@
+"""From a checked body to what the gate is asked: look-ups are made here, before any
+lock, and never trusted to the agent."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from journal import canonical
+from journal.errors import Invalid, InvalidArgs, KeyMissing, TooLarge, ToolNotAllowed
+from policies import tools
+from policies.models import Person
+from reviews import readers, stops
+from reviews.proposals import Narrative, Origin
+from reviews.readers import Reading
+
+from . import idempotency
+from .checkpoints import Suspended
+from .models import Agent
+from .proposals import Asked, Key
+from .schemas import ARGS_LIMIT, ActionIn, CheckpointIn, ProposalIn
+
+
+def key_of(header: str | None, method: str, path: str, body: Any) -> Key:
+    """The call's idempotency key. Raises KeyMissing, Invalid."""
+    if not header:
+        raise KeyMissing
+    if len(header) > idempotency.LONGEST_KEY:
+        raise Invalid(
+            errors=[
+                {
+                    "path": "Idempotency-Key",
+                    "message": f"at most {idempotency.LONGEST_KEY} characters",
+                }
+            ]
+        )
+    return Key(header, idempotency.fingerprint(method, path, body))
+
+
+def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
+    """Raises TooLarge, AgentStopped, ToolNotAllowed, InvalidArgs."""
+    _check_size(body)
+    stops.check_may_propose(agent.slug, body.thread, body.tool)
+    tool = tools.current(body.tool)
+    # An unknown tool is answered `blocked` and logged: the attempt matters.
+    if tool is not None and body.tool not in agent.tools:
+        raise ToolNotAllowed
+    return Asked(
+        thread=body.thread,
+        tool=body.tool,
+        args=body.args,
+        preconditions=body.preconditions,
+        uncertain=float(body.uncertain),
+        narrative=_narrative(body),
+        origin=_origin(agent, body),
+        suspended=_suspended(body.checkpoint),
+        reading=look_up(body.tool, body.args),
+    )
+
+
+def asked_to_revise(agent: Agent, thread: str, tool: str, body: ActionIn) -> Asked:
+    """Raises TooLarge, InvalidArgs."""
+    _check_size(body)
+    return Asked(
+        thread=thread,
+        tool=tool,
+        args=body.args,
+        preconditions=body.preconditions,
+        uncertain=float(body.uncertain),
+        narrative=_narrative(body),
+        origin=Origin(expires_in=body.expires_in),
+        suspended=_suspended(body.checkpoint),
+        reading=look_up(tool, body.args),
+    )
+
+
+def look_up(tool_name: str, args: dict[str, Any]) -> Reading | None:
+    """What the tool's own reader says of valid arguments; None for an unknown tool.
+
+    Raises InvalidArgs: a reader is not asked about arguments that break the schema.
+    """
+    tool = tools.current(tool_name)
+    if tool is None:
+        return None
+    if problems := tools.validate(tool, args):
+        raise InvalidArgs(errors=problems)
+    return readers.read(tools.definition(tool), args)
+
+
+def _check_size(body: ActionIn) -> None:
+    if len(canonical.encode(body.args)) > ARGS_LIMIT:
+        raise TooLarge("The arguments are larger than 64 KiB. Nothing was proposed.")
+
+
+def _narrative(body: ActionIn) -> Narrative:
+    return Narrative(
+        rationale=body.rationale,
+        expected_outcome=body.expected_outcome,
+        reversal=body.reversal,
+        alternatives=[item.model_dump() for item in body.alternatives],
+        evidence=[item.model_dump() for item in body.evidence],
+    )
+
+
+def _origin(agent: Agent, body: ProposalIn) -> Origin:
+    behalf = body.on_behalf_of.model_dump() if body.on_behalf_of else {}
+    return Origin(
+        barred=barred(agent, behalf),
+        on_behalf_of=behalf,
+        parent=body.parent,
+        supersedes=body.supersedes,
+        group=body.group,
+        priority=body.priority,
+        source=body.source,
+        expires_in=body.expires_in,
+    )
+
+
+def barred(agent: Agent, behalf: dict[str, Any]) -> list[str]:
+    """Public ids of who may not decide: the owner, and everyone the agent names by id,
+    user name or address in its delegation chain [I9]."""
+    named = {str(behalf.get("id", "")), *map(str, behalf.get("chain", []))} - {""}
+    people = Person.objects.none()
+    if named:
+        people = (
+            Person.objects.filter(public_id__in=named)
+            | Person.objects.filter(username__in=named)
+            | Person.objects.filter(email__in=named)
+        )
+    found = set(people.values_list("public_id", flat=True))
+    return sorted({agent.owner.public_id, *found})
+
+
+def _suspended(checkpoint: CheckpointIn | None) -> Suspended | None:
+    if checkpoint is None:
+        return None
+    blob = checkpoint.blob
+    return Suspended(
+        summary=checkpoint.summary,
+        state=checkpoint.state,
+        blob=None if blob is None else base64.b64decode(blob),
+        resume_at=checkpoint.resume_at,
+    )

@@ -1,0 +1,111 @@
+"""Agent keys: `hp_<prefix>_<secret>`, stored as prefix and hash, found by prefix.
+
+A secret has 160 random bits, so a plain SHA-256 is enough (ASVS 5.0, 6.5.2); revoking
+acts at once because every call reads the row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from django.db import transaction
+from django.db.models import Q
+
+from journal import clock, ids, log
+from journal.errors import BadKey
+from policies.models import Person
+
+from .models import Agent, AgentKey
+
+MARK = "hp"
+# How fresh `last_used_at` is kept: a write on every call would double its cost.
+USE_RESOLUTION = timedelta(minutes=1)
+
+
+class AgentScope(StrEnum):
+    """What a key may be used for."""
+
+    PROPOSE = "propose"
+    READ = "read"
+
+
+def digest(secret: str) -> str:
+    return "sha256:" + hashlib.sha256(secret.encode()).hexdigest()
+
+
+def random_text(length: int) -> str:
+    """Random characters of the id alphabet, 5 bits each."""
+    return "".join(secrets.choice(ids.ALPHABET) for _ in range(length))
+
+
+@transaction.atomic(durable=True)
+def issue(
+    *,
+    agent: Agent,
+    by: Person,
+    expires_at: datetime | None = None,
+    scopes: tuple[AgentScope, ...] = tuple(AgentScope),
+) -> str:
+    """A new key of an agent, shown this once."""
+    prefix, secret = random_text(8), random_text(32)
+    AgentKey.objects.create(
+        agent=agent,
+        prefix=prefix,
+        digest=digest(secret),
+        scopes=[scope.value for scope in scopes],
+        expires_at=expires_at,
+    )
+    _tell("agent.key_issued", agent, prefix, by)
+    return f"{MARK}_{prefix}_{secret}"
+
+
+@transaction.atomic(durable=True)
+def revoke(*, key: AgentKey, by: Person) -> None:
+    """End a key now. Revoking it again changes nothing."""
+    now = clock.now()
+    found = AgentKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
+    if found.update(revoked_at=now):
+        _tell("agent.key_revoked", key.agent, key.prefix, by)
+
+
+def authenticate(text: str) -> AgentKey:
+    """The live key with its agent. Raises BadKey, the same for every fault."""
+    mark, _, rest = text.partition("_")
+    prefix, _, secret = rest.partition("_")
+    now = clock.now()
+    key = (
+        AgentKey.objects.select_related("agent__owner")
+        .filter(
+            Q(expires_at__isnull=True) | Q(expires_at__gt=now),
+            prefix=prefix,
+            revoked_at__isnull=True,
+        )
+        .first()
+    )
+    if mark != MARK or key is None or not _matches(key, secret):
+        raise BadKey
+    _note_use(key, now)
+    return key
+
+
+def _matches(key: AgentKey, secret: str) -> bool:
+    return hmac.compare_digest(key.digest, digest(secret))
+
+
+def _note_use(key: AgentKey, now: datetime) -> None:
+    if key.last_used_at is None or now - key.last_used_at > USE_RESOLUTION:
+        AgentKey.objects.filter(pk=key.pk).update(last_used_at=now)
+
+
+def _tell(kind: str, agent: Agent, prefix: str, by: Person) -> None:
+    log.append(
+        kind,
+        actor=log.Actor("person", by.public_id),
+        at=clock.now(),
+        agent=agent.slug,
+        data={"agent": agent.slug, "prefix": prefix},
+    )

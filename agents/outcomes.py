@@ -1,0 +1,214 @@
+"""A proposal as its agent sees it (api.md "Proposal out"): facts, and no reviewer's
+name. One shape for every call that returns one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Case, CharField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce
+
+from policies.choices import Role
+from reviews import executions, grants
+from reviews.choices import ExecutionStatus, RequestStatus, Verdict
+from reviews.models import (
+    ApprovalRequest,
+    Decision,
+    Execution,
+    Proposal,
+    RequestVersion,
+    Revision,
+)
+
+EXECUTION_SAYS = {
+    ExecutionStatus.QUEUED: "granted",
+    ExecutionStatus.CLAIMED: "executing",
+    ExecutionStatus.SUCCEEDED: "executed",
+    ExecutionStatus.FAILED: "failed",
+    ExecutionStatus.UNKNOWN: "unknown",
+    ExecutionStatus.REFUSED: "refused",
+}
+REQUEST_SAYS = {
+    RequestStatus.PENDING: "pending",
+    RequestStatus.RECALLABLE: "pending",
+    RequestStatus.AUTHORIZED: "granted",
+    RequestStatus.REJECTED: "rejected",
+    RequestStatus.EXPIRED: "expired",
+    RequestStatus.WITHDRAWN: "withdrawn",
+    RequestStatus.SUPERSEDED: "superseded",
+}
+STATUSES = (
+    "blocked",
+    *dict.fromkeys([*EXECUTION_SAYS.values(), *REQUEST_SAYS.values()]),
+)
+# `granted` is final only for an agent that is to redeem; `unknown` is for now.
+FINAL = frozenset(STATUSES) - {"pending", "granted", "executing"}
+
+
+def with_status(proposals: QuerySet[Proposal]) -> QuerySet[Proposal]:
+    """Annotate `said`: the one word the agent sees, computed by the database."""
+    newest = Execution.objects.filter(proposal=OuterRef("pk")).order_by("-queued_at")
+    return proposals.annotate(
+        execution_status=Subquery(newest.values("status")[:1]),
+        said=Case(
+            When(blocked_by__gt="", then=Value("blocked")),
+            default=Coalesce(
+                _words("execution_status", EXECUTION_SAYS),
+                _words("request__status", REQUEST_SAYS),
+            ),
+            output_field=CharField(),
+        ),
+    )
+
+
+def _words(field: str, words: dict[Any, str]) -> Case:
+    return Case(
+        *[
+            When(**{field: status.value}, then=Value(word))
+            for status, word in words.items()
+        ],
+        output_field=CharField(),
+    )
+
+
+def load(agent: str, proposal_id: str) -> Proposal | None:
+    """The agent's own proposal, with what describing it reads."""
+    return (
+        with_status(Proposal.objects.filter(agent=agent, pk=proposal_id))
+        .select_related("request")
+        .first()
+    )
+
+
+def describe(proposal: Proposal) -> dict[str, Any]:
+    """The JSON object. `proposal` comes from `load` or `with_status`."""
+    revision = proposal.revisions.select_related("tool", "policy").get(
+        number=proposal.revision
+    )
+    execution = proposal.executions.select_related("grant").first()
+    request = getattr(proposal, "request", None)
+    return {
+        "id": proposal.pk,
+        "thread": proposal.thread,
+        "tool": proposal.tool_name,
+        "revision": revision.number,
+        "action_hash": revision.action_hash,
+        "status": proposal.said,  # type: ignore[attr-defined]
+        "risk": revision.risk,
+        "tier": request.tier if request else revision.tier,
+        "policy": _policy(revision),
+        "request": _request(request) if request else None,
+        "returned": False,
+        "messages": [],
+        "grant": _grant(execution),
+        "decision": _decision(request, revision) if request else None,
+        "execution": _execution(execution),
+        "created_at": stamp(proposal.created_at),
+        "settled_at": stamp(_settled_at(request, execution)),
+    }
+
+
+def stamp(at: datetime | None) -> str | None:
+    """RFC 3339 in UTC."""
+    if at is None:
+        return None
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def is_final(described: dict[str, Any]) -> bool:
+    """Whether a waiting agent has something to do now."""
+    return described["status"] in FINAL or described["grant"] is not None
+
+
+def _policy(revision: Revision) -> dict[str, Any]:
+    rules = revision.evaluation.get("rules", [])
+    return {
+        "version": revision.policy_number,
+        "rules": [{"id": rule["id"], "text": rule["text"]} for rule in rules],
+    }
+
+
+def _request(request: ApprovalRequest) -> dict[str, Any]:
+    version = request.sealed
+    return {
+        "id": request.pk,
+        "url": f"{settings.HOLDPOINT.base_url}/requests/{request.pk}/",
+        "version": request.version,
+        "expires_at": stamp(request.expires_at),
+        "steps": _steps(request, version),
+    }
+
+
+def _steps(request: ApprovalRequest, version: RequestVersion) -> list[dict[str, Any]]:
+    given = list(
+        Decision.objects.filter(
+            request=request, version=version.number, counts=True
+        ).values_list("step", flat=True)
+    )
+    return [
+        {"role": s["role"], "required": s["required"], "given": given.count(i)}
+        for i, s in enumerate(version.steps)
+    ]
+
+
+def _grant(execution: Execution | None) -> dict[str, Any] | None:
+    if execution is None or not execution.by_agent:
+        return None
+    if execution.status != ExecutionStatus.QUEUED:
+        return None
+    return {
+        "token": grants.token(execution.grant_id),
+        "expires_at": stamp(execution.grant.expires_at),
+    }
+
+
+def _decision(request: ApprovalRequest, revision: Revision) -> dict[str, Any] | None:
+    """The verdict that settled it, once it is settled."""
+    if request.settled_at is None:
+        return None
+    last = request.decisions.order_by("-at", "-pk").first()
+    if last is None or request.status not in {
+        RequestStatus.AUTHORIZED,
+        RequestStatus.REJECTED,
+    }:
+        return None
+    modified = revision.author_kind == "person"
+    verdict = last.verdict
+    if verdict == Verdict.APPROVE and modified:
+        verdict = Verdict.MODIFY
+    return {
+        "verdict": verdict,
+        "reason_code": last.reason_code or None,
+        "reason": last.reason or None,
+        "final_args": revision.args,
+        "by_role": last.authority.get("role", Role.REVIEWER),
+        "decided_at": stamp(last.at),
+    }
+
+
+def _execution(execution: Execution | None) -> dict[str, Any] | None:
+    if execution is None:
+        return None
+    return {
+        "id": execution.pk,
+        "status": execution.status,
+        "result": executions.result_of(execution),
+        "code": execution.code or None,
+        "detail": execution.detail or None,
+        "finished_at": stamp(execution.finished_at),
+    }
+
+
+def _settled_at(
+    request: ApprovalRequest | None, execution: Execution | None
+) -> datetime | None:
+    if request is not None and request.settled_at is not None:
+        return request.settled_at
+    return execution.queued_at if execution and request is None else None
+
+
+def describe_all(proposals: Iterable[Proposal]) -> list[dict[str, Any]]:
+    return [describe(proposal) for proposal in proposals]

@@ -1,0 +1,230 @@
+"""What an agent may ask of the gate: propose, revise, withdraw, finish. One durable
+transaction each; the answer is stored with the key that asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from journal import clock, faults, log
+from journal.errors import (
+    BadKey,
+    Conflict,
+    DomainError,
+    InProgress,
+    InvalidJson,
+    KeyMissing,
+    NotFound,
+    TooMany,
+)
+from policies.choices import Risk
+from reviews import proposals as gate
+from reviews.choices import OPEN, GrantStatus
+from reviews.governance import Action
+from reviews.models import ApprovalRequest, Grant, Proposal, new_proposal_id
+from reviews.proposals import Narrative, Origin
+from reviews.readers import Reading
+
+from . import checkpoints, idempotency, locks, outcomes, transitions
+from .checkpoints import Suspended
+from .choices import ThreadResult, ThreadStatus
+from .idempotency import Stored
+from .models import Agent, Thread
+
+# A refusal of these kinds says nothing of an agent that we know.
+NOT_LOGGED = (InvalidJson, KeyMissing, BadKey)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One proposal as it came in, with what our look-ups said before the lock."""
+
+    thread: str
+    tool: str
+    args: Mapping[str, Any]
+    preconditions: Mapping[str, Any]
+    uncertain: float
+    narrative: Narrative
+    origin: Origin
+    suspended: Suspended | None
+    reading: Reading | None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The idempotency key of one call, and what its body was."""
+
+    text: str
+    fingerprint: str
+
+
+@transaction.atomic(durable=True)
+def propose(*, agent: Agent, key: Key, asked: Asked) -> Stored:
+    """Commit checkpoint, proposal, request, log and outbox, and then answer [I1].
+
+    Raises the agents' codes of api.md. Locks: the idempotency key, the thread, the
+    sums.
+    """
+    if not idempotency.take(agent, key.text, key.fingerprint):
+        return _replayed(agent, key)
+    now = clock.now()
+    _check_caps(agent, now - timedelta(minutes=1))
+    thread = _thread(agent, asked.thread)
+    proposal_id = new_proposal_id()
+    if asked.suspended is not None:
+        checkpoints.save(thread, asked.suspended, proposal=proposal_id, now=now)
+    proposal = gate.submit(
+        _action(agent, asked, proposal_id), asked.narrative, asked.origin, now=now
+    )
+    faults.point("proposed_uncommitted")
+    return _answer(agent, key, proposal.pk, status=201)
+
+
+def _replayed(agent: Agent, key: Key) -> Stored:
+    stored = idempotency.replay(agent, key.text, key.fingerprint)
+    if stored is None:
+        raise InProgress
+    return stored
+
+
+def _answer(agent: Agent, key: Key, proposal_id: str, *, status: int) -> Stored:
+    proposal = outcomes.load(agent.slug, proposal_id)
+    if proposal is None:
+        raise NotFound
+    body = outcomes.describe(proposal)
+    idempotency.store(agent, key.text, status=status, body=body, proposal=proposal_id)
+    return Stored(status, body, proposal_id)
+
+
+def _check_caps(agent: Agent, since: datetime) -> None:
+    """Raises TooMany: proposals a minute, and requests waiting of this agent."""
+    limits = settings.HOLDPOINT
+    own = Proposal.objects.filter(agent=agent.slug)
+    if own.filter(created_at__gt=since).count() >= limits.agent_rate_per_minute:
+        raise TooMany("Too many proposals in a minute. Wait.", retry_after=10)
+    waiting = ApprovalRequest.objects.filter(
+        proposal__agent=agent.slug, status__in=OPEN
+    )
+    if waiting.count() >= limits.agent_pending_cap:
+        raise TooMany("Too many requests of this agent wait.", retry_after=60)
+
+
+def _thread(agent: Agent, name: str) -> Thread:
+    """The running thread, locked; started when this is its first proposal."""
+    if not Thread.objects.filter(agent=agent, name=name).exists():
+        transitions.start(agent, name, now=clock.now())
+    thread = locks.thread(agent, name)
+    if thread.status != ThreadStatus.RUNNING:
+        raise Conflict("This thread is finished. Start another.")
+    return thread
+
+
+def _action(agent: Agent, asked: Asked, proposal_id: str) -> Action:
+    return Action(
+        proposal=proposal_id,
+        tool=asked.tool,
+        args=asked.args,
+        agent=agent.slug,
+        thread=asked.thread,
+        preconditions=asked.preconditions,
+        reading=asked.reading,
+        uncertain=asked.uncertain,
+        unattended=agent.unattended,
+        risk_ceiling=Risk(agent.risk_ceiling),
+    )
+
+
+@transaction.atomic(durable=True)
+def revise(*, agent: Agent, key: Key, proposal_id: str, asked: Asked) -> Stored:
+    """Replace what is proposed. Raises as `gate.revise`. Locks: thread, request."""
+    if not idempotency.take(agent, key.text, key.fingerprint):
+        return _replayed(agent, key)
+    thread = _thread_of(agent, proposal_id)
+    now = clock.now()
+    if asked.suspended is not None:
+        checkpoints.save(thread, asked.suspended, proposal=proposal_id, now=now)
+    gate.revise(
+        _action(agent, asked, proposal_id),
+        asked.narrative,
+        now=now,
+        expires_in=asked.origin.expires_in,
+    )
+    return _answer(agent, key, proposal_id, status=200)
+
+
+def _thread_of(agent: Agent, proposal_id: str) -> Thread:
+    proposal = Proposal.objects.filter(pk=proposal_id, agent=agent.slug).first()
+    if proposal is None:
+        raise NotFound
+    return locks.thread(agent, proposal.thread)
+
+
+@transaction.atomic(durable=True)
+def withdraw(*, agent: Agent, proposal_id: str) -> None:
+    """Take a proposal back. Raises NotFound, Decided. Locks: thread, request."""
+    _thread_of(agent, proposal_id)
+    gate.withdraw(
+        proposal_id,
+        agent=agent.slug,
+        actor=log.Actor("agent", agent.slug),
+        now=clock.now(),
+        code="withdrawn_by_agent",
+    )
+
+
+@transaction.atomic(durable=True)
+def finish(*, agent: Agent, name: str, result: ThreadResult) -> Thread:
+    """The run is over: what waits is withdrawn, what is not redeemed is revoked.
+
+    Raises NotFound, IllegalTransition when it is finished already. Locks: the thread,
+    then its requests by pk.
+    """
+    thread = locks.thread(agent, name)
+    now = clock.now()
+    actor = log.Actor("agent", agent.slug)
+    transitions.thread.apply(
+        thread,
+        "finish",
+        actor=actor,
+        now=now,
+        changes={"result": result, "finished_at": now},
+        data={"result": result},
+    )
+    for proposal_id in _unsettled(agent.slug, name):
+        gate.withdraw(
+            proposal_id, agent=agent.slug, actor=actor, now=now, code="thread_finished"
+        )
+    return thread
+
+
+def _unsettled(agent: str, thread: str) -> list[str]:
+    """Proposals of the thread with an open request or a live grant, by request pk."""
+    own = Proposal.objects.filter(agent=agent, thread=thread)
+    asked = own.filter(request__status__in=OPEN).order_by("request__pk")
+    # Only what the agent itself redeems: the gate's own executions go on.
+    granted = Grant.objects.filter(
+        proposal__in=own, status=GrantStatus.LIVE, execution__by_agent=True
+    ).order_by("pk")
+    waiting = list(asked.values_list("pk", flat=True))
+    return [*waiting, *granted.values_list("proposal_id", flat=True)]
+
+
+@transaction.atomic(durable=True)
+def log_refusal(*, agent: Agent, error: DomainError, call: str) -> None:
+    """A refused call is a record: agent, code and paths, and nothing of the body."""
+    log.append(
+        "proposal.refused",
+        actor=log.Actor("agent", agent.slug),
+        at=clock.now(),
+        agent=agent.slug,
+        data={
+            "call": call,
+            "code": error.code,
+            "paths": [str(entry["path"])[:200] for entry in error.errors][:20],
+        },
+    )

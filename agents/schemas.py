@@ -1,0 +1,270 @@
+"""The shapes of the agents' API (api.md). Unknown fields are refused."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated, Any, Literal
+
+from ninja import Schema
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt
+
+from .choices import ThreadResult
+
+THREAD = r"^[A-Za-z0-9._:-]{1,128}$"
+LONGEST_TEXT = 20_000
+MOST_EVIDENCE = 12  # items a request, unless a policy says otherwise
+ARGS_LIMIT = 64 * 1024  # bytes of canonical JSON
+BLOB_LIMIT = 512 * 1024  # bytes
+
+
+class Strict(Schema):
+    """No field that the contract does not know."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def _base64(text: str) -> str:
+    try:
+        size = len(base64.b64decode(text, validate=True))
+    except binascii.Error:
+        raise ValueError("must be base64") from None
+    if size > BLOB_LIMIT:
+        raise ValueError(f"must be at most {BLOB_LIMIT} bytes")
+    return text
+
+
+Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
+Short = Annotated[str, Field(max_length=128)]
+
+
+class Alternative(Strict):
+    action: Text
+    why_not: Text = ""
+
+
+class Evidence(Strict):
+    kind: Short
+    source: Short = ""
+    text: Text
+    at: Short = ""
+
+
+class CheckpointIn(Strict):
+    summary: Text = ""
+    state: dict[str, Any] = {}
+    blob: Annotated[str, AfterValidator(_base64)] | None = None
+    resume_at: Short = ""
+
+
+class OnBehalfOf(Strict):
+    kind: Literal["customer", "user", "agent", "schedule"]
+    id: Short = ""
+    chain: Annotated[list[Short], Field(max_length=32)] = []
+
+
+Uncertain = StrictBool | Annotated[float, Field(ge=0, le=1)]
+
+
+class ActionIn(Strict):
+    """What a proposal and a revision have in common."""
+
+    args: dict[str, Any]
+    rationale: Text = ""
+    expected_outcome: Text = ""
+    reversal: Text = ""
+    alternatives: Annotated[list[Alternative], Field(max_length=12)] = []
+    uncertain: Uncertain = False
+    evidence: Annotated[list[Evidence], Field(max_length=MOST_EVIDENCE)] = []
+    checkpoint: CheckpointIn | None = None
+    preconditions: dict[str, Any] = {}
+    expires_in: Annotated[StrictInt, Field(ge=1, le=90 * 24 * 3600)] | None = None
+
+
+class ProposalIn(ActionIn):
+    """`POST /proposals`. Only thread, tool and args are required."""
+
+    thread: Annotated[str, Field(pattern=THREAD)]
+    tool: Annotated[str, Field(min_length=1, max_length=64)]
+    on_behalf_of: OnBehalfOf | None = None
+    parent: Annotated[str, Field(max_length=40)] = ""
+    supersedes: Annotated[str, Field(max_length=40)] = ""
+    source: Annotated[str, Field(max_length=64)] = ""
+    group: Short = ""
+    priority: Literal["low", "normal", "critical"] = "normal"
+
+
+class RevisionIn(ActionIn):
+    """`POST /proposals/{id}/revisions`: the tool and thread stay."""
+
+
+class BatchItemIn(ProposalIn):
+    """One proposal of a batch, with the key that a single call has in its header."""
+
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class BatchIn(Strict):
+    """`POST /proposals/batch`. Items are checked one by one, as `BatchItemIn`."""
+
+    items: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=200)]
+
+
+class RedeemIn(Strict):
+    token: Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class OutcomeIn(Strict):
+    fence: Annotated[StrictInt, Field(ge=1)]
+    status: Literal["succeeded", "failed", "unknown"]
+    result: dict[str, Any] | None = None
+    code: Annotated[str, Field(max_length=64)] = ""
+    detail: Annotated[str, Field(max_length=2000)] = ""
+    action_hash: Annotated[str, Field(max_length=80)]
+
+
+class FinishIn(Strict):
+    result: ThreadResult
+
+
+class StepOut(Schema):
+    role: str
+    required: int
+    given: int
+
+
+class RequestOut(Schema):
+    id: str
+    url: str
+    version: int
+    expires_at: str
+    steps: list[StepOut]
+
+
+class RuleOut(Schema):
+    id: str
+    text: str
+
+
+class PolicyOut(Schema):
+    version: int | None
+    rules: list[RuleOut]
+
+
+class GrantOut(Schema):
+    token: str
+    expires_at: str
+
+
+class DecisionOut(Schema):
+    verdict: str
+    reason_code: str | None
+    reason: str | None
+    final_args: dict[str, Any]
+    by_role: str
+    decided_at: str
+
+
+class ExecutionOut(Schema):
+    id: str
+    status: str
+    result: dict[str, Any] | None
+    code: str | None = None
+    detail: str | None = None
+    finished_at: str | None
+
+
+class ProposalOut(Schema):
+    """Every call that returns a proposal returns this."""
+
+    id: str
+    thread: str
+    tool: str
+    revision: int
+    action_hash: str
+    status: str
+    risk: str
+    tier: str
+    policy: PolicyOut
+    request: RequestOut | None
+    returned: bool
+    messages: list[dict[str, Any]]
+    grant: GrantOut | None
+    decision: DecisionOut | None
+    execution: ExecutionOut | None
+    created_at: str
+    settled_at: str | None
+
+
+class ProposalPage(Schema):
+    items: list[ProposalOut]
+    next_cursor: str | None
+
+
+class BatchItemOut(Schema):
+    """One item's own answer: its status code, and a proposal or a problem."""
+
+    status: int
+    replayed: bool = False
+    proposal: ProposalOut | None = None
+    problem: dict[str, Any] | None = None
+
+
+class BatchOut(Schema):
+    items: list[BatchItemOut]
+
+
+class RedeemOut(Schema):
+    execution: str
+    tool: str
+    args: dict[str, Any]
+    action_hash: str
+    idempotency_key: str
+    fence: int
+    lease_until: str
+
+
+class CheckpointOut(Schema):
+    number: int
+    proposal: str
+    summary: str
+    state: dict[str, Any]
+    blob: str | None
+    blob_sha256: str | None
+    resume_at: str
+    created_at: str
+
+
+class ResumeOut(Schema):
+    """The latest checkpoint and the structured outcome to resume with."""
+
+    thread: str
+    status: str
+    checkpoint: CheckpointOut | None
+    outcome: ProposalOut | None
+
+
+class ThreadOut(Schema):
+    thread: str
+    status: str
+    result: str
+
+
+class ToolOut(Schema):
+    name: str
+    version: int
+    title: str
+    description: str
+    schema_: Annotated[dict[str, Any], Field(alias="schema")]
+    risk: str
+    tier: str
+    requires_reason: bool
+
+
+class WhoamiOut(Schema):
+    agent: str
+    name: str
+    tools: list[str]
+    risk_ceiling: str
+    scopes: list[str]
+    state: str

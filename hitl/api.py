@@ -1,0 +1,78 @@
+"""The HTTP API, version 1: one strict parser and one form of refusal for agents and
+people. What each may call is in `agents.api` and `reviews.api`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+from ninja.parser import Parser
+
+from agents import api as agents_api
+from journal import canonical
+from journal.errors import BadKey, DomainError, Invalid, NotFound
+from reviews import api as reviews_api
+
+from . import problems
+
+
+class StrictParser(Parser):
+    """UTF-8, no duplicate keys, no NaN: see `journal.canonical`."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        return canonical.parse(request.body)
+
+
+api = NinjaAPI(
+    title="Holdpoint",
+    version="1",
+    description="The approval gate for agents that act in the real world.",
+    urls_namespace="api",
+    docs_url=None,
+    parser=StrictParser(),
+)
+api.add_router("", agents_api.router)
+api.add_router("", reviews_api.router)
+
+
+@api.exception_handler(DomainError)
+def refused(request: HttpRequest, error: DomainError) -> HttpResponse:
+    """A refusal as a problem; an agent's is also a log record."""
+    agents_api.note_refusal(request, error)
+    return problems.refusal(request, error)
+
+
+@api.exception_handler(ValidationError)
+def ill_typed(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    return refused(request, Invalid(errors=[_entry(fault) for fault in error.errors]))
+
+
+@api.exception_handler(AuthenticationError)
+def unknown_caller(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
+    return problems.refusal(request, BadKey())
+
+
+@api.exception_handler(HttpError)
+def refused_by_framework(request: HttpRequest, error: HttpError) -> HttpResponse:
+    """What the framework itself refuses: a route that is not there, a bad body."""
+    return problems.refusal(
+        request, NotFound() if error.status_code == 404 else Invalid()
+    )
+
+
+def urls() -> list[Any]:
+    """The API's routes: they answer 401 themselves, never a redirect to a page."""
+    routes: list[Any] = api.urls[0]
+    for route in routes:
+        route.callback.login_required = False
+    return routes
+
+
+def _entry(fault: dict[str, Any]) -> Any:
+    """A pydantic fault as path and rule, without the value, which may be a secret."""
+    where = [str(part) for part in fault["loc"]][1:]
+    if where and where[0] == "body":
+        where = where[1:]
+    return {"path": ".".join(where) or "body", "message": str(fault["msg"])}

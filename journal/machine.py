@@ -1,0 +1,141 @@
+"""State machines as tables keyed by edge, and the one door through which a status
+is written. What follows from a transition is a column of its row, never an `if`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.db import models
+
+from . import log, outbox
+from .errors import Conflict, IllegalTransition
+
+Row = TypeVar("Row", bound=models.Model)
+NOWHERE = ""  # the source of a row that does not exist yet
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One legal step: from a status, by an event, to a status, and what follows."""
+
+    source: str
+    event: str
+    target: str
+    logged_as: str
+    published_as: str = ""
+
+
+class Machine:
+    """One model's edges. `context` names a row in the log: proposal, version, …"""
+
+    def __init__(
+        self,
+        name: str,
+        edges: Sequence[Edge],
+        context: Callable[[Any], Mapping[str, Any]],
+    ) -> None:
+        self.name = name
+        self.edges = tuple(edges)
+        self.table = {(edge.source, edge.event): edge for edge in edges}
+        self.context = context
+
+    def edge(self, source: str, event: str) -> Edge:
+        """Raises IllegalTransition when the machine has no such step."""
+        try:
+            return self.table[(str(source), event)]
+        except KeyError:
+            raise IllegalTransition(
+                f"This {self.name} is {source or 'not there'}: it cannot {event}."
+            ) from None
+
+    def create(
+        self, row: Row, event: str, *, actor: log.Actor, now: datetime, **said: Any
+    ) -> Row:
+        """Insert a new row in its first status. Caller holds a transaction."""
+        edge = self.edge(NOWHERE, event)
+        row.status = edge.target  # type: ignore[attr-defined]
+        row.save(force_insert=True)
+        self._tell([row], edge, actor, now, said)
+        return row
+
+    def apply(
+        self,
+        row: Row,
+        event: str,
+        *,
+        actor: log.Actor,
+        now: datetime,
+        changes: Mapping[str, Any] | None = None,
+        guard: models.Q | None = None,
+        **said: Any,
+    ) -> Row:
+        """Move a row along one edge by a guarded update; `said` goes to the log.
+
+        Raises IllegalTransition, or Conflict when the row is no longer as read.
+        Caller holds a transaction.
+        """
+        edge = self.edge(row.status, event)  # type: ignore[attr-defined]
+        values = {"status": edge.target, **(changes or {})}
+        found = type(row)._default_manager.filter(
+            guard or models.Q(), pk=row.pk, status=edge.source
+        )
+        if found.update(**values) != 1:
+            raise Conflict
+        for field, value in values.items():
+            setattr(row, field, value)
+        self._tell([row], edge, actor, now, said)
+        return row
+
+    def apply_many(
+        self,
+        rows: Sequence[Row],
+        event: str,
+        *,
+        actor: log.Actor,
+        now: datetime,
+        changes: Mapping[str, Any] | None = None,
+        **said: Any,
+    ) -> None:
+        """Move many rows of one status along one edge, with one statement a kind.
+
+        Raises IllegalTransition, or Conflict when any row is no longer as read.
+        Caller locked the rows.
+        """
+        if not rows:
+            return
+        edge = self.edge(rows[0].status, event)  # type: ignore[attr-defined]
+        values = {"status": edge.target, **(changes or {})}
+        found = type(rows[0])._default_manager.filter(
+            pk__in=[row.pk for row in rows], status=edge.source
+        )
+        if found.update(**values) != len(rows):
+            raise Conflict
+        for row in rows:
+            for field, value in values.items():
+                setattr(row, field, value)
+        self._tell(rows, edge, actor, now, said)
+
+    def _tell(
+        self,
+        rows: Sequence[models.Model],
+        edge: Edge,
+        actor: log.Actor,
+        now: datetime,
+        said: Mapping[str, Any],
+    ) -> None:
+        log.append_many(
+            log.Entry(
+                edge.logged_as,
+                actor=actor,
+                at=now,
+                from_=edge.source,
+                to=edge.target,
+                **{**self.context(row), **said},
+            )
+            for row in rows
+        )
+        if edge.published_as:
+            outbox.publish_many(edge.published_as, [(str(row.pk), {}) for row in rows])

@@ -1,0 +1,211 @@
+"""What people call with a session or a personal token; never with an agent's key
+(I17). The pages' checks and codes, without the pages' time floor."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from ninja import Query, Router, Schema
+from ninja.security.base import AuthBase
+from ninja.utils import check_csrf
+from pydantic import ConfigDict, Field, StrictInt
+from structlog.contextvars import bind_contextvars
+
+from journal.errors import BadKey, NotAPerson, NotFound
+from policies.models import Person
+
+from . import decisions, permissions, tokens
+from .cases import Said
+from .choices import Verdict
+from .models import ApprovalRequest, Decision
+from .queries import visible
+
+PAGE = 100
+AGENT_MARK = "hp_"
+
+
+class PersonAuth(AuthBase):
+    """A personal token, or the session of the page with its CSRF check."""
+
+    openapi_type = "http"
+    openapi_scheme = "bearer"
+
+    def __call__(self, request: HttpRequest) -> Person:
+        kind, _, text = request.headers.get("Authorization", "").partition(" ")
+        if not kind:
+            return self._of_session(request)
+        if kind.lower() != "bearer":
+            raise BadKey
+        if text.startswith(AGENT_MARK):
+            raise NotAPerson
+        request.by_token = True  # type: ignore[attr-defined]
+        return self._known(tokens.authenticate(text))
+
+    def _of_session(self, request: HttpRequest) -> Person:
+        if not request.user.is_authenticated or check_csrf(request):
+            raise BadKey("Sign in first, or send a personal token.")
+        return self._known(request.user)
+
+    def _known(self, person: Person) -> Person:
+        bind_contextvars(person=person.public_id)
+        return person
+
+
+router = Router(auth=PersonAuth(), tags=["people"])
+
+
+class DecideIn(Schema):
+    """A verdict on exactly the version and bytes that were shown."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Annotated[StrictInt, Field(ge=1)]
+    action_hash: Annotated[str, Field(max_length=80)]
+    verdict: Literal["approve", "reject", "modify", "escalate"]
+    reason_code: Annotated[str, Field(max_length=16)] = ""
+    reason: Annotated[str, Field(max_length=4096)] = ""
+    args: dict[str, Any] | None = None
+    # A fresh step-up; only with a session, for a token never suffices.
+    password: Annotated[str, Field(max_length=1024)] = ""
+
+
+class RequestStepOut(Schema):
+    role: str
+    required: int
+    given: int
+
+
+class RequestDetailOut(Schema):
+    id: str
+    proposal: str
+    agent: str
+    thread: str
+    tool: str
+    status: str
+    version: int
+    action_hash: str
+    tier: str
+    risk: str
+    queue: str
+    opened_at: str
+    expires_at: str
+    settled_at: str | None
+    steps: list[RequestStepOut]
+    requires_reason: bool
+    step_up: bool
+    args: dict[str, Any]
+    rules: list[dict[str, str]]
+    can_decide: bool
+    why_not: str
+
+
+class RequestPage(Schema):
+    items: list[RequestDetailOut]
+
+
+def person_of(request: HttpRequest) -> Person:
+    """The calling person, as `PersonAuth` found them."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+    return person
+
+
+@router.get("/requests", response=RequestPage)
+def list_requests(
+    request: HttpRequest,
+    status: str = "pending",
+    agent: str = "",
+    tool: str = "",
+    limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,
+) -> HttpResponse:
+    """Requests this person may see, the nearest deadline first."""
+    person = person_of(request)
+    rows = visible.requests(person).filter(status=status)
+    if agent:
+        rows = rows.filter(proposal__agent=agent)
+    if tool:
+        rows = rows.filter(proposal__tool_name=tool)
+    found = rows.select_related("proposal", "queue").order_by("expires_at", "pk")
+    return JsonResponse({"items": [_describe(row, person) for row in found[:limit]]})
+
+
+@router.get("/requests/{request_id}", response=RequestDetailOut)
+def get_request(request: HttpRequest, request_id: str) -> HttpResponse:
+    """One request, or 404 when it is not this person's to see."""
+    person = person_of(request)
+    return JsonResponse(_describe(_visible(person, request_id), person))
+
+
+@router.post("/requests/{request_id}/decide", response=RequestDetailOut)
+def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpResponse:
+    """Record a verdict."""
+    person = person_of(request)
+    _visible(person, request_id)
+    decisions.decide(
+        Said(
+            request_id=request_id,
+            person=person,
+            verdict=Verdict(body.verdict),
+            version=body.version,
+            action_hash=body.action_hash,
+            reason_code=body.reason_code,
+            reason=body.reason,
+            args=body.args,
+            step_up=_step_up(request, person, body.password),
+        )
+    )
+    return JsonResponse(_describe(_visible(person, request_id), person))
+
+
+def _step_up(request: HttpRequest, person: Person, password: str) -> str:
+    if getattr(request, "by_token", False):
+        return ""
+    return permissions.step_up(request, person, password)
+
+
+def _visible(person: Person, request_id: str) -> ApprovalRequest:
+    row = (
+        visible.requests(person)
+        .select_related("proposal", "queue")
+        .filter(pk=request_id)
+        .first()
+    )
+    if row is None:
+        raise NotFound
+    return row
+
+
+def _describe(row: ApprovalRequest, person: Person) -> dict[str, Any]:
+    version = row.versions.select_related("revision").get(number=row.version)
+    given = list(
+        Decision.objects.filter(
+            request=row, version=row.version, counts=True
+        ).values_list("step", flat=True)
+    )
+    why_not = permissions.can_decide(person, row, version)
+    return {
+        "id": row.pk,
+        "proposal": row.proposal_id,
+        "agent": row.proposal.agent,
+        "thread": row.proposal.thread,
+        "tool": row.proposal.tool_name,
+        "status": row.status,
+        "version": row.version,
+        "action_hash": row.action_hash,
+        "tier": row.tier,
+        "risk": row.risk,
+        "queue": row.queue.name,
+        "opened_at": row.opened_at.isoformat(),
+        "expires_at": row.expires_at.isoformat(),
+        "settled_at": row.settled_at.isoformat() if row.settled_at else None,
+        "steps": [
+            {"role": s["role"], "required": s["required"], "given": given.count(i)}
+            for i, s in enumerate(version.steps)
+        ],
+        "requires_reason": version.requires_reason,
+        "step_up": version.step_up,
+        "args": version.revision.args,
+        "rules": version.rules,
+        "can_decide": not why_not and row.status == "pending",
+        "why_not": why_not,
+    }

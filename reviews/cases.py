@@ -1,0 +1,160 @@
+"""One decision being made: what was said, on what, and the writes every verdict
+shares. All of it happens under the request's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Q
+
+from journal import clock, log
+from policies.choices import Role
+from policies.models import Person
+
+from . import grants, quorum, transitions
+from .choices import RequestStatus, Verdict
+from .models import ApprovalRequest, Decision, RequestVersion
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A person's verdict with the version and bytes it was given on."""
+
+    request_id: str
+    person: Person
+    verdict: Verdict
+    version: int
+    action_hash: str
+    reason_code: str = ""
+    reason: str = ""
+    args: Mapping[str, Any] | None = None
+    step_up: str = ""  # how the person just proved to be themselves; "" is not
+
+    @property
+    def actor(self) -> log.Actor:
+        return log.Actor("person", self.person.public_id)
+
+    @property
+    def commits(self) -> bool:
+        """Whether the verdict lets something happen."""
+        return self.verdict in {Verdict.APPROVE, Verdict.MODIFY}
+
+
+@dataclass(slots=True)
+class Case:
+    """One decision being made: everything read after the lock."""
+
+    said: Said
+    request: ApprovalRequest
+    version: RequestVersion
+    role: Role
+    now: datetime
+
+    def given(self) -> list[int]:
+        """Step indexes already filled in the request's current version."""
+        return [
+            step
+            for step in Decision.objects.filter(
+                request=self.request, version=self.request.version, counts=True
+            ).values_list("step", flat=True)
+            if step is not None
+        ]
+
+
+def write(case: Case, *, counts: int | None = None) -> Decision:
+    """One decision row and its log record; the person's words only as an HMAC."""
+    said, request = case.said, case.request
+    decision = Decision.objects.create(
+        request=request,
+        version=request.version,
+        reviewer=said.person,
+        verdict=said.verdict,
+        counts=counts is not None,
+        step=counts,
+        reason_code=said.reason_code,
+        reason=said.reason,
+        action_hash=said.action_hash,
+        authority={
+            "role": case.role,
+            "queue": request.queue.name,
+            "step_up": said.step_up,
+        },
+        at=case.now,
+    )
+    note(
+        case,
+        "decision.recorded",
+        data={"reason_code": said.reason_code, "counts": counts is not None},
+        private={"reason": said.reason},
+    )
+    return decision
+
+
+def note(
+    case: Case,
+    kind: str,
+    *,
+    data: Mapping[str, Any],
+    private: Mapping[str, Any] | None = None,
+) -> None:
+    log.append(
+        kind,
+        actor=case.said.actor,
+        at=case.now,
+        verdict=case.said.verdict,
+        data=data,
+        private=private,
+        **transitions.request.context(case.request),
+    )
+
+
+def tally(case: Case) -> None:
+    """Close the question once every step has its people. Caller wrote the vote."""
+    if not quorum.complete(case.version.steps, case.given()):
+        return
+    seconds = case.version.recall_seconds
+    if seconds == 0:
+        authorize(case.request, actor=case.said.actor, now=case.now, guard=still(case))
+        return
+    until = case.now + timedelta(seconds=seconds)
+    transitions.request.apply(
+        case.request,
+        "hold",
+        actor=case.said.actor,
+        now=case.now,
+        changes={"recall_until": until},
+        guard=still(case),
+    )
+
+
+def still(case: Case) -> Q:
+    """The decision's guard: version, bytes and the deadline by the database's clock."""
+    request = case.request
+    guard = Q(version=request.version, action_hash=request.action_hash)
+    if request.status == RequestStatus.PENDING:
+        guard &= Q(expires_at__gt=clock.ClockTimestamp())
+    return guard
+
+
+def authorize(
+    request: ApprovalRequest,
+    *,
+    actor: log.Actor,
+    now: datetime,
+    guard: Q | None = None,
+) -> None:
+    """The question is answered yes: grant and execution. Caller holds its lock."""
+    revision = request.sealed.revision
+    transitions.request.apply(
+        request,
+        "authorize",
+        actor=actor,
+        now=now,
+        changes={"settled_at": now, "recall_until": None},
+        guard=guard,
+        policy=revision.policy_number,
+    )
+    grants.issue(request.proposal, revision, actor=actor, now=now, request=request)

@@ -1,0 +1,174 @@
+"""Taking an execution under a lease: one holder at a time, each with a higher fence,
+and what ends a claim that nobody may continue (gate.md section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from journal import clock, log, outbox
+from journal.errors import StaleFence
+from policies import facts, tools
+from policies.choices import ExecutionClass
+from policies.documents import ToolDefinition
+
+from . import locks, rechecks, transitions
+from .choices import ExecutionStatus, GrantStatus
+from .executors import Call
+from .models import Execution
+from .rechecks import No
+
+EXECUTOR = log.Actor("system", "executor")
+MOST_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An execution taken under a lease: its fence goes with every later write."""
+
+    execution: Execution
+    definition: ToolDefinition
+    fence: int
+    # No earlier attempt can have had an effect: a lapsed lease leaves that open.
+    untouched: bool
+
+    @property
+    def call(self) -> Call:
+        revision = self.execution.grant.revision
+        tool = revision.known_tool
+        return Call(
+            tool=tool.name,
+            tool_version=tool.version,
+            args=revision.args,
+            execution=self.execution.pk,
+            idempotency_key=self.execution.idempotency_key,
+            fence=self.fence,
+        )
+
+
+@transaction.atomic(durable=True)
+def take(*, execution_id: str, actor: log.Actor) -> Claim | None:
+    """Claim an execution: grant LIVE -> SPENT the first time, fence + 1, a lease.
+
+    None when there is nothing to claim: another holds it, it is over, paused, not due
+    or its window is closed (then it is refused, or lost if it may have happened).
+    """
+    execution = locks.execution(execution_id)
+    now = clock.now()
+    if execution.status == ExecutionStatus.QUEUED:
+        return _take_queued(execution, actor, now)
+    if execution.status == ExecutionStatus.CLAIMED:
+        return _take_lapsed(execution, actor, now)
+    return None
+
+
+def _take_queued(execution: Execution, actor: log.Actor, now: datetime) -> Claim | None:
+    if execution.grant.expires_at <= now:
+        refuse(execution, No("window_closed", "The execution window is over."), now)
+        return None
+    if execution.due_at > now:
+        return None
+    no = rechecks.switches(execution)
+    if no is not None:
+        if not no.later:
+            refuse(execution, no, now)
+        return None
+    if execution.grant.status == GrantStatus.LIVE:
+        transitions.grant.apply(execution.grant, "spend", actor=actor, now=now)
+    return _lease(execution, "claim", actor, now)
+
+
+def _take_lapsed(execution: Execution, actor: log.Actor, now: datetime) -> Claim | None:
+    if execution.lease_until is None or execution.lease_until > now:
+        return None
+    tried_out = execution.attempts >= MOST_ATTEMPTS or execution.grant.expires_at <= now
+    if tried_out or class_of(execution) is ExecutionClass.OPAQUE:
+        lose(execution, "lease_lapsed", "Nobody knows whether it ran.", now)
+        return None
+    return _lease(execution, "reclaim", actor, now)
+
+
+def class_of(execution: Execution) -> ExecutionClass:
+    return ExecutionClass(execution.grant.revision.known_tool.execution_class)
+
+
+def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) -> Claim:
+    lease = timedelta(seconds=settings.HOLDPOINT.lease_seconds)
+    transitions.execution.apply(
+        execution,
+        event,
+        actor=actor,
+        now=now,
+        changes={
+            "fence": execution.fence + 1,
+            "attempts": execution.attempts + 1,
+            "lease_until": now + lease,
+            "claimed_at": now,
+        },
+        data={"execution": execution.pk, "fence": execution.fence + 1},
+    )
+    definition = tools.definition(execution.grant.revision.known_tool)
+    return Claim(execution, definition, execution.fence, untouched=event == "claim")
+
+
+def fenced(execution_id: str, fence: int) -> Execution:
+    """The claimed execution, locked. Raises StaleFence when another took it over."""
+    execution = locks.execution(execution_id)
+    if execution.status != ExecutionStatus.CLAIMED or execution.fence != fence:
+        raise StaleFence
+    return execution
+
+
+def finish(
+    execution: Execution,
+    event: str,
+    actor: log.Actor,
+    now: datetime,
+    values: dict[str, Any],
+    **data: Any,
+) -> None:
+    transitions.execution.apply(
+        execution,
+        event,
+        actor=actor,
+        now=now,
+        changes={"lease_until": None, "finished_at": now, **values},
+        data={"execution": execution.pk, "fence": execution.fence, **data},
+    )
+    outbox.publish("execution.finished", subject=execution.pk)
+
+
+def lose(
+    execution: Execution,
+    code: str,
+    detail: str,
+    now: datetime,
+    actor: log.Actor = EXECUTOR,
+) -> None:
+    transitions.execution.apply(
+        execution,
+        "lose",
+        actor=actor,
+        now=now,
+        changes={"lease_until": None, "code": code, "detail": detail},
+        data={"execution": execution.pk, "fence": execution.fence, "code": code},
+    )
+
+
+def refuse(execution: Execution, no: No, now: datetime) -> None:
+    if execution.grant.status == GrantStatus.LIVE:
+        event = "expire" if no.code == "window_closed" else "revoke"
+        transitions.grant.apply(execution.grant, event, actor=EXECUTOR, now=now)
+    finish(
+        execution,
+        "refuse",
+        EXECUTOR,
+        now,
+        {"code": no.code, "detail": no.detail},
+        code=no.code,
+    )
+    facts.release(execution.proposal_id)

@@ -1,0 +1,96 @@
+"""What time does by itself: expiry, the end of a recall window, reminders, lapsed
+leases. Silence is never a yes [I6]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from journal import clock, log, outbox
+from policies import facts
+
+from . import cases, locks, transitions
+from .choices import ExecutionStatus, RequestStatus
+from .models import ApprovalRequest, Execution
+
+CHUNK = 500
+Sweep = Callable[[], list[str]]  # one chunk; the ids of the proposals it moved
+TIMER = log.Actor("system", "timer")
+
+
+@transaction.atomic(durable=True)
+def expire_chunk() -> list[str]:
+    """End up to 500 overdue requests as EXPIRED; the ids of their proposals."""
+    overdue = ApprovalRequest.objects.filter(
+        status=RequestStatus.PENDING, expires_at__lte=clock.ClockTimestamp()
+    )
+    rows = list(locks.requests_due(overdue)[:CHUNK])
+    now = clock.now()
+    transitions.request.apply_many(
+        rows, "expire", actor=TIMER, now=now, changes={"settled_at": now}
+    )
+    proposals = [row.proposal_id for row in rows]
+    facts.release_many(proposals)
+    return proposals
+
+
+@transaction.atomic(durable=True)
+def close_recall_windows() -> list[str]:
+    """Authorise what nobody recalled; the ids of the proposals."""
+    over = ApprovalRequest.objects.filter(
+        status=RequestStatus.RECALLABLE, recall_until__lte=clock.ClockTimestamp()
+    )
+    rows = list(locks.requests_due(over)[:CHUNK])
+    now = clock.now()
+    for row in rows:
+        cases.authorize(row, actor=TIMER, now=now)
+    return [row.proposal_id for row in rows]
+
+
+@transaction.atomic(durable=True)
+def remind() -> int:
+    """Say once that a deadline is near: when a fifth of the time is left."""
+    now = clock.now()
+    waited = (F("expires_at") - F("opened_at")) * 0.2
+    near = ApprovalRequest.objects.filter(
+        status=RequestStatus.PENDING,
+        reminded_at__isnull=True,
+        expires_at__gt=now,
+        expires_at__lte=now + waited,
+    )
+    rows = list(locks.requests_due(near)[:CHUNK])
+    ApprovalRequest.objects.filter(pk__in=[row.pk for row in rows]).update(
+        reminded_at=now
+    )
+    for row in rows:
+        outbox.publish("request.due_soon", subject=row.pk)
+    return len(rows)
+
+
+def queued_executions(*, quiet: timedelta) -> list[str]:
+    """Executions still queued `quiet` after they were due: their nudge was lost, or
+    their window is over. Recovery only names them; the claim decides what may be."""
+    now = clock.now()
+    queued = Execution.objects.filter(status=ExecutionStatus.QUEUED)
+    due = queued.filter(due_at__lte=now - quiet, by_agent=False)
+    closed = queued.filter(by_agent=True, grant__expires_at__lte=now)
+    return _ids(due) + _ids(closed)
+
+
+def lapsed_executions() -> list[str]:
+    """Claims whose lease is over. An agent may redeem its own again while the window
+    lasts, so that its lapsed claims are named only after it."""
+    now = clock.now()
+    lapsed = Execution.objects.filter(
+        status=ExecutionStatus.CLAIMED, lease_until__lte=now
+    )
+    ours = lapsed.filter(by_agent=False)
+    abandoned = lapsed.filter(by_agent=True, grant__expires_at__lte=now)
+    return _ids(ours) + _ids(abandoned)
+
+
+def _ids(rows: QuerySet[Execution]) -> list[str]:
+    return list(rows.order_by("due_at").values_list("pk", flat=True)[:CHUNK])

@@ -1,0 +1,255 @@
+"""What people say: the four verdicts, each one guarded write under the request's lock
+(gate.md section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from journal import clock, log, outbox
+from journal.errors import (
+    Decided,
+    DomainError,
+    NotFound,
+    NotYours,
+    Reason,
+    Reauth,
+    Stale,
+    VerifierRefused,
+)
+from policies import facts, tools
+from policies.choices import Tier
+
+from . import locks, permissions, quorum, readers, requests, transitions, verifiers
+from .cases import Case, Said, still, tally, write
+from .choices import ReasonCode, RequestStatus, Verdict
+from .edits import modify
+from .models import ApprovalRequest, Decision, RequestVersion
+from .proposals import check_open
+from .readers import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class _Outside:
+    """What was found out before the transaction: look-ups and verifiers."""
+
+    reading: Reading | None = None
+    raised: bool = False  # a verifier asked for more authority
+
+
+def decide(said: Said) -> ApprovalRequest:
+    """Record one verdict and do what follows from it.
+
+    Raises the people's codes of api.md: NotYours, Stale, Decided, Expired, Withdrawn,
+    Escalated, Reason, Reauth, Policy, InvalidArgs, VerifierRefused, Conflict. A
+    refusal is logged in a transaction of its own, since its own was rolled back.
+    """
+    try:
+        outside = _look_outside(said)
+        request = _record(said, outside)
+    except DomainError as error:
+        _log_refused(said, error)
+        raise
+    outbox.announce(request.proposal_id)
+    return request
+
+
+def _look_outside(said: Said) -> _Outside:
+    """Look-ups for edited arguments and verifiers, before any lock is taken."""
+    request = (
+        ApprovalRequest.objects.select_related("proposal")
+        .filter(pk=said.request_id)
+        .first()
+    )
+    if request is None:
+        raise NotFound
+    if not said.commits or request.status != RequestStatus.PENDING:
+        return _Outside()
+    version = request.versions.select_related("revision__tool").get(
+        number=request.version
+    )
+    revision = version.revision
+    definition = tools.definition(revision.known_tool)
+    args = said.args if said.verdict is Verdict.MODIFY else revision.args
+    reading = None
+    if said.verdict is Verdict.MODIFY:
+        reading = readers.read(definition, dict(args or {}))
+    found = verifiers.verify(definition, _sealed(said, version, args), stage="decision")
+    if isinstance(found, verifiers.Refusal):
+        raise VerifierRefused(found.detail, verifier=found.code)
+    return _Outside(reading, raised=found is not None)
+
+
+def _sealed(
+    said: Said, version: RequestVersion, args: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What a verifier sees: facts of the question, never the agent's words."""
+    return {
+        "request": version.request_id,
+        "version": version.number,
+        "seal": version.seal,
+        "tool": version.revision.known_tool.name,
+        "tier": version.tier,
+        "risk": version.risk,
+        "verdict": said.verdict.value,
+        "args": dict(args or {}),
+        "action_hash": version.revision.action_hash,
+    }
+
+
+@transaction.atomic(durable=True)
+def _record(said: Said, outside: _Outside) -> ApprovalRequest:
+    request = locks.approval_request(said.request_id)
+    now = clock.now()
+    version = request.sealed
+    _check_current(said, request, now)
+    role = permissions.check_can_decide(said.person, request, version)
+    _check_reason(said, version)
+    if version.step_up and said.commits and not said.step_up:
+        raise Reauth
+    case = Case(said, request, version, role, now)
+    if outside.raised:
+        _escalate(case, cause="verifier")
+    elif said.verdict is Verdict.MODIFY:
+        modify(case, outside.reading)
+    else:
+        VERDICTS[said.verdict](case)
+    return request
+
+
+def _check_current(said: Said, request: ApprovalRequest, now: datetime) -> None:
+    check_open(request, now)
+    if request.status == RequestStatus.RECALLABLE and said.verdict != Verdict.REJECT:
+        raise Decided
+    if (said.version, said.action_hash) != (request.version, request.action_hash):
+        raise Stale(current_version=request.version)
+
+
+def _check_reason(said: Said, version: RequestVersion) -> None:
+    if said.reason_code and said.reason_code not in set(ReasonCode):
+        raise Reason(errors=[{"path": "reason_code", "message": "not a known reason"}])
+    needed = version.requires_reason or said.verdict in {
+        Verdict.REJECT,
+        Verdict.ESCALATE,
+    }
+    if needed and not said.reason_code:
+        raise Reason(errors=[{"path": "reason_code", "message": "choose one"}])
+    if said.reason_code == ReasonCode.OTHER and not said.reason.strip():
+        raise Reason(errors=[{"path": "reason", "message": "say which"}])
+
+
+def _approve(case: Case) -> None:
+    revision = case.version.revision
+    if permissions.above_ceiling(
+        case.said.person, revision.amount_minor, revision.currency
+    ):
+        raise NotYours("This amount is above what you may decide.")
+    step = quorum.place(case.version.steps, case.given(), case.role)
+    if step is None:
+        raise NotYours("Your part is done already. Someone else must go on.")
+    write(case, counts=step)
+    tally(case)
+
+
+def _reject(case: Case) -> None:
+    write(case)
+    transitions.request.apply(
+        case.request,
+        "reject",
+        actor=case.said.actor,
+        now=case.now,
+        changes={"settled_at": case.now, "recall_until": None},
+        guard=still(case),
+        verdict=Verdict.REJECT,
+    )
+    facts.release(case.request.proposal_id)
+
+
+def _escalate(case: Case, cause: str = "escalated") -> None:
+    """One supervisor more, and once more time. Steps already complete are dropped."""
+    write(case)
+    request, version = case.request, case.version
+    given = case.given()
+    steps = requests.escalated_steps(version, given)
+    carried = [*version.carried, *_people_of_complete_steps(case, given)]
+    evaluation = requests.evaluation_of(version.revision)
+    transitions.request.apply(
+        request,
+        "escalate",
+        actor=case.said.actor,
+        now=case.now,
+        changes={
+            "version": request.version + 1,
+            "tier": Tier.ESCALATE,
+            "expires_at": _extended(case, evaluation.timeout),
+        },
+        guard=still(case),
+        steps=steps,
+        verdict=case.said.verdict,
+        data={"cause": cause},
+    )
+    escalated_by = list(version.escalated_by)
+    if cause == "escalated":
+        escalated_by.append(case.said.person.public_id)
+    requests.seal(
+        request,
+        version.revision,
+        evaluation,
+        cause=cause,
+        now=case.now,
+        steps=steps,
+        carried=carried,
+        escalated_by=escalated_by,
+    )
+
+
+def _people_of_complete_steps(case: Case, given: list[int]) -> list[str]:
+    lacking = quorum.missing(case.version.steps, given)
+    votes = Decision.objects.filter(
+        request=case.request, version=case.version.number, counts=True
+    ).select_related("reviewer")
+    return [
+        vote.reviewer.public_id
+        for vote in votes
+        if vote.step is not None and not lacking[vote.step]
+    ]
+
+
+def _extended(case: Case, seconds: int) -> datetime:
+    """The deadline moves on the first escalation only, never past the rule's most."""
+    request = case.request
+    if request.versions.filter(cause__in=["escalated", "verifier"]).exists():
+        return request.expires_at
+    later = request.expires_at + timedelta(seconds=seconds)
+    return min(later, request.expires_at_most)
+
+
+@transaction.atomic(durable=True)
+def _log_refused(said: Said, error: DomainError) -> None:
+    """A verdict without effect is a log record of its own [I8, I30]."""
+    request = (
+        ApprovalRequest.objects.select_related("proposal")
+        .filter(pk=said.request_id)
+        .first()
+    )
+    if request is None:
+        return
+    log.append(
+        "decision.refused",
+        actor=said.actor,
+        at=clock.now(),
+        verdict=said.verdict,
+        data={"code": error.code, "seen": said.action_hash[:80]},
+        **transitions.request.context(request),
+    )
+
+
+VERDICTS = {
+    Verdict.APPROVE: _approve,
+    Verdict.REJECT: _reject,
+    Verdict.ESCALATE: _escalate,
+}

@@ -1,0 +1,83 @@
+"""MODIFY: a person's edit is a new revision through the whole policy, and the editor's
+own approval only where the tier did not rise (gate.md section 6)."""
+
+from __future__ import annotations
+
+from journal.errors import Invalid, Policy
+from policies.choices import Tier
+
+from . import permissions, quorum, requests
+from .cases import Case, note, tally, write
+from .governance import Action, govern
+from .models import Revision
+from .proposals import Narrative, blocked_edit, replace_revision
+from .readers import Reading
+
+
+def modify(case: Case, reading: Reading | None) -> None:
+    """A new revision through the whole policy; it may be the editor's own approval."""
+    said, request = case.said, case.request
+    before = case.version.revision
+    action = _edited(case, before, reading)
+    ruling = govern(action, now=case.now)
+    if ruling.tier is Tier.BLOCK:
+        raise blocked_edit(ruling)
+    money = ruling.money
+    if money and permissions.above_ceiling(said.person, money.minor, money.currency):
+        raise Policy(errors=[{"path": "args", "message": "above what you may decide"}])
+    shown = Tier(request.tier)
+    rises = requests.asked_tier(ruling.evaluation).rank > shown.rank
+    if rises:
+        write(case)
+    narrative = _narrative_of(before)
+    replace_revision(
+        request, action, narrative, ruling, said.actor, case.now, event="modify"
+    )
+    case.version = request.sealed
+    if not rises:
+        _count_editor(case)
+    _log_edit(case, before, shown)
+
+
+def _edited(case: Case, before: Revision, reading: Reading | None) -> Action:
+    if case.said.args is None or dict(case.said.args) == before.args:
+        raise Invalid(
+            "Nothing changed: use Approve.",
+            errors=[{"path": "args", "message": "at least one change"}],
+        )
+    proposal = case.request.proposal
+    return Action(
+        proposal=proposal.pk,
+        tool=proposal.tool_name,
+        args=case.said.args,
+        agent=proposal.agent,
+        thread=proposal.thread,
+        preconditions=before.preconditions,
+        reading=reading,
+        uncertain=before.uncertain,
+        unattended=bool(before.facts.get("agent", {}).get("unattended")),
+    )
+
+
+def _narrative_of(revision: Revision) -> Narrative:
+    return Narrative(
+        rationale=revision.rationale,
+        expected_outcome=revision.expected_outcome,
+        reversal=revision.reversal,
+        alternatives=revision.alternatives,
+        evidence=revision.evidence,
+    )
+
+
+def _count_editor(case: Case) -> None:
+    """The editor's vote on the version they made, where their role fills a step."""
+    step = quorum.place(case.version.steps, [], case.role)
+    write(case, counts=step)
+    if step is not None:
+        tally(case)
+
+
+def _log_edit(case: Case, before: Revision, shown: Tier) -> None:
+    tier = Tier(case.request.tier)
+    if tier.rank < shown.rank:
+        note(case, "decision.tier_lowered", data={"from": shown, "to": tier})

@@ -1,0 +1,212 @@
+"""From a grant to one effect: claim, re-check, perform, record (gate.md section 7).
+
+Recovery never runs a tool itself: it queues again, and the claim decides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+
+from journal import canonical, clock, encryption, faults, log, outbox
+from journal.errors import StaleFence
+from policies import facts
+from policies.choices import ExecutionClass
+
+from . import claims, executors, rechecks, redaction, transitions
+from .claims import Claim
+from .executors import Outcome
+from .models import Execution
+from .rechecks import No
+
+logger = structlog.get_logger(__name__)
+
+
+def run(execution_id: str) -> None:
+    """Take an execution and see it through, as far as this process lives.
+
+    Safe to call any number of times at once: only one caller gets the claim.
+    """
+    faults.point("before_claim")
+    claim = claims.take(execution_id=execution_id, actor=claims.EXECUTOR)
+    if claim is None:
+        return
+    structlog.contextvars.bind_contextvars(
+        proposal=claim.execution.proposal_id, execution=execution_id
+    )
+    faults.point("after_claim")
+    outcome = _attempt(claim)
+    faults.point("before_record")
+    _conclude(claim, outcome)
+    faults.point("after_record")
+    outbox.announce(claim.execution.proposal_id)
+
+
+def _attempt(claim: Claim) -> Outcome | No:
+    """Look up what an earlier attempt did, re-check the world, perform."""
+    untouched = claim.untouched
+    if not untouched and claim.definition.look_up is not None:
+        found = executors.look_up(claim.definition, claim.call)
+        if found.code != "not_found":
+            return found
+        untouched = True
+    no = rechecks.check(claim.execution, claim.definition)
+    if no is not None and untouched:
+        return no
+    if no is not None and no.code != "precondition":
+        return Outcome("unknown", code=no.code, detail=no.detail)
+    # A keyed provider answers a repeated key from its memory, so a state that our
+    # own earlier attempt changed is no reason to stop here.
+    faults.point("before_effect")
+    outcome = executors.perform(claim.definition, claim.call)
+    faults.point("after_effect")
+    if outcome.this_attempt_only and not untouched:
+        return Outcome("unknown", code=outcome.code, detail=outcome.detail)
+    return outcome
+
+
+def _conclude(claim: Claim, outcome: Outcome | No) -> None:
+    try:
+        if isinstance(outcome, No):
+            refuse(execution_id=claim.execution.pk, fence=claim.fence, no=outcome)
+        else:
+            record(
+                execution_id=claim.execution.pk,
+                fence=claim.fence,
+                outcome=outcome,
+                actor=claims.EXECUTOR,
+            )
+    except StaleFence:
+        logger.warning("stale_fence", execution=claim.execution.pk, fence=claim.fence)
+
+
+@transaction.atomic(durable=True)
+def record(
+    *, execution_id: str, fence: int, outcome: Outcome, actor: log.Actor
+) -> Execution:
+    """Write what became of an attempt, under its fence [I22].
+
+    Raises NotFound, StaleFence.
+    """
+    execution = claims.fenced(execution_id, fence)
+    now = clock.now()
+    if outcome.status == "succeeded":
+        _succeed(execution, outcome, actor, now)
+    elif outcome.status == "failed":
+        _fail(execution, outcome, actor, now)
+    else:
+        _doubt(execution, outcome, actor, now)
+    return execution
+
+
+def _succeed(
+    execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
+) -> None:
+    kept = _kept(execution, outcome.result or {})
+    claims.finish(execution, "succeed", actor, now, kept, digest=kept["result_digest"])
+
+
+def _kept(execution: Execution, result: dict[str, Any]) -> dict[str, Any]:
+    """A result's columns: sealed for the agent, redacted for people, a digest."""
+    blob = canonical.encode(result)
+    proposal = execution.grant.proposal
+    key = redaction.thread_key(
+        settings.HOLDPOINT.tag_key, proposal.agent, proposal.thread
+    )
+    return {
+        "result": encryption.seal(
+            settings.HOLDPOINT.data_key, blob, execution.pk.encode()
+        ),
+        "result_shown": redaction.redact_value(result, key=key),
+        "result_digest": "sha256:" + hashlib.sha256(blob).hexdigest(),
+    }
+
+
+def result_of(execution: Execution) -> dict[str, Any] | None:
+    """The whole result, for the agent that asked for the effect."""
+    if execution.result is None:
+        return None
+    blob = encryption.open(
+        settings.HOLDPOINT.data_key, bytes(execution.result), execution.pk.encode()
+    )
+    value: dict[str, Any] = canonical.parse(blob)
+    return value
+
+
+def _fail(
+    execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
+) -> None:
+    """Known: no effect. Try again later if only this attempt never left the house."""
+    due = now + _back_off(execution)
+    again = (
+        outcome.this_attempt_only
+        and execution.attempts < claims.MOST_ATTEMPTS
+        and due < execution.grant.expires_at
+    )
+    if again:
+        _requeue(execution, outcome.code, outcome.detail, due, actor, now)
+        return
+    why = {"code": outcome.code, "detail": outcome.detail}
+    claims.finish(execution, "fail", actor, now, why, code=outcome.code)
+    proposal = execution.grant.proposal
+    facts.release(proposal.pk)
+    facts.observe_failure(agent=proposal.agent, proposal=proposal.pk, at=now)
+
+
+def _doubt(
+    execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
+) -> None:
+    """It may have happened. A keyed or queryable tool is asked again, soon."""
+    due = now + _back_off(execution)
+    again = (
+        claims.class_of(execution) is not ExecutionClass.OPAQUE
+        and execution.attempts < claims.MOST_ATTEMPTS
+        and due < execution.grant.expires_at
+        and not execution.by_agent
+    )
+    if again:
+        Execution.objects.filter(pk=execution.pk, fence=execution.fence).update(
+            lease_until=due, code=outcome.code, detail=outcome.detail
+        )
+        return
+    claims.lose(execution, outcome.code, outcome.detail, now, actor)
+
+
+def _back_off(execution: Execution) -> timedelta:
+    return timedelta(seconds=2**execution.attempts)
+
+
+def _requeue(
+    execution: Execution,
+    code: str,
+    detail: str,
+    due: datetime,
+    actor: log.Actor,
+    now: datetime,
+) -> None:
+    transitions.execution.apply(
+        execution,
+        "requeue",
+        actor=actor,
+        now=now,
+        changes={"lease_until": None, "due_at": due, "code": code, "detail": detail},
+        data={"execution": execution.pk, "code": code},
+    )
+
+
+@transaction.atomic(durable=True)
+def refuse(*, execution_id: str, fence: int, no: No) -> Execution:
+    """A re-check said no, and no attempt has reached the world. Raises StaleFence."""
+    execution = claims.fenced(execution_id, fence)
+    now = clock.now()
+    due = now + _back_off(execution)
+    if no.later and execution.attempts < claims.MOST_ATTEMPTS:
+        _requeue(execution, no.code, no.detail, due, claims.EXECUTOR, now)
+    else:
+        claims.refuse(execution, no, now)
+    return execution

@@ -1,0 +1,155 @@
+"""The keystone: what the policy says of one exact action. Propose, revise, MODIFY
+and the check before execution all ask here; nobody else asks the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from journal import canonical
+from journal.errors import InvalidArgs
+from policies import active, evaluation, facts, tools
+from policies.choices import Risk, Tier
+from policies.documents import ToolDefinition
+from policies.facts import Inputs
+from policies.evaluation import Evaluation
+from policies.models import PolicyVersion, Tool
+from policies.money import Money
+
+from .readers import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One exact effect as proposed, with what our own look-ups said of it."""
+
+    proposal: str
+    tool: str
+    args: Mapping[str, Any]
+    agent: str
+    thread: str
+    preconditions: Mapping[str, Any]
+    reading: Reading | None = None
+    uncertain: float = 0.0
+    unattended: bool = False
+    risk_ceiling: Risk = Risk.CRITICAL
+
+    def with_args(self, args: Mapping[str, Any], reading: Reading | None) -> Action:
+        """The same action with other arguments, looked up again."""
+        return replace(self, args=args, reading=reading)
+
+    def canonical(self, tool_version: int) -> bytes:
+        """The bytes that are hashed, approved and executed (RFC 8785)."""
+        return canonical.encode(
+            {
+                "tool": self.tool,
+                "tool_version": tool_version,
+                "args": self.args,
+                "agent": self.agent,
+                "thread": self.thread,
+                "preconditions": self.preconditions,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """How much authority the policy demands, and everything that led to it."""
+
+    evaluation: Evaluation
+    tool: Tool | None = None
+    definition: ToolDefinition | None = None
+    policy: PolicyVersion | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    money: Money | None = None
+    inputs: Inputs | None = None
+
+    @property
+    def tier(self) -> Tier:
+        return self.evaluation.tier
+
+    @property
+    def blocked_by(self) -> str:
+        """The rule that blocks, or "" when none does."""
+        if self.tier is not Tier.BLOCK:
+            return ""
+        return next((r.id for r in self.evaluation.rules if r.blocks), "policy.block")
+
+
+def govern(action: Action, *, now: datetime) -> Ruling:
+    """Validate the arguments, gather facts under their locks, evaluate.
+
+    Raises InvalidArgs with paths. Caller holds the thread or request lock; this
+    takes the advisory locks of the sums it reads.
+    """
+    policy = active.active_or_none()
+    tool = tools.current(action.tool) if policy else None
+    if policy is None or tool is None:
+        return Ruling(_no_tool(policy), policy=policy)
+    definition = tools.definition(tool)
+    if problems := tools.validate(tool, action.args):
+        raise InvalidArgs(errors=problems)
+    document = active.compiled(policy)
+    inputs = _inputs(action, tool)
+    facts.lock(facts.measures_of(document, inputs))
+    gathered = facts.collect(document, inputs, now=now)
+    found = evaluation.evaluate(document, definition, gathered)
+    return Ruling(
+        _within_ceiling(found, action.risk_ceiling),
+        tool=tool,
+        definition=definition,
+        policy=policy,
+        facts=gathered,
+        money=tools.amount(definition, action.args),
+        inputs=inputs,
+    )
+
+
+def observe(ruling: Ruling, *, now: datetime) -> None:
+    """Let the action weigh in later sums. Caller is in the governing transaction."""
+    if ruling.policy is not None and ruling.inputs is not None:
+        document = active.compiled(ruling.policy)
+        facts.observe(document, ruling.inputs, at=now)
+
+
+def reevaluate(tool: Tool, stored_facts: Mapping[str, Any]) -> Evaluation:
+    """What the active policy says now of facts stored at proposal time."""
+    policy = active.active_or_none()
+    current = tools.current(tool.name) if policy else None
+    if policy is None or current is None:
+        return _no_tool(policy)
+    document = active.compiled(policy)
+    return evaluation.evaluate(document, tools.definition(current), stored_facts)
+
+
+def _no_tool(policy: PolicyVersion | None) -> Evaluation:
+    if policy is None:
+        return evaluation.blocked("policy.none", "No policy is active.")
+    return evaluation.blocked("tool.unknown", "Nobody registered this tool.")
+
+
+def _within_ceiling(found: Evaluation, ceiling: Risk) -> Evaluation:
+    if found.risk.rank <= ceiling.rank:
+        return found
+    return evaluation.blocked(
+        "agent.risk_ceiling",
+        f"This agent may propose up to {ceiling.value} risk.",
+        risk=found.risk,
+    )
+
+
+def _inputs(action: Action, tool: Tool) -> Inputs:
+    reading = action.reading
+    return Inputs(
+        tool=tool,
+        args=action.args,
+        agent=action.agent,
+        unattended=action.unattended,
+        thread=action.thread,
+        uncertain=action.uncertain,
+        keys=reading.keys if reading else {},
+        before=reading.facts if reading else {},
+        proposal=action.proposal,
+    )

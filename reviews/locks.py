@@ -1,0 +1,63 @@
+"""The only place that locks the gate's rows. Order: Thread, ApprovalRequest by pk,
+advisory keys, Grant, Execution; the outermost first, never backwards (house.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db.models import QuerySet
+
+from journal.errors import NotFound
+
+from .models import ApprovalRequest, Execution, Grant
+
+
+def _locked_requests() -> QuerySet[ApprovalRequest]:
+    # no_key: an ordinary FOR UPDATE would block the inserts of votes and versions.
+    return ApprovalRequest.objects.select_related(
+        "proposal", "queue"
+    ).select_for_update(of=("self",), no_key=True)
+
+
+def approval_request(pk: str) -> ApprovalRequest:
+    """The request, locked until the transaction ends. Raises NotFound."""
+    try:
+        return _locked_requests().get(pk=pk)
+    except ApprovalRequest.DoesNotExist:
+        raise NotFound from None
+
+
+def request_of(proposal: str) -> ApprovalRequest | None:
+    """The proposal's request, locked; None when it never needed one."""
+    return _locked_requests().filter(proposal_id=proposal).first()
+
+
+def requests_due(queryset: QuerySet[ApprovalRequest]) -> Iterable[ApprovalRequest]:
+    """Rows of a sweep that nobody else holds, locked in the order of their pk."""
+    return (
+        queryset.select_related("proposal", "queue")
+        .order_by("pk")
+        .select_for_update(of=("self",), no_key=True, skip_locked=True)
+    )
+
+
+def execution(pk: str) -> Execution:
+    """An execution with its grant, both locked, the grant first. Raises NotFound."""
+    found = Execution.objects.filter(pk=pk).values_list("grant_id", flat=True).first()
+    if found is None:
+        raise NotFound
+    return execution_of(found)
+
+
+def execution_of(grant_id: str) -> Execution:
+    """The execution under a grant, both locked, the grant first."""
+    grant = (
+        Grant.objects.select_related("proposal", "revision__tool")
+        .select_for_update(of=("self",), no_key=True)
+        .get(pk=grant_id)
+    )
+    row = Execution.objects.select_for_update(of=("self",), no_key=True).get(
+        grant_id=grant_id
+    )
+    row.grant = grant
+    return row

@@ -1,0 +1,201 @@
+"""Who may do what at the desk. *When* is in transitions, *how many* in quorum, *how
+risky* in policies. Buttons ask the same checks that the operations enforce."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from django.contrib.auth import authenticate
+from django.http import HttpRequest
+from guardian.shortcuts import get_objects_for_user
+
+from journal.errors import DomainError, Escalated, NotYours, Reauth
+from policies.choices import Role
+from policies.models import Person, Queue
+
+from . import quorum
+from .choices import Scope, StopMode
+from .models import ApprovalRequest, Decision, RequestVersion, Stop
+
+
+class Permission(StrEnum):
+    """What a role lets a person do beside deciding."""
+
+    SEE_ALL = "see_all"
+    SEE_LOG = "see_log"
+    PAUSE = "pause"
+    STOP = "stop"
+    STOP_ALL = "stop_all"
+    LIFT = "lift"
+    SETTLE_UNKNOWN = "settle_unknown"
+    SEE_POLICIES = "see_policies"
+
+
+ROLES: dict[Role, frozenset[Permission]] = {
+    Role.REVIEWER: frozenset({Permission.PAUSE, Permission.SEE_POLICIES}),
+    Role.SUPERVISOR: frozenset(
+        {
+            Permission.SEE_ALL,
+            Permission.SEE_LOG,
+            Permission.PAUSE,
+            Permission.STOP,
+            Permission.LIFT,
+            Permission.SETTLE_UNKNOWN,
+            Permission.SEE_POLICIES,
+        }
+    ),
+    Role.ADMINISTRATOR: frozenset(
+        {
+            Permission.SEE_ALL,
+            Permission.SEE_LOG,
+            Permission.PAUSE,
+            Permission.STOP,
+            Permission.STOP_ALL,
+            Permission.LIFT,
+            Permission.SEE_POLICIES,
+        }
+    ),
+    Role.AUDITOR: frozenset(
+        {Permission.SEE_ALL, Permission.SEE_LOG, Permission.SEE_POLICIES}
+    ),
+    Role.OWNER: frozenset(),
+}
+# Separation of duties: whoever sets the rules or checks them does not decide.
+NEVER_DECIDE = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
+
+
+def roles_of(person: Person) -> frozenset[Role]:
+    """The person's roles (one query, remembered on the instance)."""
+    cached = getattr(person, "_roles", None)
+    if cached is None:
+        names = set(person.groups.values_list("name", flat=True))
+        cached = frozenset(role for role in Role if role.value in names)
+        person._roles = cached  # type: ignore[attr-defined]
+    return cached
+
+
+def allowed(person: Person, permission: Permission) -> bool:
+    """Whether any of the person's roles carries the permission."""
+    return person.is_active and any(
+        permission in ROLES[role] for role in roles_of(person)
+    )
+
+
+def check(person: Person, permission: Permission) -> None:
+    """Raises NotYours."""
+    if not allowed(person, permission):
+        raise NotYours("Your role does not allow this. Nothing was changed.")
+
+
+def deciding_role(person: Person) -> Role | None:
+    """Supervisor, reviewer, or None for those who never decide."""
+    roles = roles_of(person)
+    if not person.is_active or roles & NEVER_DECIDE:
+        return None
+    if Role.SUPERVISOR in roles:
+        return Role.SUPERVISOR
+    return Role.REVIEWER if Role.REVIEWER in roles else None
+
+
+def queues_of(person: Person) -> frozenset[int]:
+    """Ids of the queues the person is admitted to; being a superuser opens none."""
+    cached = getattr(person, "_queues", None)
+    if cached is None:
+        cached = frozenset(
+            get_objects_for_user(
+                person, "policies.decide", klass=Queue, with_superuser=False
+            ).values_list("pk", flat=True)
+        )
+        person._queues = cached  # type: ignore[attr-defined]
+    return cached
+
+
+def admitted_role(person: Person, queue_id: int) -> Role:
+    """The role in which the person decides in this queue. Raises NotYours."""
+    role = deciding_role(person)
+    if role is None:
+        raise NotYours("Your role does not decide requests. Nothing was recorded.")
+    if queue_id not in queues_of(person):
+        raise NotYours("You are not admitted to this queue. Nothing was recorded.")
+    if reviewer_stopped(person):
+        raise NotYours("Your decisions are stopped. Nothing was recorded.")
+    return role
+
+
+def reviewer_stopped(person: Person) -> bool:
+    """Whether a Stop row switches this reviewer off."""
+    return Stop.objects.filter(
+        scope=Scope.REVIEWER, key=person.public_id, lifted_at__isnull=True
+    ).exists()
+
+
+def check_can_decide(
+    person: Person, request: ApprovalRequest, version: RequestVersion
+) -> Role:
+    """The role in which this person may decide this version now.
+
+    Raises NotYours or Escalated. The same person never votes twice, over all steps
+    and versions in which their vote still counts.
+    """
+    role = admitted_role(person, request.queue_id)
+    if person.public_id in request.proposal.barred:
+        raise NotYours("You started this run, so someone else must decide it.")
+    if person.public_id in version.escalated_by:
+        raise Escalated
+    if person.public_id in version.carried or _has_voted(person, request):
+        raise NotYours("You have already decided this. Someone else must go on.")
+    if not any(quorum.fills(role, step["role"]) for step in version.steps):
+        raise NotYours("This needs a supervisor. Nothing was recorded.")
+    return role
+
+
+def _has_voted(person: Person, request: ApprovalRequest) -> bool:
+    return Decision.objects.filter(
+        request=request, version=request.version, reviewer=person
+    ).exists()
+
+
+def can_decide(
+    person: Person, request: ApprovalRequest, version: RequestVersion
+) -> str:
+    """Empty when the person may decide, else the sentence that says why not."""
+    try:
+        check_can_decide(person, request, version)
+    except DomainError as error:
+        return error.detail
+    return ""
+
+
+def above_ceiling(person: Person, amount_minor: int | None, currency: str) -> bool:
+    """Whether an amount is more than this person may decide alone or in a step."""
+    if amount_minor is None or person.ceiling_minor is None:
+        return False
+    return currency != person.ceiling_currency or amount_minor > person.ceiling_minor
+
+
+def check_can_stop(
+    person: Person, scope: Scope, mode: StopMode, *, owns: bool = False
+) -> None:
+    """Raises NotYours. `owns`: the person owns the agent in question."""
+    if owns and scope in {Scope.THREAD, Scope.AGENT} and person.is_active:
+        return
+    if scope in {Scope.EVERYTHING, Scope.REVIEWER}:
+        check(person, Permission.STOP_ALL)
+    elif mode == StopMode.PAUSED and scope == Scope.THREAD:
+        check(person, Permission.PAUSE)
+    else:
+        check(person, Permission.STOP)
+
+
+def step_up(http: HttpRequest, person: Person, password: str) -> str:
+    """The method by which the person just proved to be themselves.
+
+    Wrong tries count for the login lockout. Raises Reauth; an empty password is no
+    try and gives "".
+    """
+    if not password:
+        return ""
+    found = authenticate(http, username=person.get_username(), password=password)
+    if found is None or found.pk != person.pk:
+        raise Reauth("That password is not right. Nothing has been decided yet.")
+    return "password"

@@ -1,0 +1,72 @@
+"""Taking an approval back while its recall window is open."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from journal import clock, log
+from journal.errors import Decided, NotYours, Running
+from policies.choices import Role
+from policies.models import Person
+
+from . import locks, permissions, requests, transitions
+from .choices import RequestStatus
+from .models import ApprovalRequest, Decision, RequestVersion
+
+
+@transaction.atomic(durable=True)
+def recall(*, request_id: str, person: Person) -> ApprovalRequest:
+    """Take an approval back while its window is open; the question is asked again.
+
+    Raises NotFound, NotYours, Running (the window is over), Decided.
+    """
+    request = locks.approval_request(request_id)
+    now = clock.now()
+    version = request.sealed
+    _check_may_recall(person, request, version)
+    if request.status != RequestStatus.RECALLABLE:
+        raise Running if request.status == RequestStatus.AUTHORIZED else Decided
+    if request.recall_until is None or request.recall_until <= now:
+        raise Running
+    transitions.request.apply(
+        request,
+        "recall",
+        actor=log.Actor("person", person.public_id),
+        now=now,
+        changes={
+            "version": request.version + 1,
+            "recall_until": None,
+            "expires_at": _time_to_answer(request, now),
+        },
+    )
+    requests.seal(
+        request,
+        version.revision,
+        requests.evaluation_of(version.revision),
+        cause="recalled",
+        now=now,
+        steps=version.steps,
+        carried=version.carried,
+        escalated_by=version.escalated_by,
+    )
+    return request
+
+
+def _check_may_recall(
+    person: Person, request: ApprovalRequest, version: RequestVersion
+) -> None:
+    """Those who approved it, and supervisors of its queue."""
+    role = permissions.admitted_role(person, request.queue_id)
+    voted = Decision.objects.filter(
+        request=request, version=version.number, reviewer=person, counts=True
+    ).exists()
+    if not voted and role is not Role.SUPERVISOR:
+        raise NotYours("Only who approved this, or a supervisor, may recall it.")
+
+
+def _time_to_answer(request: ApprovalRequest, now: datetime) -> datetime:
+    """A recalled question is answerable again: at least a minute, within the most."""
+    least = now + timedelta(seconds=60)
+    return min(max(request.expires_at, least), request.expires_at_most)

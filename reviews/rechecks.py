@@ -1,0 +1,162 @@
+"""What must still hold right before an effect (gate.md section 7). Reads only, and
+outside any transaction; a check that fails says why in one code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from journal import canonical
+from policies import tools
+from policies.choices import Tier
+from policies.documents import ToolDefinition
+from policies.models import Person
+
+from . import permissions, readers, stops, verifiers
+from .choices import Scope, StopMode
+from .governance import reevaluate
+from .models import ApprovalRequest, Decision, Execution, Stop
+
+
+@dataclass(frozen=True, slots=True)
+class No:
+    """A re-check's refusal. `later`: nothing is wrong for good, try again."""
+
+    code: str
+    detail: str
+    later: bool = False
+
+
+def check(execution: Execution, definition: ToolDefinition) -> No | None:
+    """The first reason not to perform this execution now, cheapest first."""
+    return (
+        switches(execution)
+        or _bytes(execution)
+        or _tool(execution, definition)
+        or _policy(execution)
+        or _approvers(execution)
+        or _world(execution, definition)
+        or _verifiers(execution, definition)
+    )
+
+
+def switches(execution: Execution) -> No | None:
+    """Stop rows over the thread, agent, tool or everything [I24]."""
+    proposal = execution.grant.proposal
+    mode = stops.in_force(proposal.agent, proposal.thread, proposal.tool_name)
+    if mode is StopMode.STOPPED:
+        return No("stopped", "This was stopped before it ran.")
+    if mode is StopMode.PAUSED:
+        return No("paused", "This is paused.", later=True)
+    return None
+
+
+def _bytes(execution: Execution) -> No | None:
+    grant = execution.grant
+    stored = canonical.digest(bytes(grant.revision.canonical))
+    if stored == grant.revision.action_hash == grant.action_hash:
+        return None
+    return No("bytes_changed", "The stored action is not the one that was granted.")
+
+
+def _tool(execution: Execution, definition: ToolDefinition) -> No | None:
+    revision = execution.grant.revision
+    current = tools.current(execution.grant.proposal.tool_name)
+    if current is None:
+        return No("tool_changed", "The tool is no longer registered.")
+    if tools.validate(revision.known_tool, revision.args) or tools.validate(
+        current, revision.args
+    ):
+        return No("tool_changed", "The arguments no longer fit the tool.")
+    return None
+
+
+def _policy(execution: Execution) -> No | None:
+    revision = execution.grant.revision
+    now_asked = reevaluate(revision.known_tool, revision.facts).tier
+    if now_asked.rank <= decided_tier(execution).rank:
+        return None
+    return No("policy_tightened", "The policy now asks for more authority.")
+
+
+def request_of(execution: Execution) -> ApprovalRequest | None:
+    """The request behind an execution; None when the policy alone allowed it."""
+    return ApprovalRequest.objects.filter(proposal=execution.proposal_id).first()
+
+
+def decided_tier(execution: Execution) -> Tier:
+    """The authority that was really given."""
+    request = request_of(execution)
+    return Tier(request.tier if request else execution.grant.revision.tier)
+
+
+def _approvers(execution: Execution) -> No | None:
+    request = request_of(execution)
+    if request is None:
+        return None
+    people = [*_voters(request), *_carried(request)]
+    stopped = set(
+        Stop.objects.filter(scope=Scope.REVIEWER, lifted_at__isnull=True).values_list(
+            "key", flat=True
+        )
+    )
+    for person in people:
+        valid = (
+            permissions.deciding_role(person) is not None
+            and request.queue_id in permissions.queues_of(person)
+            and person.public_id not in stopped
+        )
+        if not valid:
+            return No("approver_revoked", "An approver no longer has the authority.")
+    return None
+
+
+def _voters(request: ApprovalRequest) -> list[Person]:
+    votes = Decision.objects.filter(
+        request=request, version=request.version, counts=True
+    ).select_related("reviewer")
+    return [vote.reviewer for vote in votes]
+
+
+def _carried(request: ApprovalRequest) -> list[Person]:
+    carried = request.sealed.carried
+    return list(Person.objects.filter(public_id__in=carried)) if carried else []
+
+
+def _world(execution: Execution, definition: ToolDefinition) -> No | None:
+    """The business state is the one that was shown, by the tool's own precondition."""
+    revision = execution.grant.revision
+    expected = {**revision.reading.get("preconditions", {}), **revision.preconditions}
+    if definition.reader is None or not expected:
+        return None
+    fresh = readers.read(definition, revision.args)
+    if fresh.problem:
+        return No(
+            "unread", f"The current state could not be read: {fresh.problem}", True
+        )
+    if _holds(expected, fresh.preconditions):
+        return None
+    return No("precondition", "The record changed after it was shown.")
+
+
+def _holds(expected: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
+    return all(fresh.get(name) == value for name, value in expected.items())
+
+
+def _verifiers(execution: Execution, definition: ToolDefinition) -> No | None:
+    if not definition.verifiers:
+        return None
+    revision = execution.grant.revision
+    sealed = {
+        "execution": execution.pk,
+        "tool": execution.grant.proposal.tool_name,
+        "args": revision.args,
+        "action_hash": revision.action_hash,
+        "tier": decided_tier(execution),
+    }
+    found = verifiers.verify(definition, sealed, stage="effect")
+    if found is None:
+        return None
+    detail = getattr(found, "detail", "A verifier asks for more authority.")
+    return No("verifier", detail)

@@ -1,0 +1,143 @@
+"""Opening the question and sealing its versions: steps that operations compose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from journal import canonical, log
+from policies.choices import Role, Tier
+from policies.evaluation import Evaluation
+from policies.models import Queue
+
+from . import quorum, transitions
+from .governance import Ruling
+from .models import ApprovalRequest, Proposal, RequestVersion, Revision
+from .quorum import StepData
+
+
+def asked_tier(evaluation: Evaluation) -> Tier:
+    """The tier people are asked at: once asked, a person answers, whatever changed."""
+    return max(evaluation.tier, Tier.APPROVE, key=lambda tier: tier.rank)
+
+
+def open_request(
+    proposal: Proposal,
+    revision: Revision,
+    ruling: Ruling,
+    *,
+    actor: log.Actor,
+    now: datetime,
+    expires_in: int | None,
+) -> ApprovalRequest:
+    """Put the question: request PENDING with version 1. Caller holds the thread."""
+    evaluation = ruling.evaluation
+    seconds = min(evaluation.timeout, expires_in or evaluation.timeout)
+    request = ApprovalRequest(
+        proposal=proposal,
+        version=1,
+        action_hash=revision.action_hash,
+        tier=asked_tier(evaluation),
+        risk=evaluation.risk,
+        queue=queue_of(evaluation),
+        opened_at=now,
+        expires_at=now + timedelta(seconds=seconds),
+        expires_at_most=now + timedelta(seconds=max(evaluation.timeout_max, seconds)),
+    )
+    transitions.request.create(
+        request,
+        "open",
+        actor=actor,
+        now=now,
+        policy=revision.policy.number if revision.policy else None,
+        steps=steps_of(evaluation),
+    )
+    seal(request, revision, evaluation, cause="opened", now=now)
+    return request
+
+
+def queue_of(evaluation: Evaluation) -> Queue:
+    """The queue the evaluation names; the policy's loading made sure it exists."""
+    return Queue.objects.get(name=evaluation.queue)
+
+
+def steps_of(evaluation: Evaluation) -> list[StepData]:
+    """The evaluation's steps as they are stored; who asks at all asks one reviewer."""
+    steps: list[StepData] = [
+        {"role": step.role.value, "required": step.required}
+        for step in evaluation.steps
+    ]
+    return steps or [{"role": Role.REVIEWER.value, "required": 1}]
+
+
+def seal(
+    request: ApprovalRequest,
+    revision: Revision,
+    evaluation: Evaluation,
+    *,
+    cause: str,
+    now: datetime,
+    steps: Sequence[StepData] | None = None,
+    carried: Sequence[str] = (),
+    escalated_by: Sequence[str] = (),
+) -> RequestVersion:
+    """Write the immutable version that `request.version` names.
+
+    The request row already carries tier, queue and deadline. Caller holds its lock.
+    """
+    version = RequestVersion(
+        request=request,
+        number=request.version,
+        revision=revision,
+        cause=cause,
+        tier=request.tier,
+        risk=request.risk,
+        queue=request.queue,
+        steps=list(steps) if steps is not None else steps_of(evaluation),
+        carried=list(carried),
+        escalated_by=list(escalated_by),
+        requires_reason=evaluation.requires_reason,
+        step_up=evaluation.step_up or request.tier == Tier.ESCALATE,
+        recall_seconds=evaluation.recall,
+        expires_at=request.expires_at,
+        policy=revision.policy,
+        rules=[rule.as_json() for rule in evaluation.rules],
+        created_at=now,
+    )
+    version.seal = canonical.digest(canonical.encode(_sealed(version)))
+    version.save(force_insert=True)
+    return version
+
+
+def _sealed(version: RequestVersion) -> dict[str, Any]:
+    return {
+        "request": version.request_id,
+        "version": version.number,
+        "action_hash": version.revision.action_hash,
+        "revision": version.revision.number,
+        "cause": version.cause,
+        "tier": version.tier,
+        "risk": version.risk,
+        "queue": version.queue.name,
+        "steps": version.steps,
+        "carried": version.carried,
+        "escalated_by": version.escalated_by,
+        "requires_reason": version.requires_reason,
+        "step_up": version.step_up,
+        "recall_seconds": version.recall_seconds,
+        "expires_at": version.expires_at.isoformat(),
+        "policy": version.policy.number,
+        "rules": version.rules,
+    }
+
+
+def evaluation_of(revision: Revision) -> Evaluation:
+    """What the policy said of this revision when it was made."""
+    return Evaluation.from_json(revision.evaluation)
+
+
+def escalated_steps(version: RequestVersion, given: Sequence[int]) -> list[StepData]:
+    """The unfinished steps and one supervisor's more (gate.md section 6)."""
+    more: StepData = {"role": Role.SUPERVISOR, "required": 1}
+    return [*quorum.unfinished(version.steps, given), more]

@@ -1,0 +1,109 @@
+"""What people and agents do with an execution: an agent redeems its own, a person
+answers what could not be known, and a known failure is tried again."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from journal import clock, log, outbox
+from journal.errors import (
+    AgentStopped,
+    Conflict,
+    DomainError,
+    GrantExpired,
+    GrantSpent,
+    NotYours,
+    Precondition,
+    Reason,
+)
+from policies import facts
+from policies.models import Person
+
+from . import claims, executions, grants, locks, permissions, rechecks, transitions
+from .choices import ExecutionStatus
+from .claims import Claim
+from .models import Execution
+
+
+def redeem(*, token: str, agent: str) -> Claim:
+    """The agent takes its one-use grant to perform the effect itself.
+
+    Raises NotFound, GrantExpired, GrantSpent, AgentStopped, Precondition, Conflict.
+    After a lapsed lease the same agent may redeem a keyed or queryable tool again.
+    """
+    grant = grants.find(token, agent=agent)
+    execution = grant.execution
+    if not execution.by_agent:
+        raise Conflict("This tool is performed by the gate, not by the agent.")
+    claim = claims.take(execution_id=execution.pk, actor=log.Actor("agent", agent))
+    if claim is None:
+        raise _why_not_redeemed(execution.pk)
+    no = rechecks.check(claim.execution, claim.definition)
+    if no is None:
+        return claim
+    if claim.untouched:
+        executions.refuse(execution_id=execution.pk, fence=claim.fence, no=no)
+    raise AgentStopped if no.code == "stopped" else Precondition(no.detail)
+
+
+def _why_not_redeemed(execution_id: str) -> DomainError:
+    execution = Execution.objects.select_related("grant").get(pk=execution_id)
+    if execution.code == "window_closed":
+        return GrantExpired()
+    if execution.code == "stopped":
+        return AgentStopped()
+    if execution.status == ExecutionStatus.QUEUED:
+        return Conflict("This is paused. Ask again later.")
+    return GrantSpent()
+
+
+@transaction.atomic(durable=True)
+def settle_unknown(
+    *, execution_id: str, person: Person, happened: bool, reason: str
+) -> Execution:
+    """A person answers what could not be known. Raises NotYours, Reason, Conflict."""
+    permissions.check(person, permissions.Permission.SETTLE_UNKNOWN)
+    if not reason.strip():
+        raise Reason(errors=[{"path": "reason", "message": "say how you know"}])
+    execution = locks.execution(execution_id)
+    if execution.grant.revision.known_tool.queue_id not in permissions.queues_of(
+        person
+    ):
+        raise NotYours
+    now = clock.now()
+    transitions.execution.apply(
+        execution,
+        "settle_succeeded" if happened else "settle_failed",
+        actor=log.Actor("person", person.public_id),
+        now=now,
+        changes={"finished_at": now, "code": "settled_by_person"},
+        data={"execution": execution.pk, "happened": happened},
+        private={"reason": reason},
+    )
+    if not happened:
+        facts.release(execution.proposal_id)
+    outbox.publish("execution.finished", subject=execution.pk)
+    return execution
+
+
+@transaction.atomic(durable=True)
+def retry(*, execution_id: str, person: Person) -> Execution:
+    """Queue a known failure again: same grant, bytes and key, inside its window.
+
+    Raises NotYours, GrantExpired, Conflict when it has not failed.
+    """
+    execution = locks.execution(execution_id)
+    permissions.admitted_role(person, execution.grant.revision.known_tool.queue_id)
+    now = clock.now()
+    if execution.grant.expires_at <= now:
+        raise GrantExpired("The execution window is over. Ask the agent again.")
+    transitions.execution.apply(
+        execution,
+        "retry",
+        actor=log.Actor("person", person.public_id),
+        now=now,
+        changes={"finished_at": None, "due_at": now, "code": "", "detail": ""},
+        data={"execution": execution.pk},
+    )
+    facts.restore(execution.proposal_id, at=execution.grant.revision.created_at)
+    return execution

@@ -1,0 +1,118 @@
+"""Every switch is a Stop row: thread, agent, tool, reviewer, everything. Paused keeps
+what waits; stopped refuses and withdraws it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from journal import clock, log, outbox
+from journal.errors import AgentStopped, Conflict, NotFound, NotYours
+from policies.models import Person
+
+from . import permissions
+from .choices import Scope, StopMode
+from .models import Stop
+
+
+def thread_key(agent: str, thread: str) -> str:
+    """The key of a thread's switch."""
+    return f"{agent}/{thread}"
+
+
+def in_force(agent: str, thread: str, tool: str) -> StopMode | None:
+    """The strictest switch over one action now: stopped, paused or None."""
+    modes = set(
+        Stop.objects.filter(
+            Q(scope=Scope.EVERYTHING)
+            | Q(scope=Scope.AGENT, key=agent)
+            | Q(scope=Scope.THREAD, key=thread_key(agent, thread))
+            | Q(scope=Scope.TOOL, key=tool),
+            lifted_at__isnull=True,
+        ).values_list("mode", flat=True)
+    )
+    if StopMode.STOPPED in modes:
+        return StopMode.STOPPED
+    return StopMode.PAUSED if modes else None
+
+
+def check_may_propose(agent: str, thread: str, tool: str) -> None:
+    """Raises AgentStopped. A paused agent may still propose: people keep deciding."""
+    if in_force(agent, thread, tool) is StopMode.STOPPED:
+        raise AgentStopped
+
+
+@transaction.atomic(durable=True)
+def stop(
+    *,
+    scope: Scope,
+    key: str = "",
+    mode: StopMode = StopMode.STOPPED,
+    person: Person,
+    reason: str,
+    owns: bool = False,
+) -> Stop:
+    """Switch something off, at once.
+
+    Raises NotYours, or Conflict when the same switch is off already. A task then
+    withdraws and refuses what waits, in chunks.
+    """
+    permissions.check_can_stop(person, scope, mode, owns=owns)
+    now = clock.now()
+    try:
+        row = Stop.objects.create(
+            scope=scope, key=key, mode=mode, reason=reason, by=person.public_id, at=now
+        )
+    except IntegrityError:
+        raise Conflict("This is switched off already. Nothing was changed.") from None
+    _tell("stop.raised", row, person, now, reason)
+    outbox.publish("stop.raised", subject=str(row.pk))
+    return row
+
+
+@transaction.atomic(durable=True)
+def lift(*, stop_id: int, person: Person, reason: str) -> Stop:
+    """Switch back on. Everything takes two people: the first one's call only asks.
+
+    Raises NotFound, NotYours, or Conflict when another got there first.
+    """
+    permissions.check(person, permissions.Permission.LIFT)
+    row = Stop.objects.filter(pk=stop_id, lifted_at__isnull=True).first()
+    if row is None:
+        raise NotFound
+    now = clock.now()
+    if row.scope == Scope.EVERYTHING and not row.lift_asked_by:
+        _write(row, lift_asked_by=person.public_id)
+        _tell("stop.lift_asked", row, person, now, reason)
+        return row
+    if row.lift_asked_by == person.public_id:
+        raise NotYours("A second person must agree to switch everything on again.")
+    _write(row, lifted_by=person.public_id, lifted_at=now)
+    _tell("stop.lifted", row, person, now, reason)
+    return row
+
+
+def _write(row: Stop, **values: object) -> None:
+    found = Stop.objects.filter(
+        pk=row.pk, lifted_at__isnull=True, lift_asked_by=row.lift_asked_by
+    )
+    if found.update(**values) != 1:
+        raise Conflict
+    row.refresh_from_db()
+
+
+def _tell(kind: str, row: Stop, person: Person, now: datetime, reason: str) -> None:
+    agent, _, thread = (
+        row.key.partition("/") if row.scope == Scope.THREAD else ("",) * 3
+    )
+    log.append(
+        kind,
+        actor=log.Actor("person", person.public_id),
+        at=now,
+        agent=row.key if row.scope == Scope.AGENT else agent,
+        thread=thread,
+        data={"scope": row.scope, "key": row.key, "mode": row.mode},
+        private={"reason": reason},
+    )

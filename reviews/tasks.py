@@ -1,0 +1,154 @@
+"""Celery's side of the gate. A task carries an id and calls operations; what is true
+is in the database, so a lost, doubled or forged message changes nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from celery import current_app, shared_task
+
+from journal import outbox
+from policies.choices import Role
+
+from . import deadlines, executions, proposals, stop_work
+from .channels import email
+from .models import ApprovalRequest, Execution, Proposal, Stop
+
+# A queued execution this old was not reached by its nudge.
+QUIET = timedelta(seconds=3)
+DECIDERS = (Role.REVIEWER, Role.SUPERVISOR)
+MOST_CHUNKS = 20  # so that a long backlog stays within one task's time limit
+
+
+@shared_task
+def execute(message_id: int) -> None:
+    """The nudge of a queued execution."""
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            executions.run(message.subject)
+
+
+@shared_task
+def run_execution(execution_id: str) -> None:
+    """The sweep's hand-over of an execution that nobody is on."""
+    executions.run(execution_id)
+
+
+@shared_task
+def queue_executions() -> int:
+    """Hand over what is due and queued; how many."""
+    return _hand_over(deadlines.queued_executions(quiet=QUIET))
+
+
+@shared_task
+def recover_leases() -> int:
+    """Hand over what a dead worker or agent left claimed; how many."""
+    return _hand_over(deadlines.lapsed_executions())
+
+
+def _hand_over(execution_ids: list[str]) -> int:
+    for execution_id in execution_ids:
+        current_app.send_task("reviews.tasks.run_execution", args=[execution_id])
+    return len(execution_ids)
+
+
+@shared_task
+def close_recall_windows() -> int:
+    """Authorise what nobody recalled in time."""
+    return _in_chunks(deadlines.close_recall_windows)
+
+
+@shared_task
+def expire_due() -> int:
+    """End what nobody answered in time."""
+    return _in_chunks(deadlines.expire_chunk)
+
+
+def _in_chunks(operation: deadlines.Sweep) -> int:
+    """Repeat an operation until it finds less than a chunk; wake whoever waits."""
+    total = 0
+    for _ in range(MOST_CHUNKS):
+        found = operation()
+        for proposal_id in found:
+            outbox.announce(proposal_id)
+        total += len(found)
+        if len(found) < deadlines.CHUNK:
+            break
+    return total
+
+
+@shared_task
+def remind_before_deadline() -> int:
+    """Promise a reminder for what is near its deadline."""
+    return deadlines.remind()
+
+
+@shared_task
+def enforce_stop(message_id: int) -> None:
+    """Withdraw and refuse what waits under a new Stop row."""
+    with outbox.consume(message_id) as message:
+        if message is None:
+            return
+        for proposal_id in stop_work.under(Stop.objects.get(pk=message.subject)):
+            proposals.withdraw_stopped(proposal_id=proposal_id, code="stopped")
+            outbox.announce(proposal_id)
+
+
+@shared_task
+def mail_opened(message_id: int) -> None:
+    _mail_about(message_id, "Waits for you", DECIDERS)
+
+
+@shared_task
+def mail_escalated(message_id: int) -> None:
+    _mail_about(message_id, "Escalated to you", (Role.SUPERVISOR,))
+
+
+@shared_task
+def mail_due_soon(message_id: int) -> None:
+    _mail_about(message_id, "Expires soon", DECIDERS)
+
+
+@shared_task
+def mail_settled(message_id: int) -> None:
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            request = _request(message.subject)
+            email.about_request(
+                request, f"Settled, {request.status}", roles=(Role.SUPERVISOR,)
+            )
+
+
+def _mail_about(message_id: int, what: str, roles: tuple[Role, ...]) -> None:
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            email.about_request(_request(message.subject), what, roles=roles)
+
+
+def _request(request_id: str) -> ApprovalRequest:
+    return ApprovalRequest.objects.select_related("proposal", "queue").get(
+        pk=request_id
+    )
+
+
+@shared_task
+def mail_announced(message_id: int) -> None:
+    """NOTIFY: it runs, and people hear of it at once."""
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            proposal = Proposal.objects.get(pk=message.subject)
+            _mail_execution(proposal.executions.get(), "Ran without asking")
+
+
+@shared_task
+def mail_unknown(message_id: int) -> None:
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            execution = Execution.objects.get(pk=message.subject)
+            _mail_execution(execution, "Nobody knows whether this ran")
+
+
+def _mail_execution(execution: Execution, what: str) -> None:
+    tool = execution.grant.revision.tool
+    if tool is not None:
+        email.about_execution(execution, what, tool.queue)

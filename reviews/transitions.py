@@ -1,0 +1,127 @@
+"""Every legal step of a request, a grant and an execution (gate.md section 3). This
+module and `journal.machine` are the only door through which a status is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from journal.machine import NOWHERE, Edge, Machine
+
+from .choices import ExecutionStatus as X
+from .choices import GrantStatus as G
+from .choices import RequestStatus as R
+from .models import ApprovalRequest, Execution, Grant
+
+
+def _about_request(row: ApprovalRequest) -> Mapping[str, Any]:
+    return {
+        "proposal": row.proposal_id,
+        "agent": row.proposal.agent,
+        "thread": row.proposal.thread,
+        "revision": row.proposal.revision,
+        "request": row.pk,
+        "version": row.version,
+        "action_hash": row.action_hash,
+    }
+
+
+def _about_grant(row: Grant) -> Mapping[str, Any]:
+    return {
+        "proposal": row.proposal_id,
+        "agent": row.proposal.agent,
+        "thread": row.proposal.thread,
+        "revision": row.revision.number,
+        "action_hash": row.action_hash,
+    }
+
+
+def _about_execution(row: Execution) -> Mapping[str, Any]:
+    return _about_grant(row.grant)
+
+
+request = Machine(
+    "request",
+    [
+        Edge(NOWHERE, "open", R.PENDING, "request.opened", "request.opened"),
+        Edge(R.PENDING, "revise", R.PENDING, "request.revised"),
+        Edge(R.RECALLABLE, "revise", R.PENDING, "request.revised"),
+        Edge(R.PENDING, "modify", R.PENDING, "request.modified"),
+        Edge(
+            R.PENDING, "escalate", R.PENDING, "request.escalated", "request.escalated"
+        ),
+        Edge(R.PENDING, "hold", R.RECALLABLE, "request.recallable"),
+        Edge(R.RECALLABLE, "recall", R.PENDING, "request.recalled"),
+        Edge(
+            R.PENDING,
+            "authorize",
+            R.AUTHORIZED,
+            "request.authorized",
+            "request.settled",
+        ),
+        Edge(
+            R.RECALLABLE,
+            "authorize",
+            R.AUTHORIZED,
+            "request.authorized",
+            "request.settled",
+        ),
+        Edge(R.PENDING, "reject", R.REJECTED, "request.rejected", "request.settled"),
+        Edge(R.RECALLABLE, "reject", R.REJECTED, "request.rejected", "request.settled"),
+        Edge(R.PENDING, "expire", R.EXPIRED, "request.expired", "request.settled"),
+        Edge(
+            R.PENDING, "withdraw", R.WITHDRAWN, "request.withdrawn", "request.settled"
+        ),
+        Edge(
+            R.RECALLABLE,
+            "withdraw",
+            R.WITHDRAWN,
+            "request.withdrawn",
+            "request.settled",
+        ),
+        Edge(
+            R.PENDING,
+            "supersede",
+            R.SUPERSEDED,
+            "request.superseded",
+            "request.settled",
+        ),
+    ],
+    _about_request,
+)
+
+grant = Machine(
+    "grant",
+    [
+        Edge(NOWHERE, "issue", G.LIVE, "grant.issued"),
+        Edge(G.LIVE, "spend", G.SPENT, "grant.spent"),
+        Edge(G.LIVE, "expire", G.EXPIRED, "grant.expired"),
+        Edge(G.LIVE, "revoke", G.REVOKED, "grant.revoked"),
+    ],
+    _about_grant,
+)
+
+execution = Machine(
+    "execution",
+    [
+        Edge(NOWHERE, "queue", X.QUEUED, "execution.queued", "execution.queued"),
+        Edge(X.QUEUED, "claim", X.CLAIMED, "execution.claimed"),
+        Edge(X.CLAIMED, "reclaim", X.CLAIMED, "execution.reclaimed"),
+        Edge(X.CLAIMED, "succeed", X.SUCCEEDED, "execution.succeeded"),
+        Edge(X.CLAIMED, "fail", X.FAILED, "execution.failed"),
+        Edge(X.CLAIMED, "requeue", X.QUEUED, "execution.requeued"),
+        Edge(X.CLAIMED, "lose", X.UNKNOWN, "execution.unknown", "execution.unknown"),
+        Edge(X.QUEUED, "refuse", X.REFUSED, "execution.refused"),
+        Edge(X.CLAIMED, "refuse", X.REFUSED, "execution.refused"),
+        Edge(X.FAILED, "retry", X.QUEUED, "execution.retried", "execution.queued"),
+        Edge(X.UNKNOWN, "settle_succeeded", X.SUCCEEDED, "execution.settled"),
+        Edge(X.UNKNOWN, "settle_failed", X.FAILED, "execution.settled"),
+    ],
+    _about_execution,
+)
+
+MACHINES = {
+    ApprovalRequest: request,
+    Grant: grant,
+    Execution: execution,
+}

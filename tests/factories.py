@@ -1,0 +1,169 @@
+"""Rows as real operations make them: no factory sets a status."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.contrib.auth.models import Group
+from guardian.shortcuts import assign_perm
+
+from agents import intake, proposals
+from agents.models import Agent
+from agents.schemas import ProposalIn, RevisionIn
+from journal import clock
+from policies import versions
+from policies.choices import Role
+from policies.models import Person, PolicyVersion, Queue
+from reviews import decisions
+from reviews.choices import Verdict
+from reviews.cases import Said
+from reviews.models import ApprovalRequest, Execution, Proposal
+
+POLICY = Path(__file__).parent / "policy.yaml"
+PASSWORD = "correct horse battery"
+CAST = {
+    "rita": Role.REVIEWER,
+    "tom": Role.REVIEWER,
+    "sue": Role.SUPERVISOR,
+    "sam": Role.SUPERVISOR,
+    "adam": Role.ADMINISTRATOR,
+    "alma": Role.ADMINISTRATOR,
+    "otto": Role.AUDITOR,
+    "owen": Role.OWNER,
+}
+_numbers = itertools.count(1)
+
+
+def cast() -> dict[str, Person]:
+    """The people of demo.json, each with one role."""
+    return {name: person(name, role) for name, role in CAST.items()}
+
+
+def person(name: str, role: Role, **fields: Any) -> Person:
+    """Someone with a role, an address and the tests' password."""
+    found = Person.objects.create_user(
+        name,
+        f"{name}@example.com",
+        PASSWORD,
+        first_name=name.title(),
+        last_name="Example",
+        **fields,
+    )
+    found.groups.add(Group.objects.get_or_create(name=role.value)[0])
+    return found
+
+
+def policy(people: dict[str, Person], document: Any = None) -> PolicyVersion:
+    """An active policy, everyone who decides admitted to each of its queues."""
+    draft = versions.save_draft(
+        text_or_mapping=document or document_of_tests(), author=people["adam"]
+    )
+    for queue in Queue.objects.all():
+        for name in ("rita", "tom", "sue", "sam"):
+            assign_perm("policies.decide", people[name], queue)
+    return versions.activate(version_id=draft.pk, by=people["alma"])
+
+
+def document_of_tests() -> dict[str, Any]:
+    """The tests' policy as data, to be varied."""
+    # Read leniently: the product refuses YAML's anchors, which keep this file short.
+    document: dict[str, Any] = yaml.safe_load(POLICY.read_text())
+    return document
+
+
+def agent(owner: Person, slug: str = "riley", **fields: Any) -> Agent:
+    """A registered agent that may propose every tool of the tests' policy."""
+    tools = fields.pop("tools", None) or [
+        "look", "tag", "pay", "pay_queryable", "pay_opaque", "decline", "deploy", "write"
+    ]  # fmt: skip
+    return Agent.objects.create(
+        slug=slug, name=slug.title(), owner=owner, tools=tools, **fields
+    )
+
+
+def propose(agent: Agent, tool: str = "pay", **fields: Any) -> Proposal:
+    """One proposal through the agents' own operation."""
+    body = proposal_body(tool, **fields)
+    key = intake.key_of(
+        f"key-{next(_numbers)}", "POST", "/proposals", body.model_dump()
+    )
+    asked = intake.asked_to_propose(agent, body)
+    stored = proposals.propose(agent=agent, key=key, asked=asked)
+    return Proposal.objects.get(pk=stored.proposal)
+
+
+def proposal_body(tool: str = "pay", **fields: Any) -> ProposalIn:
+    """A body of `POST /proposals`; `amount` stands for the arguments of a payment."""
+    amount = fields.pop("amount", "40.00")
+    args = fields.pop("args", None) or ARGS.get(tool, lambda _: {})(amount)
+    if "customer" in fields:
+        args["customer"] = fields.pop("customer")
+    return ProposalIn(
+        **{"thread": "t-1", "tool": tool, "args": args, "rationale": "asked", **fields}
+    )
+
+
+def _payment(amount: str) -> dict[str, Any]:
+    return {"customer": "C-1", "amount": amount, "currency": "USD"}
+
+
+ARGS = {
+    "look": lambda _: {"q": "shoes"},
+    "decline": lambda _: {"q": "shoes"},
+    "tag": lambda _: {"label": "vip"},
+    "deploy": lambda _: {"ref": "v1"},
+    "write": lambda _: {"to": "a friend", "text": "hello"},
+    "pay": _payment,
+    "pay_queryable": _payment,
+    "pay_opaque": _payment,
+}
+
+
+def revise(agent: Agent, proposal: Proposal, **args: Any) -> None:
+    """A new revision of a payment by its agent."""
+    body = RevisionIn(args={**_payment("41.00"), **args}, rationale="better")
+    key = intake.key_of(f"key-{next(_numbers)}", "POST", "/r", body.model_dump())
+    asked = intake.asked_to_revise(agent, proposal.thread, proposal.tool_name, body)
+    proposals.revise(agent=agent, key=key, proposal_id=proposal.pk, asked=asked)
+
+
+def said(
+    request: ApprovalRequest, person: Person, verdict: str = "approve", **fields: Any
+) -> Said:
+    """A verdict on what is asked now, with the proof and reason that may be needed."""
+    request.refresh_from_db()
+    return Said(
+        **{
+            "request_id": request.pk,
+            "person": Person.objects.get(pk=person.pk),
+            "verdict": Verdict(verdict),
+            "version": request.version,
+            "action_hash": request.action_hash,
+            "reason_code": "not_needed",
+            "step_up": "password",
+            **fields,
+        }
+    )
+
+
+def decide(
+    request: ApprovalRequest, person: Person, verdict: str = "approve", **fields: Any
+) -> ApprovalRequest:
+    """One verdict through the operation."""
+    return decisions.decide(said(request, person, verdict, **fields))
+
+
+def overdue(request: ApprovalRequest) -> None:
+    """Move the deadline into the past; the clock is never moved."""
+    past = clock.now() - timedelta(seconds=1)
+    ApprovalRequest.objects.filter(pk=request.pk).update(expires_at=past)
+
+
+def lapsed(execution: Execution) -> None:
+    """Move a lease into the past."""
+    past = clock.now() - timedelta(seconds=1)
+    Execution.objects.filter(pk=execution.pk).update(lease_until=past)

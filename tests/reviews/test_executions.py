@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import pytest
+
+from journal import errors, log
+from policies.models import Observation
+from reviews import claims, executions, grants, settlements, stops
+from reviews.choices import ExecutionStatus, GrantStatus, Scope, StopMode
+from reviews.executors import Outcome
+from reviews.models import Decision, Execution, Grant, Revision
+from tests import factories, worlds
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+
+def granted(gate: Gate, tool: str = "pay", **fields: object) -> Execution:
+    """An execution that one reviewer has just authorised."""
+    request = propose(gate.agent, tool, **fields).request
+    decide(request, gate.rita)
+    return Execution.objects.get(proposal=request.proposal_id)
+
+
+def test_a_run_performs_the_effect_once_and_records_it(gate: Gate) -> None:
+    execution = granted(gate)
+    executions.run(execution.pk)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.SUCCEEDED
+    assert execution.grant.status == GrantStatus.SPENT
+    assert len(worlds.effects()) == 1
+    assert executions.result_of(execution) == {"done": execution.idempotency_key}
+
+
+def test_auto_and_notify_run_without_a_person(gate: Gate) -> None:
+    for tool in ("look", "tag"):
+        proposal = propose(gate.agent, tool)
+        execution = proposal.executions.get()
+        executions.run(execution.pk)
+        execution.refresh_from_db()
+        assert execution.status == ExecutionStatus.SUCCEEDED
+
+
+def test_a_known_failure_is_failed_and_weighs_no_more(gate: Gate) -> None:
+    execution = granted(gate, "decline")
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("failed", "declined")
+    assert Observation.objects.filter(measure="event:failure").count() == 1
+
+
+def test_a_person_retries_a_known_failure_under_the_same_key(gate: Gate) -> None:
+    execution = granted(gate, "decline")
+    executions.run(execution.pk)
+    settlements.retry(execution_id=execution.pk, person=gate.sue)
+    execution.refresh_from_db()
+    key = execution.idempotency_key
+    assert execution.status == ExecutionStatus.QUEUED
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.idempotency_key, execution.attempts) == (key, 2)
+
+
+@pytest.mark.parametrize("tool", ["pay", "pay_queryable"])
+def test_a_lapsed_lease_is_taken_over_and_the_effect_stays_one(
+    gate: Gate, tool: str
+) -> None:
+    execution = granted(gate, tool)
+    claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    assert claim is not None
+    worlds.keyed(claim.call) if tool == "pay" else worlds.plain(claim.call)
+    factories.lapsed(execution)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.fence) == (ExecutionStatus.SUCCEEDED, 2)
+    assert len(worlds.effects()) == 1
+
+
+def test_a_lapsed_lease_of_an_opaque_tool_is_unknown(gate: Gate) -> None:
+    execution = granted(gate, "pay_opaque")
+    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    factories.lapsed(execution)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.UNKNOWN
+    assert worlds.effects() == []
+
+
+def test_a_stale_fence_cannot_record(gate: Gate) -> None:
+    execution = granted(gate)
+    first = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    factories.lapsed(execution)
+    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    assert first is not None
+    with pytest.raises(errors.StaleFence):
+        executions.record(
+            execution_id=execution.pk,
+            fence=first.fence,
+            outcome=Outcome("succeeded", {}),
+            actor=log.SYSTEM,
+        )
+
+
+def test_a_held_lease_is_not_taken(gate: Gate) -> None:
+    execution = granted(gate)
+    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    assert claims.take(execution_id=execution.pk, actor=log.SYSTEM) is None
+
+
+def test_after_its_window_an_execution_is_refused(gate: Gate) -> None:
+    execution = granted(gate)
+    past = execution.queued_at - factories.timedelta(seconds=1)
+    Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "window_closed")
+    assert execution.grant.status == GrantStatus.EXPIRED
+
+
+def test_a_stopped_tool_does_not_run(gate: Gate) -> None:
+    execution = granted(gate)
+    stops.stop(scope=Scope.TOOL, key="pay", person=gate.sue, reason="wrong payee")
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "stopped")
+    assert worlds.effects() == []
+
+
+def test_a_stop_between_claim_and_effect_is_honoured(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution = granted(gate)
+    take = claims.take
+
+    def take_then_stop(**given: object) -> object:
+        claim = take(**given)
+        stops.stop(scope=Scope.EVERYTHING, person=gate.adam, reason="halt")
+        return claim
+
+    monkeypatch.setattr(claims, "take", take_then_stop)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "stopped")
+    assert worlds.effects() == []
+
+
+def test_a_paused_thread_keeps_its_execution_queued(gate: Gate) -> None:
+    execution = granted(gate)
+    stop = stops.stop(
+        scope=Scope.THREAD,
+        key="riley/t-1",
+        mode=StopMode.PAUSED,
+        person=gate.rita,
+        reason="look first",
+    )
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.QUEUED
+    stops.lift(stop_id=stop.pk, person=gate.sue, reason="fine")
+    executions.run(execution.pk)
+    assert len(worlds.effects()) == 1
+
+
+def test_an_approver_who_lost_the_role_blocks_the_effect(gate: Gate) -> None:
+    execution = granted(gate)
+    gate.rita.groups.clear()
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "approver_revoked")
+
+
+def test_a_tightened_policy_blocks_the_effect(gate: Gate) -> None:
+    execution = granted(gate)
+    stricter = factories.document_of_tests()
+    stricter["rules"][0]["when"] = "args.amount > 1000"
+    factories.policy(gate.people, stricter)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "policy_tightened")
+
+
+def test_a_changed_record_blocks_the_effect(gate: Gate) -> None:
+    execution = granted(gate)
+    worlds.WORLD["preconditions"] = {"row_version": 2}
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "precondition")
+
+
+def test_no_bytes_but_the_approved_ones_run(gate: Gate) -> None:
+    """I18: whoever writes other bytes past the trigger still performs nothing."""
+    execution = granted(gate)
+    revision = execution.grant.revision
+    worlds.rewrite(Revision, revision.pk, canonical=b'{"args":{"amount":"1"}}')
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "bytes_changed")
+    assert worlds.effects() == []
+
+
+def test_an_unknown_outcome_is_settled_by_a_supervisor(gate: Gate) -> None:
+    execution = granted(gate, "pay_opaque")
+    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    factories.lapsed(execution)
+    executions.run(execution.pk)
+    with pytest.raises(errors.NotYours):
+        settlements.settle_unknown(
+            execution_id=execution.pk, person=gate.rita, happened=True, reason="seen"
+        )
+    settlements.settle_unknown(
+        execution_id=execution.pk, person=gate.sue, happened=True, reason="seen"
+    )
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.SUCCEEDED
+
+
+def test_the_agent_redeems_once(gate: Gate) -> None:
+    request = propose(gate.agent, "deploy").request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    token = grants.token(execution.grant_id)
+    claim = settlements.redeem(token=token, agent="riley")
+    assert claim.call.args == {"ref": "v1"}
+    with pytest.raises(errors.GrantSpent):
+        settlements.redeem(token=token, agent="riley")
+    with pytest.raises(errors.NotFound):
+        settlements.redeem(token=token, agent="somebody-else")
+
+
+def test_after_a_lapsed_lease_the_agent_redeems_again(gate: Gate) -> None:
+    request = propose(gate.agent, "deploy").request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    token = grants.token(execution.grant_id)
+    first = settlements.redeem(token=token, agent="riley")
+    factories.lapsed(execution)
+    again = settlements.redeem(token=token, agent="riley")
+    assert again.fence == first.fence + 1
+    assert again.call.idempotency_key == first.call.idempotency_key
+
+
+def test_every_effect_has_a_satisfied_approval(gate: Gate) -> None:
+    execution = granted(gate)
+    executions.run(execution.pk)
+    assert Decision.objects.filter(counts=True).count() == 1

@@ -1,0 +1,104 @@
+"""A small outside world for tools of tests: a ledger in an SQLite file that several
+processes share, so that what really happened can be counted afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+
+from reviews.executors import Call, KnownFailure
+
+LEDGER = "HOLDPOINT_TEST_LEDGER"
+
+
+@contextmanager
+def ledger() -> Iterator[sqlite3.Connection]:
+    """The file named by the environment, made when it is not there."""
+    connection = sqlite3.connect(os.environ[LEDGER], timeout=30)
+    try:
+        with connection:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS effect (id INTEGER PRIMARY KEY,"
+                " tool TEXT, key TEXT, fence INTEGER, args TEXT)"
+            )
+            connection.execute("CREATE TABLE IF NOT EXISTS kept (key TEXT PRIMARY KEY)")
+        with connection:
+            yield connection
+    finally:
+        connection.close()
+
+
+def _add(connection: sqlite3.Connection, call: Call) -> None:
+    connection.execute(
+        "INSERT INTO effect (tool, key, fence, args) VALUES (?, ?, ?, ?)",
+        [call.tool, call.idempotency_key, call.fence, json.dumps(dict(call.args))],
+    )
+
+
+def keyed(call: Call) -> dict[str, Any]:
+    """A provider that honours our idempotency key."""
+    with ledger() as connection:
+        new = connection.execute(
+            "INSERT OR IGNORE INTO kept VALUES (?)", [call.idempotency_key]
+        ).rowcount
+        if new:
+            _add(connection, call)
+    return {"done": call.idempotency_key}
+
+
+def plain(call: Call) -> dict[str, Any]:
+    """A provider that does what it is told as often as it is told."""
+    with ledger() as connection:
+        _add(connection, call)
+    return {"done": True}
+
+
+def find(call: Call) -> dict[str, Any]:
+    """Look up by our reference."""
+    with ledger() as connection:
+        found = connection.execute(
+            "SELECT count(*) FROM effect WHERE key = ?", [call.idempotency_key]
+        ).fetchone()[0]
+    return {"status": "succeeded" if found else "not_found", "result": {"seen": found}}
+
+
+def failing(call: Call) -> dict[str, Any]:
+    raise KnownFailure("declined", "the provider declined")
+
+
+def effects(path: Path | str | None = None) -> list[tuple[str, str, dict[str, Any]]]:
+    """(tool, key, args) of everything that happened, in order."""
+    if path is not None:
+        os.environ[LEDGER] = str(path)
+    with ledger() as connection:
+        rows = connection.execute("SELECT tool, key, args FROM effect ORDER BY id")
+        return [(tool, key, json.loads(args)) for tool, key, args in rows]
+
+
+WORLD: dict[str, Any] = {}
+
+
+def read(args: Mapping[str, Any]) -> dict[str, Any]:
+    """A reader whose answer a test sets in WORLD (in-process tests only)."""
+    return {
+        "before": WORLD.get("before", {"amount": "0.00"}),
+        "keys": WORLD.get("keys", {"customer": str(args.get("customer", "C-1"))}),
+        "facts": WORLD.get("facts", {}),
+        "preconditions": WORLD.get("preconditions", {"row_version": 1}),
+        "source": "test world",
+    }
+
+
+def rewrite(model: type[Any], pk: Any, **values: Any) -> None:
+    """Change a row that may never change, as an attacker with the table would."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        model.objects.filter(pk=pk).update(**values)
+        cursor.execute("SET LOCAL session_replication_role = origin")
