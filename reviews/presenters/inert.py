@@ -1,0 +1,183 @@
+"""Untrusted text as inert data: what a template may print, and nothing else. Pure.
+
+Every character is there or named: nothing is removed, hidden, joined or obeyed. The
+stored bytes are untouched (ux.md 3.5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Literal
+
+from . import addressed, codepoints, scripts
+
+HEAD, TAIL = 12, 4  # lines that are always in sight
+CHIP = 60  # characters of a chip
+# A line this long is shown as several, so that one line cannot push the end away.
+WIDTH = 400
+BLANK_LINES = 3  # from this many on they are counted, not shown
+
+# What redaction leaves in the place of a value (ux.md 3.6).
+_REDACTED = re.compile(r"\[[A-Za-z][A-Za-z -]{0,30} · redacted · #[0-9a-f]{4}\]")
+_PADDING = re.compile(f" {{{codepoints.MOST_SPACES + 1},}}")
+_PIECES = re.compile(f"({_REDACTED.pattern}|{_PADDING.pattern})")
+
+Kind = Literal["plain", "hidden", "mixed", "redacted", "cut"]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of one kind. `text` is what to print: for `hidden` the names of the code
+    points, for `cut` how much is left out; `note` says why a word is marked."""
+
+    kind: Kind
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line, or with `goes_on` the next part of one too long."""
+
+    segments: tuple[Segment, ...]
+    speaks: bool = False  # to the reviewer
+    goes_on: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Blanks:
+    """A run of blank lines, counted; `hidden` when they were not quite blank."""
+
+    count: int
+    hidden: bool = False
+
+
+Block = Line | Blanks
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """A whole text: what is in sight, what opens on demand, and what it is made of."""
+
+    head: tuple[Block, ...]
+    folded: tuple[Block, ...]
+    tail: tuple[Block, ...]
+    lines: int
+    size: int  # bytes of UTF-8
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return self.head + self.folded + self.tail
+
+
+def tokens(text: str, plain: str = "") -> list[Segment]:
+    """The text in segments for one line; line breaks and tabs are tokens too, unless
+    named in `plain`."""
+    return list(_segments(text, scripts.Words(text), plain))
+
+
+def chip(text: str, limit: int = CHIP) -> list[Segment]:
+    """At most `limit` characters, head and tail, with a count of what is between.
+
+    Fewer when tokens would make it long: a chip stands inside a sentence.
+    """
+    found = _clipped(text, limit)
+    printed = sum(len(segment.text) for segment in found)
+    return chip(text, limit // 2) if printed > 2 * CHIP else found
+
+
+def _clipped(text: str, limit: int) -> list[Segment]:
+    if len(text) <= limit:
+        return tokens(text)
+    words, tail = scripts.Words(text), limit // 4
+    return [
+        *_segments(text[: limit - tail], words, ""),
+        Segment("cut", f"{len(text) - limit} more"),
+        *_segments(text[len(text) - tail :], words, ""),
+    ]
+
+
+def display(text: str) -> Display:
+    """The text as blocks: the first 12 and the last 4 always in sight."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    blocks = tuple(_blocks(lines, scripts.Words(text)))
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if len(blocks) <= HEAD + TAIL:
+        return Display(blocks, (), (), len(lines), size)
+    return Display(blocks[:HEAD], blocks[HEAD:-TAIL], blocks[-TAIL:], len(lines), size)
+
+
+def warnings(texts: Iterable[str]) -> list[str]:
+    """What a fact tag must say about these texts, if anything."""
+    kinds = {segment.kind for text in texts for segment in tokens(text, plain="\n\r\t")}
+    found = ["Hidden characters"] if "hidden" in kinds else []
+    return [*found, *(["Mixed alphabets"] if "mixed" in kinds else [])]
+
+
+def _blocks(lines: Sequence[str], words: scripts.Words) -> Iterator[Block]:
+    speaking = addressed.speaking(lines)
+    for blank, group in groupby(enumerate(lines), key=lambda one: _is_blank(one[1])):
+        run = list(group)
+        if blank and len(run) >= BLANK_LINES:
+            yield Blanks(len(run), any(line.strip(" \t") for _, line in run))
+            continue
+        for number, line in run:
+            yield from _line(line, words, number in speaking)
+
+
+def _line(line: str, words: scripts.Words, speaks: bool) -> Iterator[Line]:
+    for number, piece in enumerate(_pieces(_segments(line, words, "\t"))):
+        yield Line(tuple(piece), speaks, goes_on=number > 0)
+
+
+def _pieces(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
+    """Parts of about `WIDTH` printed characters: a token is longer than what it names,
+    so a line of hidden characters would otherwise fill the page."""
+    piece: list[Segment] = []
+    room = WIDTH
+    for segment in _narrow(segments):
+        if room < len(segment.text) and piece:
+            yield piece
+            piece, room = [], WIDTH
+        piece.append(segment)
+        room -= len(segment.text) + len(segment.note)
+    yield piece
+
+
+def _narrow(segments: Iterable[Segment]) -> Iterator[Segment]:
+    for segment in segments:
+        for start in range(0, max(len(segment.text), 1), WIDTH):
+            yield replace(segment, text=segment.text[start : start + WIDTH])
+
+
+def _is_blank(line: str) -> bool:
+    return all(char in " \t" or codepoints.is_hidden(char) for char in line)
+
+
+def _segments(text: str, words: scripts.Words, plain: str) -> Iterator[Segment]:
+    for hidden, run in codepoints.spans(text, plain):
+        if hidden:
+            yield Segment("hidden", codepoints.name(run))
+        else:
+            yield from _shown(run, words)
+
+
+def _shown(run: str, words: scripts.Words) -> Iterator[Segment]:
+    for piece in _PIECES.split(run):
+        if not piece:
+            continue
+        if _REDACTED.fullmatch(piece):
+            yield Segment("redacted", piece)
+        elif _PADDING.fullmatch(piece):
+            yield Segment("hidden", codepoints.name(piece))
+        else:
+            yield from _marked(piece, words)
+
+
+def _marked(piece: str, words: scripts.Words) -> Iterator[Segment]:
+    for part, note in words.mark(piece):
+        if part:
+            yield Segment("mixed" if note else "plain", part, note)
