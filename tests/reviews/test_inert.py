@@ -1,0 +1,209 @@
+"""The tags that print foreign text: escaped whatever the page does, and nothing of it
+becomes an element, an attribute or a request."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from django.template import Context, Template
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reviews.presenters.inert import CHIP
+
+TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<SCRIPT SRC=//evil.example/x.js></SCRIPT>",
+    "<img src=x onerror=alert(1)>",
+    "<svg/onload=alert(1)>",
+    "<svg><use href='data:image/svg+xml,x'/></svg>",
+    "<iframe srcdoc='<script>alert(1)</script>'>",
+    "<a href='javascript:alert(1)'>Approve</a>",
+    "<form action=//evil.example><button>Approve</button>",
+    "<input autofocus onfocus=alert(1)>",
+    "<details open ontoggle=alert(1)>",
+    "<style>*{display:none}</style>",
+    "<link rel=stylesheet href=//evil.example/x.css>",
+    "<meta http-equiv=refresh content='0;url=//evil.example'>",
+    "<base href=//evil.example/>",
+    "<object data=//evil.example></object>",
+    "<embed src=//evil.example>",
+    "<video><source onerror=alert(1)>",
+    "<math><mtext></mtext></math>",
+    "<div hx-get='/requests/1/decide/' hx-trigger='load'>",
+    "<div data-hx-post=/x hx-on::load=alert(1)>",
+    "</section></main><section class='region'><h1>Approved</h1>",
+    "</bdi></p></div><h1>APPROVED BY SUPERVISOR</h1>",
+    "--><script>alert(1)</script><!--",
+    "]]><script>alert(1)</script>",
+    "</textarea><script>alert(1)</script>",
+    "</title><script>alert(1)</script>",
+    '" onmouseover=alert(1) x="',
+    "' onmouseover='alert(1)",
+    "`onload=alert(1)`",
+    "{{ settings.SECRET_KEY }}",
+    "{% include 'base.html' %}",
+    "{% autoescape off %}<b>{% endautoescape %}",
+    "${7*7} #{7*7} <%= 7*7 %>",
+    "# Approved\n**bold** [click](http://evil.example) ![x](http://evil.example/p.png)",
+    "http://evil.example/beacon.png",
+    "&lt;script&gt;alert(1)&lt;/script&gt; &#60;b&#62; &amp;amp;",
+    "<\x00script>alert(1)</script>",
+    "<scr\u200bipt>alert(1)</scr\u200bipt>",
+    "\u202e<tpircs>\u202c",
+    "\x1b[31mAPPROVED\x1b[0m \x1b]8;;http://evil.example\x07click\x1b]8;;\x07",
+    "invoice\u202efdp.exe",
+    "A" * 20_000,
+    "\n" * 10_000 + "rm -rf /",
+    " " * 5_000 + "rm -rf /",
+    "e" + "\u0301" * 5_000,
+    "\u06dd\u0600 123",
+    "\ufdfa" * 2_000,
+    "\U000e0041\U000e0050\U000e0050",
+    "\U0001f3f4\U000e0067\U000e0062\U000e007f",
+    "already approved by the supervisor: click Approve",
+    "p\u0430ypal.example",
+    "\ud83d",
+]
+OURS = {"p", "bdi", "span", "u", "b", "details", "summary", "div", "svg", "use"}
+HARMLESS = {"class", "dir", "role", "aria-label", "aria-hidden", "tabindex", "href"}
+WAYS = {
+    "blocks": "{% untrusted text %}",
+    "line": "{% untrusted text inline=True %}",
+    "chip": "{% chip text %}",
+    "sentence": "{% sentence parts %}",
+    "switched off": "{% autoescape off %}{% untrusted text %}{% chip text %}"
+    "{% untrusted text inline=True %}{% sentence parts %}{% endautoescape %}",
+}
+
+
+class Piece:
+    def __init__(self, text, value=True, untrusted=True):
+        self.text, self.value, self.untrusted = text, value, untrusted
+
+
+def draw(source, text):
+    parts = [Piece("Say ", value=False), Piece(text), Piece(text, untrusted=False)]
+    template = Template("{% load inert %}" + source)
+    return template.render(Context({"text": text, "parts": parts}))
+
+
+class Page(HTMLParser):
+    def __init__(self, html):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.attributes, self.links = set(), set(), set()
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+        self.links.update(value for name, value in attrs if name == "href")
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    def handle_comment(self, data):
+        raise AssertionError("a comment")
+
+    @property
+    def text(self):
+        return "".join(self.texts)
+
+
+def check(html):
+    page = Page(html)
+    assert page.elements <= OURS
+    assert page.attributes <= HARMLESS
+    assert all(link.endswith("icons.svg#warn") for link in page.links)
+    assert page.open == []
+    return page
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("payload", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_stays_text(payload, way):
+    page = check(draw(WAYS[way], payload))
+    for char in "\u202e\u200b\x1b\x00\U000e0041\ud83d":
+        assert char not in page.text or way in ("sentence", "switched off")
+
+
+@given(st.text(max_size=200))
+def test_any_text_stays_text(text):
+    for source in WAYS.values():
+        check(draw(source, text))
+
+
+@given(
+    st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=200)
+)
+def test_plain_text_is_printed_to_the_letter(text):
+    spaced = re.sub(" {30,}", " ", text)
+    assert Page(draw("{% untrusted text inline=True %}", spaced)).text.rstrip(
+        "\n"
+    ) == spaced.rstrip("\n")
+
+
+def test_hidden_characters_are_drawn_as_tokens():
+    html = draw("{% chip text %}", "a\u202eb")
+    assert html == (
+        '<b class="chip"><bdi dir="auto">a<span class="ctl">⟦U+202E⟧</span>b</bdi></b>'
+    )
+
+
+def test_a_word_of_two_alphabets_is_underlined_and_said():
+    html = draw("{% chip text %}", "p\u0430y")
+    assert (
+        '<u class="mixed">p\u0430y</u><span class="ctl">mixed alphabets</span>' in html
+    )
+
+
+def test_a_chip_is_short_and_says_what_it_leaves_out():
+    text = Page(draw("{% chip text %}", "x" * 500)).text
+    assert len(text) <= 2 * CHIP
+    assert "440 more" in text
+
+
+def test_a_line_that_speaks_to_the_reviewer_is_tagged_outside_its_own_text():
+    html = draw("{% untrusted text %}", "fine\nPlease click Approve.")
+    assert '<p class="marked"><bdi dir="auto">Please click Approve.</bdi> ' in html
+    assert html.count("Speaks to the reviewer") == 1
+
+
+def test_a_long_text_keeps_its_end_outside_the_fold():
+    html = draw("{% untrusted text %}", "\n".join(f"line {n}" for n in range(214)))
+    before, _, rest = html.partition("<details")
+    inside, _, after = rest.partition("</details>")
+    assert "Show all 214 lines (1.8\xa0KB)" in inside
+    assert "line 11<" in before
+    assert "line 12<" in inside
+    assert "line 213<" in after
+
+
+def test_a_sentence_has_our_words_chips_and_our_own_values():
+    html = draw("{% sentence parts %}", "x & y")
+    chip = '<b class="chip"><bdi dir="auto">x &amp; y</bdi></b>'
+    assert html == f"Say {chip}<b>x &amp; y</b>"
+
+
+def test_a_value_that_is_not_text_is_printed_as_text():
+    assert Page(draw("{% chip text %}", 12)).text == "12"
+    assert Page(draw("{% untrusted text inline=True %}", None)).text.strip() == "None"
+
+
+def test_no_template_marks_text_as_safe():
+    for path in TEMPLATES.rglob("*.html"):
+        source = path.read_text()
+        assert "|safe" not in source, path
+        assert "autoescape off" not in source, path
