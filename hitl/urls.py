@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
-from . import views
+from . import api, views
 
 handler400 = views.bad_request
 handler403 = views.forbidden
@@ -16,4 +16,5 @@ urlpatterns = [
     path("livez", views.livez, name="livez"),
     path("readyz", views.readyz, name="readyz"),
     path("admin/", admin.site.urls),
+    path("api/v1/", include((api.urls(), "api"))),
 ]

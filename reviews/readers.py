@@ -8,7 +8,7 @@ stays unresolved and the policy blocks (gate.md 5).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -39,6 +39,10 @@ class Reading:
     labels: dict[str, str] = field(default_factory=dict)
     source: str = ""
     problem: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, as a revision keeps it."""
+        return {**asdict(self), "at": self.at.isoformat()}
 
 
 def read(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker, Settings
 
-from tests import emptying, guards
+from agents.models import Agent
+from policies.models import Person, PolicyVersion
+from tests import emptying, factories, guards, stack, worlds
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -57,3 +62,53 @@ def record_proof(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """`record_proof("T2", "1,000 x 32: 1,000 single winners")`: a line of
     docs/proof.md."""
     return guards.Recorder(request.config).record
+
+
+@pytest.fixture(scope="session")
+def _stack(django_db_setup: None) -> Iterator[stack.Stack]:
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    made = stack.make(Path(os.environ["STATE"]) / f"live-{worker}")
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def live(transactional_db: None, _stack: stack.Stack) -> Iterator[stack.Stack]:
+    """The whole product running for real; `live.start_worker()` adds a worker."""
+    _stack.start_web()
+    yield _stack
+    _stack.kill_worker()
+    _stack.empty_broker()
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, Any]:
+    """The system's Chromium, also as root and with a small /dev/shm."""
+    # Playwright's sync interface runs an event loop, which Django takes for async code.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    return {
+        "executable_path": guards.chromium(),
+        "args": ["--no-sandbox", "--disable-dev-shm-usage"],
+    }
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A gate ready to be asked: the cast, an active policy and one agent."""
+
+    people: dict[str, Person]
+    policy: PolicyVersion
+    agent: Agent
+
+    def __getattr__(self, name: str) -> Person:
+        return self.people[name]
+
+
+@pytest.fixture
+def gate(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
+    """The tests' policy in force, and an empty ledger as the outside world."""
+    monkeypatch.setenv(worlds.LEDGER, str(tmp_path / "ledger.sqlite"))
+    worlds.WORLD.clear()
+    people = factories.cast()
+    policy = factories.policy(people)
+    return Gate(people, policy, factories.agent(people["owen"]))
