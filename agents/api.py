@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Header, Query, Router
 from ninja.security import HttpBearer
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 from structlog.contextvars import bind_contextvars
 
 from journal import log, outbox
@@ -47,8 +47,9 @@ from .schemas import (
 
 LONGEST_WAIT = 60  # seconds
 PAGE = 50
-Wait = Annotated[int, Field(ge=0, le=LONGEST_WAIT)]
-IdempotencyHeader = Annotated[str | None, Header(alias="Idempotency-Key")]
+# The defaults stand twice: ninja reads the inner one, a caller in Python the outer.
+Wait = Annotated[int, Query(0, ge=0, le=LONGEST_WAIT)]
+IdempotencyHeader = Annotated[str | None, Header(None, alias="Idempotency-Key")]
 
 
 class AgentAuth(HttpBearer):
@@ -101,7 +102,7 @@ def _own(request: HttpRequest, proposal_id: str) -> Proposal:
 def propose(
     request: HttpRequest,
     body: ProposalIn,
-    wait: Annotated[Wait, Query()] = 0,
+    wait: Wait = 0,
     key: IdempotencyHeader = None,
 ) -> HttpResponse:
     """Propose one action. 200 with `Idempotent-Replayed: true` on replay."""
@@ -196,7 +197,7 @@ def list_proposals(
 
 @router.get("/proposals/{proposal_id}", response=ProposalOut)
 def get_proposal(
-    request: HttpRequest, proposal_id: str, wait: Annotated[Wait, Query()] = 0
+    request: HttpRequest, proposal_id: str, wait: Wait = 0
 ) -> HttpResponse:
     """One proposal; with `wait` as soon as there is something to do."""
     return answered(outcomes.describe(_own(request, proposal_id)), wait=wait)

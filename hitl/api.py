@@ -56,10 +56,11 @@ def unknown_caller(request: HttpRequest, error: AuthenticationError) -> HttpResp
 
 @api.exception_handler(HttpError)
 def refused_by_framework(request: HttpRequest, error: HttpError) -> HttpResponse:
-    """What the framework itself refuses: a route that is not there, a bad body."""
-    return problems.refusal(
-        request, NotFound() if error.status_code == 404 else Invalid()
-    )
+    """What the framework itself refuses; it wraps what the strict parser raised."""
+    if isinstance(error.__cause__, DomainError):
+        return refused(request, error.__cause__)
+    known = NotFound() if error.status_code == 404 else Invalid()
+    return problems.refusal(request, known)
 
 
 def urls() -> list[Any]:

@@ -116,7 +116,7 @@ def list_requests(
     status: str = "pending",
     agent: str = "",
     tool: str = "",
-    limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,
+    limit: Annotated[int, Query(PAGE, ge=1, le=PAGE)] = PAGE,
 ) -> HttpResponse:
     """Requests this person may see, the nearest deadline first."""
     person = person_of(request)
