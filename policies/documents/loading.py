@@ -9,7 +9,8 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from journal.errors import FieldError, Policy, at
+from journal import canonical
+from journal.errors import FieldError, InvalidJson, Policy, at
 
 from .checks import problems
 from .document import Document
@@ -40,6 +41,7 @@ def parse(
     found = [at(path, message) for path, message in problems(document)]
     if found:
         raise InvalidPolicy(errors=found)
+    _check_storable(document)
     return document
 
 
@@ -95,6 +97,17 @@ def _substitute(value: Any, variables: Mapping[str, str], path: str) -> Any:
             raise _refused(path, f"the variable {match[1]} is not set") from None
 
     return _VARIABLE.sub(replace, value)
+
+
+def _check_storable(document: Document) -> None:
+    """That it has one canonical form, and so one digest: no half characters, no
+    integers that JSON cannot carry."""
+    try:
+        canonical.parse(canonical.encode(document.model_dump(mode="json")))
+    except InvalidJson as error:
+        raise InvalidPolicy(errors=error.errors) from None
+    except ValueError:
+        raise _refused("", "a value of this policy cannot be written") from None
 
 
 def _located(error: ValidationError, data: Any) -> list[FieldError]:

@@ -1,0 +1,279 @@
+"""What a policy document refuses, by field and rule."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from policies.choices import Tier
+from policies.documents import InvalidPolicy, parse
+from policies.documents.definitions import Profile
+from tests.policies import builders, store
+from tests.policies.builders import SAFE, rule
+
+
+def refusal(source, **variables):
+    with pytest.raises(InvalidPolicy) as found:
+        parse(source, variables=variables)
+    assert found.value.code == "policy"
+    assert found.value.status == 422
+    return {error["path"]: error["message"] for error in found.value.errors}
+
+
+def tool_refusal(changes=None, **tool):
+    return refusal(builders.data(changes, **tool))
+
+
+def test_the_small_policy_is_a_policy():
+    assert list(builders.document().tools) == ["pay"]
+
+
+def test_what_is_stored_reads_back_as_the_same_policy():
+    document = store.shipped()
+    stored = document.model_dump(mode="json", by_alias=True)
+    assert parse(stored) == document
+    assert parse(stored).model_dump(mode="json", by_alias=True) == stored
+
+
+# Text.
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a: [", "expected"),
+        ("a: 1\na: 2", "twice"),
+        ("a: &x 1\nb: *x", "anchors"),
+        ("a: !!python/object:os.system 1", "could not determine a constructor"),
+        ("[1, 2]: 3", "unhashable"),
+        ("a: 2026-13-45", "not YAML"),
+        ("[" * 5000, "YAML"),
+        ("x" * 600_000, "at most"),
+    ],
+)
+def test_text_that_is_not_strict_yaml_is_refused(text, says):
+    (message,) = refusal(text).values()
+    assert says in message
+
+
+def test_an_error_in_the_text_names_its_line():
+    assert refusal("name: a\nname: b") == {
+        "line 1, column 1": "a key stands twice here"
+    }
+
+
+@pytest.mark.parametrize("source", ["", "text", "- a", "1", {}, []])
+def test_what_is_no_document_is_refused(source):
+    assert refusal(source)
+
+
+def test_variables_are_filled_in_and_must_be_known():
+    data = builders.data(executor={"kind": "webhook", "url": "${BASE}/effects/pay"})
+    found = parse(data, variables={"BASE": "http://store.example"})
+    executor = found.tools["pay"].executor.model_dump()
+    assert executor["url"] == "http://store.example/effects/pay"
+    assert refusal(data) == {"tools.pay.executor.url": "the variable BASE is not set"}
+
+
+def test_what_has_no_canonical_form_is_refused():
+    schema = builders.data()["tools"]["pay"]["schema"]
+    schema["properties"]["note"] = {"type": "string", "maxLength": 2**60}
+    (message,) = tool_refusal(schema=schema).values()
+    assert "cannot be written" in message
+    assert refusal(builders.data({"queues": {"money": "a\0b"}}))
+
+
+def test_a_variable_cannot_bring_structure_along():
+    data = builders.data({"name": "${NAME}"})
+    assert "name" in refusal(data, NAME="a\ncurrency: EUR")
+
+
+# Fields.
+def test_unknown_fields_are_refused_where_they_stand():
+    assert "tools.pay.flor" in tool_refusal(flor="auto")
+    bad = {**rule(tier="approve"), "whenn": "true"}
+    assert "rules.a.rule.whenn" in refusal(builders.data({"rules": [bad]}))
+
+
+@pytest.mark.parametrize(
+    ("part", "path"),
+    [
+        ({"risk": "huge"}, "risk"),
+        ({"floor": "block"}, "floor"),
+        ({"queue": "nowhere"}, "queue"),
+        ({"timeout": "30"}, "timeout"),
+        ({"timeout": "59s"}, "timeout"),
+        ({"timeout": "91d"}, "timeout"),
+        ({"timeout": "2h", "timeout_max": "1h"}, "timeout_max"),
+        ({"timeout_max": "91d"}, "timeout_max"),
+        ({"profile": {**SAFE, "blast_radius": 6}}, "profile.blast_radius"),
+        ({"profile": {**SAFE, "reversible": "yes"}}, "profile.reversible"),
+        ({"profile": {"reversible": True}}, "profile.blast_radius"),
+        ({"money": [{"amount": "sum", "currency": "currency"}]}, "money"),
+        ({"labels": {"nothing": "x"}}, "labels"),
+        ({"sensitive": ["nothing"]}, "sensitive"),
+        ({"redact": ["nothing"]}, "redact"),
+        ({"effect": "Pay {nothing}"}, "effect"),
+        ({"effect": "Pay {note}"}, "effect"),
+        ({"effect": "Pay {amount"}, "effect"),
+        ({"schema": {"type": "objekt"}}, "schema"),
+        ({"keys": ["customer"]}, "keys"),
+        ({"facts": ["total"]}, "facts"),
+        ({"preconditions": ["version"]}, "preconditions"),
+        ({"look_up": {"url": "http://a.example"}}, "look_up"),
+        ({"look_up": {}}, "look_up"),
+        ({"executor": {"kind": "shell"}}, "executor"),
+        ({"reader": {"kind": "webhook", "url": "file:///x"}}, "reader.webhook.url"),
+        ({"reader": {"kind": "callable", "path": "os; rm"}}, "reader.callable.path"),
+        ({"classes": []}, "classes"),
+        ({"steps": {"block": []}}, "steps.block.[key]"),
+    ],
+)  # fmt: skip
+def test_a_tool_that_cannot_be_is_refused_at_its_field(part, path):
+    assert f"tools.pay.{path}" in tool_refusal(**part)
+
+
+def test_a_queryable_webhook_needs_a_look_up():
+    hook = {"kind": "webhook", "url": "http://a.example/x"}
+    found = tool_refusal(execution_class="queryable", executor=hook)
+    assert "tools.pay.look_up" in found
+
+
+def test_money_is_never_a_number():
+    schema = builders.data()["tools"]["pay"]["schema"]
+    schema["properties"]["amount"] = {"type": "number"}
+    assert "tools.pay.money" in tool_refusal(schema=schema)
+
+
+# The profile.
+@pytest.mark.parametrize(
+    ("profile", "least"),
+    [
+        ({}, "auto"),
+        ({"blast_radius": 2}, "auto"),
+        ({"blast_radius": 3}, "notify"),
+        ({"blast_radius": 4}, "approve"),
+        ({"blast_radius": 5}, "approve"),
+        ({"reversible": False}, "approve"),
+        ({"novel": True}, "approve"),
+        ({"regulated": True}, "approve"),
+        ({"self_modifying": True}, "approve"),
+        ({"monetary": True, "external": True}, "auto"),
+    ],
+)
+def test_no_floor_is_below_what_its_profile_demands(profile, least):
+    profile = {**SAFE, **profile}
+    assert Profile.model_validate(profile).least == least
+    tiers = [tier for tier in Tier if tier is not Tier.BLOCK]
+    for tier in tiers:
+        if tier.rank < Tier(least).rank:
+            assert "tools.pay.floor" in tool_refusal(profile=profile, floor=tier.value)
+        else:
+            builders.document(profile=profile, floor=tier.value)
+
+
+def test_the_default_floor_of_a_risk_is_not_below_the_profile_either():
+    assert "tools.pay.floor" in tool_refusal(risk="medium", profile={
+        "reversible": False, "blast_radius": 1})  # fmt: skip
+
+
+def test_classes_are_held_to_their_own_profile():
+    lax = {"name": "lax", "risk": "low", "profile": {**SAFE, "blast_radius": 4}}
+    assert "tools.pay.classes.lax.floor" in tool_refusal(classes=[lax])
+    twice = {"name": "a", "risk": "low", "profile": SAFE}
+    assert "tools.pay.classes.a" in tool_refusal(classes=[twice, twice])
+
+
+def test_only_the_strictest_class_does_without_a_form():
+    form = {"argument": "to", "one_of": ["x"]}
+    low = {"name": "low", "risk": "low", "profile": SAFE}
+    high = {"name": "high", "risk": "high", "profile": SAFE}
+    builders.document(classes=[{**low, "when": form}, high])
+    found = tool_refusal(classes=[low, {**high, "when": form}])
+    assert "tools.pay.classes.low.when" in found
+    astray = {**low, "when": {"argument": "nothing", "one_of": ["x"]}}
+    assert "tools.pay.classes.low.when" in tool_refusal(classes=[astray, high])
+
+
+# People.
+@pytest.mark.parametrize(
+    ("tier", "steps"),
+    [
+        ("approve", []),
+        ("escalate", [{"role": "supervisor", "required": 1}]),
+        ("escalate", [{"role": "reviewer", "required": 2}]),
+    ],
+)
+def test_fewer_people_than_a_tier_needs_are_refused(tier, steps):
+    usual = builders.DOCUMENT["steps"]
+    assert f"steps.{tier}" in tool_refusal({"steps": {**usual, tier: steps}})
+    assert f"tools.pay.steps.{tier}" in tool_refusal(steps={tier: steps})
+
+
+def test_a_reviewer_and_a_supervisor_are_enough_to_escalate():
+    steps = [{"role": role, "required": 1} for role in ("reviewer", "supervisor")]
+    builders.document(steps={"escalate": steps})
+
+
+def test_both_tiers_have_steps_and_only_deciding_roles():
+    assert "steps.escalate" in tool_refusal(
+        {"steps": {"approve": [{"role": "reviewer", "required": 1}]}}
+    )
+    assert tool_refusal(steps={"approve": [{"role": "auditor", "required": 1}]})
+    assert tool_refusal(steps={"approve": [{"role": "reviewer", "required": 0}]})
+
+
+# Batches.
+def test_only_reversible_money_with_ceilings_is_batchable():
+    figure = {"amount": "10.00", "currency": "USD"}
+    batch = {"per_item": figure, "total": figure}
+    undo = {"kind": "partly", "undo": "Cancel it."}
+    builders.document(batchable=batch, reversal=undo)
+    for part in (
+        {"batchable": {}, "reversal": undo},
+        {"batchable": batch},
+        {"batchable": batch, "reversal": {"kind": "irreversible"}},
+        {"batchable": batch, "reversal": undo, "risk": "critical"},
+        {"batchable": batch, "reversal": undo, "floor": "escalate"},
+    ):
+        assert "tools.pay.batchable" in tool_refusal(**part)
+
+
+# Measures and the rest.
+@pytest.mark.parametrize(
+    ("measure", "path"),
+    [
+        ({"tool": "none", "key": "agent", "window": "1h"}, "tool"),
+        ({"tool": "pay", "key": "customer", "window": "1h"}, "key"),
+        ({"tool": "pay", "key": "agent", "window": "1h", "amount": "note"}, "amount"),
+        ({"tool": "pay", "key": "agent"}, "window"),
+    ],
+)
+def test_a_measure_fits_its_tool(measure, path):
+    assert f"measures.m.{path}" in tool_refusal({"measures": {"m": measure}})
+
+
+def test_a_measure_has_one_source():
+    both = {"tool": "pay", "event": "failure", "key": "agent", "window": "1h"}
+    for measure in (both, {"key": "agent", "window": "1h"}):
+        assert "measures.m" in tool_refusal({"measures": {"m": measure}})
+    by_thread = {"event": "failure", "key": "thread", "window": "1h"}
+    assert "measures.m" in tool_refusal({"measures": {"m": by_thread}})
+
+
+def test_the_figure_of_critical_is_in_the_policys_currency():
+    figure = {"amount": "10.00", "currency": "EUR"}
+    assert "critical_above.currency" in tool_refusal({"critical_above": figure})
+    assert tool_refusal({"critical_above": {"amount": 10, "currency": "USD"}})
+    assert "free_form" in tool_refusal({"free_form": ["nothing"]})
+
+
+def test_time_outs_have_the_usual_values():
+    tool = builders.document().tools["pay"]
+    assert tool.timeout == timedelta(minutes=60)
+    assert tool.longest == timedelta(hours=72)
+    assert builders.document(timeout="80h").tools["pay"].longest == timedelta(hours=80)
+
+
+def test_tool_names_are_their_keys():
+    assert builders.document().tools["pay"].name == "pay"
+    assert "tools.a b.[key]" in tool_refusal({"tools": {"a b": builders.TOOL}})
