@@ -104,12 +104,9 @@ class Facts:
     __slots__ = ("activation",)
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
-        """Unknown names are left out. Raises `ConditionError` for impossible ones."""
+        """Names that no condition can read are left out."""
         known = {name: facts[name] for name in VARIABLES if name in facts}
-        try:
-            self.activation = _ENVIRONMENT.Activation(known)
-        except RuntimeError as error:
-            raise ConditionError("the facts cannot be read") from error
+        self.activation = _ENVIRONMENT.Activation(known)
 
 
 def compile_condition(text: str) -> Condition:

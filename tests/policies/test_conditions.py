@@ -60,6 +60,7 @@ def test_what_cannot_be_a_condition_is_refused_when_it_is_written(text, says):
     ("text", "facts", "says"),
     [
         ("args.amount > 1", {"args": {}}, "args.amount is not there"),
+        ("(args).amount > 1", {"args": {}}, "a fact that is not there"),
         ("args.amount > 1", {"args": {"amount": "9"}}, "other types"),
         ("args.amount > 1", {}, "other types"),
         ("before.shipped", {"before": {"shipped": "yes"}}, "other types"),

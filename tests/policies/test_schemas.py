@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from policies import schemas
 from policies.schemas import InvalidSchema
 
-NESTED = {
+NESTED: dict[str, Any] = {
     "type": "object",
     "required": ["who"],
     "properties": {
