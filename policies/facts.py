@@ -204,7 +204,7 @@ def _aggregates(
     )
     counts = {name: _count(seen, name) for name, _ in events}
     sums: dict[str, int] = {}
-    others: dict[str, list[str]] = {}
+    others = _further(document, definition, inputs.args)
     for name, measure, _ in own:
         counts[name] = _count(seen, name) + 1
         if measure.amount:
@@ -213,6 +213,18 @@ def _aggregates(
             sums[name] = weight.minor + by_currency.get(weight.currency, (0, 0))[1]
             others[name] = sorted(set(by_currency) - {weight.currency})
     return {"sum": sums, "count": counts, "other_currencies": others}
+
+
+def _further(
+    document: Document, definition: ToolDefinition, args: Mapping[str, Any]
+) -> dict[str, list[str]]:
+    """Currencies of a tool's second and further amounts that rules cannot compare."""
+    found = {
+        field.amount: tools.read(field, args).currency
+        for field in definition.money[1:]
+        if field.amount in args
+    }
+    return {n: [code] for n, code in found.items() if code != document.currency}
 
 
 Windows = dict[str, dict[str, tuple[int, int]]]

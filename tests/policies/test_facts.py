@@ -1,0 +1,283 @@
+"""What a proposal weighs, in which sums, and what its rules may read."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.db.transaction import TransactionManagementError
+
+from journal import clock
+from policies import facts, tools
+from policies.evaluation import evaluate
+from policies.facts import Inputs
+from policies.models import Observation, Tool
+from tests.policies import builders, store
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def document():
+    tools.sync(store.shipped())
+    return store.shipped()
+
+
+def inputs(proposal="p-1", tool="process_refund", amount="49.00", **changes):
+    args = dict(store.ARGS[tool])
+    if tool == "process_refund":
+        args["amount"] = amount
+        args["currency"] = changes.pop("currency", "USD")
+    return Inputs(
+        **{
+            "tool": Tool.objects.get(name=tool),
+            "args": args,
+            "agent": "riley",
+            "unattended": False,
+            "thread": "t-1",
+            "uncertain": 0.0,
+            "keys": store.KEYS.get(tool, {}),
+            "before": {"order_total": "899.00", "order_total_currency": "USD"},
+            "proposal": proposal,
+            **changes,
+        }
+    )
+
+
+def observe(document, *many, at=None):
+    for one in many:
+        facts.observe(document, one, at=at or clock.now())
+
+
+def collect(document, one):
+    return facts.collect(document, one, now=clock.now())
+
+
+def refunds(document, one=None):
+    found = collect(document, one or inputs("p-new"))
+    return (
+        found["count"]["refunds_by_customer"],
+        found["sum"]["refunds_by_customer"],
+    )
+
+
+def test_a_proposal_belongs_to_the_sums_of_its_tool_and_keys(document):
+    assert facts.measures_of(document, inputs()) == [
+        ("refunds_by_customer", "C-1001"),
+        ("refunds_by_order", "78291"),
+    ]
+    mail = inputs(tool="send_email")
+    assert facts.measures_of(document, mail) == [
+        ("mails_10m", "riley"),
+        ("mails_1h", "riley"),
+    ]
+    assert facts.measures_of(document, inputs(keys={"order": "78291"})) == [
+        ("refunds_by_order", "78291")
+    ]
+
+
+def test_an_agent_cannot_supply_its_key(document):
+    found = inputs(tool="send_email", keys={"agent": "someone else"})
+    assert facts.measures_of(document, found)[0] == ("mails_10m", "riley")
+
+
+def test_the_proposal_itself_is_counted_once(document):
+    assert refunds(document) == (1, 4900)
+    observe(document, inputs("p-new"))
+    assert refunds(document) == (1, 4900)
+
+
+def test_sums_run_over_all_agents_threads_and_orders(document):
+    elsewhere = inputs(
+        "p-2",
+        agent="robin",
+        thread="t-2",
+        keys={"customer": "C-1001", "order": "78201"},
+    )
+    observe(document, inputs("p-1"), elsewhere, inputs("p-3", keys={
+        "customer": "C-1002", "order": "78291"}))  # fmt: skip
+    found = collect(document, inputs("p-new"))
+    assert found["sum"] == {"refunds_by_customer": 14700, "refunds_by_order": 14700}
+    assert found["count"]["refunds_by_customer"] == 3
+
+
+def test_what_is_older_than_the_window_counts_no_more(document):
+    now = clock.now()
+    day = timedelta(hours=24)
+    observe(document, inputs("p-1"), at=now - day - timedelta(seconds=1))
+    observe(document, inputs("p-2"), at=now - day + timedelta(minutes=1))
+    found = facts.collect(document, inputs("p-new"), now=now)
+    assert found["sum"]["refunds_by_customer"] == 9800
+    assert found["sum"]["refunds_by_order"] == 14700
+
+
+def test_what_was_refused_counts_no_more(document):
+    observe(document, *(inputs(f"p-{n}") for n in range(4)))
+    facts.release("p-1")
+    assert refunds(document) == (4, 19600)
+    facts.release_many(["p-2", "p-3"])
+    assert refunds(document) == (2, 9800)
+    assert Observation.objects.count() == 8
+
+
+def test_what_is_tried_again_counts_as_it_last_was(document):
+    first, second = clock.now() - timedelta(minutes=1), clock.now()
+    observe(document, inputs("p-1"), at=first)
+    moved = inputs("p-1", keys={"customer": "C-1002", "order": "78201"})
+    observe(document, moved, at=second)
+    facts.observe_failure(agent="riley", proposal="p-1", at=second)
+    facts.release("p-1")
+    facts.restore("p-1", at=second)
+    assert refunds(document, inputs("p-9", keys=moved.keys)) == (2, 9800)
+    assert refunds(document) == (1, 4900)
+
+
+def test_a_revision_replaces_its_own_weight(document):
+    observe(document, inputs("p-1", amount="49.00"))
+    observe(document, inputs("p-1", amount="10.00"))
+    assert refunds(document) == (2, 5900)
+
+
+def test_a_revision_leaves_the_keys_it_no_longer_has(document):
+    observe(document, inputs("p-1"))
+    moved = inputs("p-1", keys={"customer": "C-1002", "order": "78201"})
+    observe(document, moved)
+    assert refunds(document) == (1, 4900)
+    assert refunds(document, inputs("p-9", keys=moved.keys)) == (2, 9800)
+    observe(document, inputs("p-1"))
+    assert refunds(document) == (2, 9800)
+
+
+def test_currencies_are_never_added_up(document):
+    observe(document, inputs("p-1", currency="EUR"))
+    found = collect(document, inputs("p-new"))
+    assert found["sum"]["refunds_by_customer"] == 4900
+    assert found["count"]["refunds_by_customer"] == 2
+    assert found["other_currencies"]["refunds_by_customer"] == ["EUR"]
+
+
+def test_every_amount_of_a_tool_must_be_in_the_policys_currency():
+    second = {"fee": {"type": "string"}, "fee_currency": {"type": "string"}}
+    schema = builders.data()["tools"]["pay"]["schema"]
+    schema["properties"].update(second)
+    money = [
+        {"amount": "amount", "currency": "currency"},
+        {"amount": "fee", "currency": "fee_currency"},
+    ]
+    document = builders.document(schema=schema, money=money)
+    tools.sync(document)
+    args = {"to": "a", "amount": "1.00", "currency": "USD", "fee": "1.00"}
+    for currency, tier in (("USD", "auto"), ("EUR", "escalate")):
+        given = {**args, "fee_currency": currency}
+        found = collect(
+            document,
+            Inputs(Tool.objects.get(), given, "a", False, "t", 0.0, {}, {}, "p"),
+        )
+        assert found["args"]["fee"] == 100
+        assert evaluate(document, document.tools["pay"], found).tier == tier
+
+
+def test_a_count_without_amounts_knows_no_currency(document):
+    mails = [inputs(f"p-{n}", tool="send_email") for n in range(3)]
+    observe(document, *mails)
+    found = collect(document, inputs("p-new", tool="send_email"))
+    assert found["count"] == {"mails_10m": 4, "mails_1h": 4, "failures": 0}
+    assert found["sum"] == {}
+    assert found["other_currencies"] == {}
+
+
+def test_failures_count_for_every_tool_of_the_agent(document):
+    now = clock.now()
+    for n in range(4):
+        facts.observe_failure(agent="riley", proposal=f"p-{n}", at=now)
+    facts.observe_failure(agent="riley", proposal="p-0", at=now)
+    facts.observe_failure(agent="robin", proposal="p-8", at=now)
+    late = now - timedelta(hours=2)
+    facts.observe_failure(agent="riley", proposal="p-9", at=late)
+    look_up = inputs("p-new", tool="look_up_order")
+    assert collect(document, look_up)["count"] == {"failures": 4}
+
+
+def test_a_failure_stays_when_its_proposal_is_released(document):
+    observe(document, inputs("p-1"))
+    facts.observe_failure(agent="riley", proposal="p-1", at=clock.now())
+    facts.release("p-1")
+    observe(document, inputs("p-1", amount="1.00"))
+    assert collect(document, inputs("p-new"))["count"]["failures"] == 1
+
+
+def test_facts_are_plain_data_with_money_in_minor_units(document):
+    found = collect(
+        document,
+        inputs(
+            uncertain=True,
+            unattended=True,
+            before={
+                "order_total": "899.00",
+                "order_total_currency": "USD",
+                "order_refunded": 12.5,
+                "order_refunded_currency": "USD",
+                "delivered": True,
+                "orders": 3,
+            },
+        ),
+    )
+    assert json.loads(json.dumps(found)) == found
+    assert found["tool"] == "process_refund"
+    assert found["args"]["amount"] == 4900
+    assert found["money"] == {"amount_minor": 4900, "currency": "USD"}
+    assert found["agent"] == {"name": "riley", "unattended": True}
+    assert found["uncertain"] == 1.0
+    assert found["before"] == {
+        "order_total": 89900,
+        "order_total_currency": "USD",
+        "order_refunded_currency": "USD",
+        "delivered": True,
+        "orders": 3,
+    }
+    assert found["clock"]["store_open"] is True
+    assert set(found["clock"]) == {
+        "hour", "minute", "weekday", "store_open", "warehouse_open",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", sorted(store.ARGS))
+def test_collected_facts_are_all_that_the_shipped_rules_need(document, tool):
+    before = {
+        name: value
+        for name, value in store.BEFORE.get(tool, {}).items()
+        if name not in ("order_total", "order_refunded")
+    }
+    if tool == "process_refund":
+        before |= {"order_total": "899.00", "order_refunded": "0.00"}
+    found = collect(document, inputs(tool=tool, before=before))
+    judged = evaluate(document, document.tools[tool], json.loads(json.dumps(found)))
+    assert judged == store.judge(tool, {"amount": "49.00"} if "refund" in tool else {})
+
+
+def test_collecting_takes_one_query(document, django_assert_num_queries):
+    for one in (inputs(), inputs(tool="look_up_order"), inputs(tool="send_email")):
+        tools.definition(one.tool)
+        now = clock.now()
+        with django_assert_num_queries(1):
+            facts.collect(document, one, now=now)
+        with django_assert_num_queries(1):
+            facts.observe(document, one, at=now)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_step_needs_its_callers_transaction():
+    tools_without_rows = Inputs(
+        Tool(name="x"), {}, "riley", False, "t", 0.0, {}, {}, "p-1"
+    )
+    document, now = store.shipped(), clock.now()
+    for step in (
+        lambda: facts.lock([("m", "k")]),
+        lambda: facts.collect(document, tools_without_rows, now=now),
+        lambda: facts.observe(document, tools_without_rows, at=now),
+        lambda: facts.release("p-1"),
+        lambda: facts.observe_failure(agent="riley", proposal="p-1", at=now),
+    ):
+        with pytest.raises(TransactionManagementError):
+            step()
