@@ -33,11 +33,12 @@ class _Recent(OrderedDict[Any, Any]):
     """The last few values by a key that stands for their content."""
 
     def keep(self, key: Any, make: Callable[[], Kept]) -> Kept:
-        if key not in self:
-            self[key] = make()
-            while len(self) > _KEEP:
+        # Two threads may both make a value: they are equal, so neither has to wait.
+        value: Kept | None = self.get(key)
+        if value is None:
+            value = self[key] = make()
+            if len(self) > _KEEP:
                 self.popitem(last=False)
-        value: Kept = self[key]
         return value
 
 

@@ -1,0 +1,132 @@
+"""Tools are immutable rows: a change is a new version, and the policy says which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, transaction
+from django.db.transaction import TransactionManagementError
+
+from policies import tools
+from policies.documents import parse
+from policies.models import Queue, Tool
+from policies.money import InvalidMoney, Money
+from tests import factories
+from tests.policies import builders, store
+
+
+def row(**tool):
+    found = builders.document(**tool).tools["pay"]
+    return Tool(name="pay", digest=repr(tool), definition=found.model_dump(
+        mode="json", by_alias=True))  # fmt: skip
+
+
+PAYMENT = {"to": "a", "amount": "899.00", "currency": "USD"}
+
+
+def test_arguments_fit_or_are_refused_by_path():
+    assert tools.validate(row(), PAYMENT) == []
+    assert tools.validate(row(), {**PAYMENT, "amuont": "1", "to": 7}) == [
+        {"path": "args.to", "message": 'this is not of type "string"'},
+        {"path": "args.amuont", "message": "this is not an argument of the tool"},
+    ]
+
+
+@pytest.mark.parametrize("args", [[], "x", None, 7])
+def test_arguments_are_an_object(args):
+    (error,) = tools.validate(row(), args)
+    assert error["path"] == "args"
+
+
+@pytest.mark.parametrize("amount", ["899.001", "-1.00", "1e3", "", "many"])
+def test_money_is_a_decimal_string_with_the_decimals_of_its_currency(amount):
+    (error,) = tools.validate(row(), {**PAYMENT, "amount": amount})
+    assert error["path"] == "args.amount"
+
+
+def test_an_amount_needs_its_currency():
+    schema = builders.data()["tools"]["pay"]["schema"]
+    schema["required"], effect = ["amount"], "Pay {amount}"
+    found = row(schema=schema, effect=effect)
+    assert tools.validate(found, {"amount": "1.00"})[0]["path"] == "args.amount"
+
+
+def test_the_amount_is_read_from_the_arguments():
+    definition = builders.document().tools["pay"]
+    assert tools.amount(definition, PAYMENT) == Money(89900, "USD")
+    assert tools.amount(definition, {"to": "a"}) is None
+    assert tools.in_minor_units(definition, PAYMENT)["amount"] == 89900
+    with pytest.raises(InvalidMoney):
+        tools.in_minor_units(definition, {**PAYMENT, "amount": 899.0})
+
+
+@pytest.mark.django_db
+class TestRows:
+    def sync(self, **tool):
+        tools.sync(builders.document(**tool))
+        return list(Tool.objects.order_by("version").values_list("version", flat=True))
+
+    def test_a_changed_definition_is_a_new_version_and_an_old_one_comes_back(self):
+        assert self.sync() == [1]
+        assert self.sync() == [1]
+        assert self.sync(title="Pay somebody") == [1, 2]
+        assert self.sync() == [1, 2]
+
+    def test_a_row_says_everything_that_the_policy_said(self):
+        tools.sync(store.shipped())
+        for found in Tool.objects.select_related("queue"):
+            definition = store.shipped().tools[found.name]
+            assert tools.definition(found) == definition
+            assert tools.definition(found) is tools.definition(found)
+            assert found.queue.name == definition.queue
+            assert found.risk == definition.risk
+            assert found.execution_class == definition.execution_class
+
+    def test_a_row_never_changes(self):
+        self.sync()
+        changes: list[dict[str, Any]] = [
+            {"risk": "high"},
+            {"definition": {}},
+            {"version": 7},
+        ]
+        for change in changes:
+            with pytest.raises(DatabaseError), transaction.atomic():
+                Tool.objects.update(**change)
+        with pytest.raises(DatabaseError), transaction.atomic():
+            Tool.objects.all().delete()
+
+    def test_queues_keep_their_rows_and_take_the_new_title(self):
+        tools.add_queues({"money": "Money"})
+        before = Queue.objects.get(name="money")
+        tools.add_queues({"money": "Payments", "other": "Other"})
+        before.refresh_from_db()
+        assert before.title == "Payments"
+        assert Queue.objects.filter(name="other").exists()
+
+    def test_the_current_version_is_the_one_the_active_policy_names(
+        self, django_assert_num_queries
+    ):
+        def version(policy=None):
+            found = tools.current("pay", policy)
+            return found and found.version
+
+        assert version() is None
+        people = factories.cast()
+        first = factories.policy(people, builders.data())
+        assert version() == 1
+        factories.policy(people, builders.data(title="Pay somebody"))
+        assert version() == 2
+        assert tools.current("wire_money") is None
+        with django_assert_num_queries(1):
+            version()
+        with django_assert_num_queries(0):
+            assert version(first) == 1
+        factories.policy(people, builders.data())
+        assert version() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_queues_and_tools_need_their_callers_transaction():
+    with pytest.raises(TransactionManagementError):
+        tools.sync(parse(builders.data()))

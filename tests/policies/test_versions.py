@@ -1,0 +1,243 @@
+"""Policy versions: immutable, one active, two administrators, and enough people."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from django.db import DatabaseError, IntegrityError, connection, transaction
+from guardian.shortcuts import assign_perm, remove_perm
+
+from journal.errors import IllegalTransition, NotFound, NotYours, Policy
+from journal.models import LogRecord
+from policies import versions
+from policies.choices import Role
+from policies.documents import InvalidPolicy
+from policies.models import PolicyVersion, Queue, Tool
+from tests import factories
+from tests.policies import builders, store
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def people():
+    return factories.cast()
+
+
+def draft(people, data=None, author="adam"):
+    return versions.save_draft(
+        text_or_mapping=data or builders.data(), author=people[author]
+    )
+
+
+def admit(people, *names):
+    for queue in Queue.objects.all():
+        for name in names:
+            assign_perm("policies.decide", people[name], queue)
+
+
+def kinds():
+    return list(LogRecord.objects.order_by("pk").values_list("kind", flat=True))
+
+
+def test_a_draft_does_not_rule(people):
+    found = draft(people)
+    assert (found.number, found.status) == (1, "draft")
+    assert versions.active_or_none() is None
+    with pytest.raises(versions.NoPolicy):
+        versions.active()
+    assert Tool.objects.count() == 0
+    assert set(Queue.objects.values_list("name", flat=True)) >= {"money", "other"}
+    assert kinds() == ["policy.saved"]
+
+
+def test_text_and_variables_are_read_when_it_is_saved(people):
+    found = versions.save_draft(
+        text_or_mapping=store.text(), author=people["adam"], variables=store.VARIABLES
+    )
+    assert versions.compiled(found) == store.shipped()
+    with pytest.raises(InvalidPolicy):
+        versions.save_draft(text_or_mapping="name: x", author=people["adam"])
+    assert PolicyVersion.objects.count() == 1
+
+
+def test_a_second_administrator_puts_it_in_force(people):
+    found = draft(people)
+    admit(people, "rita", "sue", "sam")
+    activated = versions.activate(version_id=found.pk, by=people["alma"])
+    assert activated.status == "active"
+    assert activated.activated_by == people["alma"]
+    assert activated.activated_at is not None
+    assert versions.active() == activated
+    assert Tool.objects.get().name == "pay"
+    assert kinds() == ["policy.saved", "policy.activated"]
+
+
+def test_the_author_cannot_activate_it(people):
+    found = draft(people)
+    admit(people, "rita", "sue", "sam")
+    with pytest.raises(Policy):
+        versions.activate(version_id=found.pk, by=people["adam"])
+    assert versions.active_or_none() is None
+    with pytest.raises(IntegrityError), transaction.atomic():
+        PolicyVersion.objects.filter(pk=found.pk).update(
+            status="active",
+            activated_by=people["adam"],
+            activated_at=found.created_at,
+        )
+
+
+@pytest.mark.parametrize("name", ["rita", "sue", "otto", "owen"])
+def test_only_administrators_write_and_activate(people, name):
+    with pytest.raises(NotYours):
+        draft(people, author=name)
+    found = draft(people)
+    with pytest.raises(NotYours):
+        versions.activate(version_id=found.pk, by=people[name])
+
+
+def test_an_administrator_who_left_does_nothing(people):
+    people["adam"].is_active = False
+    with pytest.raises(NotYours):
+        draft(people)
+
+
+def test_the_next_version_retires_the_one_before(people):
+    first = factories.policy(people, builders.data())
+    second = factories.policy(people, builders.data(title="Pay somebody"))
+    first.refresh_from_db()
+    assert (first.status, second.status) == ("retired", "active")
+    assert (first.number, second.number) == (1, 2)
+    assert versions.active() == second
+    assert kinds()[-2:] == ["policy.retired", "policy.activated"]
+
+
+def test_a_version_is_activated_once(people):
+    found = factories.policy(people, builders.data())
+    with pytest.raises(IllegalTransition):
+        versions.activate(version_id=found.pk, by=people["alma"])
+    factories.policy(people, builders.data())
+    with pytest.raises(IllegalTransition):
+        versions.activate(version_id=found.pk, by=people["alma"])
+    with pytest.raises(NotFound):
+        versions.activate(version_id=0, by=people["alma"])
+
+
+@pytest.mark.parametrize("change", [{"document": {}}, {"digest": "x"}, {"number": 9}])
+def test_what_a_version_says_never_changes(people, change):
+    draft(people)
+    with pytest.raises(DatabaseError), transaction.atomic():
+        PolicyVersion.objects.update(**change)
+
+
+def test_an_active_policy_is_read_with_one_query(people, django_assert_num_queries):
+    factories.policy(people, builders.data())
+    document = versions.compiled(versions.active())
+    with django_assert_num_queries(1):
+        version = versions.active()
+    with django_assert_num_queries(0):
+        assert versions.compiled(version) is document
+
+
+# Enough people [I12].
+def shortage(people, found):
+    with pytest.raises(InvalidPolicy) as refused:
+        versions.activate(version_id=found.pk, by=people["alma"])
+    assert versions.active_or_none() is None
+    return {(e["path"], e["message"]) for e in refused.value.errors}
+
+
+def test_a_policy_that_nobody_could_satisfy_is_refused(people):
+    found = draft(people)
+    assert shortage(people, found) == {
+        ("queues.money", "approve for pay: 0 of 1 people may decide here"),
+        ("queues.money", "escalate for pay: 0 of 2 supervisors may decide here"),
+    }
+    admit(people, "rita", "tom", "sue")
+    assert shortage(people, found) == {
+        ("queues.money", "escalate for pay: 1 of 2 supervisors may decide here")
+    }
+    admit(people, "sam")
+    versions.activate(version_id=found.pk, by=people["alma"])
+
+
+def test_supervisors_stand_in_for_reviewers(people):
+    found = draft(people)
+    admit(people, "sue", "sam")
+    versions.activate(version_id=found.pk, by=people["alma"])
+
+
+def test_those_who_never_decide_and_those_who_left_do_not_count(people):
+    found = draft(people)
+    admit(people, "sue", "sam", "adam", "otto", "owen")
+    factories.person("both", Role.SUPERVISOR).groups.add(*people["adam"].groups.all())
+    people["sam"].is_active = False
+    people["sam"].save()
+    assert shortage(people, found) == {
+        ("queues.money", "escalate for pay: 1 of 2 supervisors may decide here")
+    }
+
+
+def test_a_queue_that_only_a_rule_names_needs_people_too(people):
+    elsewhere = builders.rule(tier="approve", queue="other")
+    found = draft(people, builders.data({"rules": [elsewhere]}))
+    admit(people, "rita", "sue", "sam")
+    remove_perm("policies.decide", people["sue"], Queue.objects.get(name="other"))
+    assert shortage(people, found) == {
+        ("queues.other", "escalate for pay: 1 of 2 supervisors may decide here")
+    }
+
+
+def test_a_step_that_a_rule_adds_needs_people_too(people):
+    more = builders.rule(tier="approve", step={"role": "supervisor", "required": 1})
+    twice = builders.rule(
+        "b.rule", tier="approve", step={"role": "supervisor", "required": 3}
+    )
+    found = draft(people, builders.data({"rules": [more, twice]}))
+    admit(people, "rita", "sue", "sam")
+    assert shortage(people, found) == {
+        ("queues.money", "approve for pay: 2 of 3 supervisors may decide here"),
+        ("queues.money", "escalate for pay: 2 of 5 supervisors may decide here"),
+    }
+
+
+def test_a_role_may_be_admitted_as_a_whole(people):
+    found = draft(people)
+    group = people["sue"].groups.get()
+    for queue in Queue.objects.all():
+        assign_perm("policies.decide", group, queue)
+    versions.activate(version_id=found.pk, by=people["alma"])
+
+
+def test_the_shipped_policy_needs_the_cast_of_the_demo(people):
+    assert factories.policy(people, store.shipped().model_dump(
+        mode="json", by_alias=True)).status == "active"  # fmt: skip
+    assert Tool.objects.count() == 9
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_activations_at_once_both_rule_in_turn():
+    people = factories.cast()
+    drafts = [draft(people), draft(people, builders.data(title="Pay somebody"))]
+    admit(people, "rita", "sue", "sam")
+    failed = []
+
+    def activate(version):
+        try:
+            versions.activate(version_id=version.pk, by=people["alma"])
+        except Exception as error:
+            failed.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=activate, args=(one,)) for one in drafts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert sorted(PolicyVersion.objects.values_list("status", flat=True)) == [
+        "active",
+        "retired",
+    ]
