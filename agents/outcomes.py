@@ -48,7 +48,7 @@ STATUSES = (
 FINAL = frozenset(STATUSES) - {"pending", "granted", "executing"}
 
 
-def with_status(proposals: QuerySet[Proposal]) -> QuerySet[Proposal]:
+def with_status(proposals: QuerySet[Proposal]) -> QuerySet[Any]:
     """Annotate `said`: the one word the agent sees, computed by the database."""
     newest = Execution.objects.filter(proposal=OuterRef("pk")).order_by("-queued_at")
     return proposals.annotate(

@@ -59,7 +59,7 @@ def _cursor(last: Proposal) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode()
 
 
-def _after(rows: QuerySet[Proposal], cursor: str) -> QuerySet[Proposal]:
+def _after(rows: QuerySet[Any], cursor: str) -> QuerySet[Any]:
     try:
         at, _, pk = base64.urlsafe_b64decode(cursor).decode().partition("|")
         moment = datetime.fromisoformat(at)

@@ -3,8 +3,6 @@ advisory keys, Grant, Execution; the outermost first, never backwards (house.md)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from django.db.models import QuerySet
 
 from journal.errors import NotFound
@@ -32,7 +30,9 @@ def request_of(proposal: str) -> ApprovalRequest | None:
     return _locked_requests().filter(proposal_id=proposal).first()
 
 
-def requests_due(queryset: QuerySet[ApprovalRequest]) -> Iterable[ApprovalRequest]:
+def requests_due(
+    queryset: QuerySet[ApprovalRequest],
+) -> QuerySet[ApprovalRequest]:
     """Rows of a sweep that nobody else holds, locked in the order of their pk."""
     return (
         queryset.select_related("proposal", "queue")

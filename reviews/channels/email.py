@@ -19,7 +19,7 @@ from reviews.models import ApprovalRequest, Execution
 def deciders(queue: Queue, *, roles: Iterable[Role]) -> list[Person]:
     """Active people admitted to a queue who decide in one of these roles."""
     wanted = set(roles)
-    admitted = get_users_with_perms(
+    admitted: Iterable[Person] = get_users_with_perms(
         queue, only_with_perms_in=["decide"], with_superusers=False
     )
     return [

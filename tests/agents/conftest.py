@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from django.http import HttpResponse
 from django.test import Client
 
 from agents import keys
@@ -21,10 +20,10 @@ class Caller:
     key: str
     numbers: Any
 
-    def get(self, path: str) -> HttpResponse:
+    def get(self, path: str) -> Any:
         return Client().get(f"/api/v1{path}", headers=self._headers())
 
-    def post(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
+    def post(self, path: str, body: Any = None, **headers: str) -> Any:
         raw = body if isinstance(body, bytes) else json.dumps(body or {}).encode()
         return Client().post(
             f"/api/v1{path}",
@@ -33,7 +32,7 @@ class Caller:
             headers={**self._headers(), **headers},
         )
 
-    def propose(self, tool: str = "pay", key: str = "", **fields: Any) -> HttpResponse:
+    def propose(self, tool: str = "pay", key: str = "", **fields: Any) -> Any:
         body = proposal_body(tool, **fields).model_dump(mode="json", exclude_unset=True)
         return self.post(
             "/proposals", body, **{"Idempotency-Key": key or f"k{next(self.numbers)}"}

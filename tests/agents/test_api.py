@@ -26,7 +26,11 @@ def test_a_proposal_is_answered_with_its_request(caller: Caller) -> None:
     response = caller.propose()
     body = response.json()
     assert response.status_code == 201
-    assert (body["status"], body["tier"], body["risk"]) == ("pending", "approve", "high")
+    assert (body["status"], body["tier"], body["risk"]) == (
+        "pending",
+        "approve",
+        "high",
+    )
     assert body["request"]["steps"] == [{"role": "reviewer", "required": 1, "given": 0}]
     assert body["action_hash"].startswith("sha256:")
 
@@ -133,7 +137,11 @@ def test_a_stopped_agent_is_refused(caller: Caller, gate: Gate) -> None:
 
 def test_a_paused_agent_may_still_propose(caller: Caller, gate: Gate) -> None:
     stops.stop(
-        scope=Scope.AGENT, key="riley", mode=StopMode.PAUSED, person=gate.sue, reason="x"
+        scope=Scope.AGENT,
+        key="riley",
+        mode=StopMode.PAUSED,
+        person=gate.sue,
+        reason="x",
     )
     assert caller.propose().status_code == 201
 

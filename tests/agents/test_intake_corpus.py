@@ -50,5 +50,7 @@ def test_duplicate_keys_are_refused(caller: Caller, shared: Shared) -> None:
     twice = [raw for case, _, raw in corpus(shared) if "duplicated_key" in case]
     assert twice
     for raw in twice:
-        response = caller.post("/proposals", HEAD + raw + TAIL, **{"Idempotency-Key": "k"})
+        response = caller.post(
+            "/proposals", HEAD + raw + TAIL, **{"Idempotency-Key": "k"}
+        )
         assert response.status_code == 400

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from guardian.shortcuts import assign_perm
 
 from journal import errors
 from journal.models import LogRecord
-from policies.models import Person
+from policies.choices import Role
+from policies.models import Person, Queue
+from reviews import decisions
 from reviews.choices import ExecutionStatus, GrantStatus, RequestStatus
 from reviews.models import Decision
 from tests import factories
@@ -69,7 +72,7 @@ def test_an_old_version_cannot_be_decided(gate: Gate) -> None:
     seen = factories.said(request, gate.rita)
     factories.revise(gate.agent, request.proposal, amount="60.00")
     with pytest.raises(errors.Stale):
-        factories.decisions.decide(seen)
+        decisions.decide(seen)
 
 
 def test_an_edit_is_the_editors_own_approval(gate: Gate) -> None:
@@ -130,10 +133,10 @@ def test_escalation_adds_a_supervisor_and_bars_who_escalated(gate: Gate) -> None
 
 
 def test_the_agents_owner_cannot_decide(gate: Gate) -> None:
-    owner = factories.person("olga", factories.Role.SUPERVISOR)
+    owner = factories.person("olga", Role.SUPERVISOR)
     agent = factories.agent(owner, "other")
-    for queue in factories.Queue.objects.all():
-        factories.assign_perm("policies.decide", owner, queue)
+    for queue in Queue.objects.all():
+        assign_perm("policies.decide", owner, queue)
     request = propose(agent).request
     with pytest.raises(errors.NotYours):
         decide(request, owner)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
 from journal import errors, log
@@ -13,7 +16,7 @@ from tests.conftest import Gate
 from tests.factories import decide, propose
 
 
-def granted(gate: Gate, tool: str = "pay", **fields: object) -> Execution:
+def granted(gate: Gate, tool: str = "pay", **fields: Any) -> Execution:
     """An execution that one reviewer has just authorised."""
     request = propose(gate.agent, tool, **fields).request
     decide(request, gate.rita)
@@ -108,7 +111,7 @@ def test_a_held_lease_is_not_taken(gate: Gate) -> None:
 
 def test_after_its_window_an_execution_is_refused(gate: Gate) -> None:
     execution = granted(gate)
-    past = execution.queued_at - factories.timedelta(seconds=1)
+    past = execution.queued_at - timedelta(seconds=1)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
     executions.run(execution.pk)
     execution.refresh_from_db()
@@ -131,7 +134,7 @@ def test_a_stop_between_claim_and_effect_is_honoured(
     execution = granted(gate)
     take = claims.take
 
-    def take_then_stop(**given: object) -> object:
+    def take_then_stop(**given: Any) -> Any:
         claim = take(**given)
         stops.stop(scope=Scope.EVERYTHING, person=gate.adam, reason="halt")
         return claim
