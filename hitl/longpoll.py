@@ -8,6 +8,7 @@ the hub has news of that id; then the same question is put again.
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 from urllib.parse import parse_qs, quote
 
@@ -17,6 +18,7 @@ from .hub import Hub, Subscription
 API = "/api/v1/"
 HEADER = b"holdpoint-wait"
 LONGEST_S = 60
+NUMBER = re.compile(r"[0-9]{1,2}")
 
 
 class LongPoll:
@@ -105,8 +107,9 @@ def wait_seconds(scope: Scope) -> int:
     """
     if not scope["path"].startswith(API) or scope["method"] not in {"GET", "POST"}:
         return 0
-    given = parse_qs(scope["query_string"]).get(b"wait", [])
-    if len(given) != 1 or not given[0].isdigit() or len(given[0]) > 2:
+    query = scope["query_string"].decode("latin1")
+    given = parse_qs(query, keep_blank_values=True).get("wait", [])
+    if len(given) != 1 or not NUMBER.fullmatch(given[0]):
         return 0
     seconds = int(given[0])
     return seconds if seconds <= LONGEST_S else 0

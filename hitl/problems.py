@@ -67,15 +67,17 @@ def page(
         "errors": errors or [],
         "request_id": getattr(request, "request_id", ""),
     }
+    # When we failed, so may what the context processors would ask.
+    known = request if status < 500 else None
     if wants_partial(request):
-        html = render_to_string("_notice.html", context, request)
+        html = render_to_string("_notice.html", context, known)
         response = HttpResponse(html, status=status)
         # Whatever the button wanted to replace, a refusal belongs into the notice.
         response["HX-Retarget"] = "#notice"
         response["HX-Reswap"] = "outerHTML"
     else:
         template = select_template([f"{status}.html", "error.html"])
-        response = HttpResponse(template.render(context, request), status=status)
+        response = HttpResponse(template.render(context, known), status=status)
     response["Vary"] = "HX-Request"
     return response
 

@@ -36,6 +36,13 @@ def proof_n(small: int, full: int) -> int:
     return full if proving() else small
 
 
+def chromium() -> str:
+    path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+    if not Path(path).exists():
+        lacking(f"Chromium (apt-get install chromium, or CHROMIUM=<path>; no {path})")
+    return path
+
+
 class Recorder:
     """Appends lines to the file that `make prove` turns into docs/proof.md. Several
     processes append at once, each line in one write."""

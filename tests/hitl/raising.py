@@ -1,0 +1,45 @@
+"""A URL conf whose views do what goes wrong."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
+
+from hitl import urls
+from hitl.urls import handler400, handler403, handler404, handler500
+from journal.errors import Stale, TooMany, at
+
+__all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"]
+
+
+@login_not_required
+def stale(request: HttpRequest) -> NoReturn:
+    raise Stale(errors=[at("version", "is 2 now")])
+
+
+@login_not_required
+def too_many(request: HttpRequest) -> NoReturn:
+    raise TooMany(retry_after=7)
+
+
+@login_not_required
+def broken(request: HttpRequest) -> NoReturn:
+    raise ZeroDivisionError("secret value")
+
+
+@login_not_required
+def fine(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("fine")
+
+
+urlpatterns = [
+    *(
+        path(f"{prefix}{view.__name__}", view)
+        for prefix in ("", "api/v1/")
+        for view in (stale, too_many, broken, fine)
+    ),
+    *urls.urlpatterns,
+]

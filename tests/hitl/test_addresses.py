@@ -1,0 +1,54 @@
+"""The addresses of the environment as Django and Celery want them."""
+
+from __future__ import annotations
+
+import pytest
+
+from hitl import broker, database, mail
+
+
+def test_a_database_url_is_taken_apart() -> None:
+    url = "postgresql://u:p%40w@db:6432/holdpoint?sslmode=require"
+    found = database.config(url, application_name="web")
+    named = {key: found[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
+    assert named == {
+        "NAME": "holdpoint",
+        "USER": "u",
+        "PASSWORD": "p@w",
+        "HOST": "db",
+        "PORT": "6432",
+    }
+    assert found["OPTIONS"]["sslmode"] == "require"
+    assert found["OPTIONS"]["options"] == "-c lock_timeout=5000"
+    assert found["ATOMIC_REQUESTS"] is False
+
+
+def test_options_of_the_url_are_kept() -> None:
+    url = "postgresql:///x?options=-c%20search_path%3Dgate"
+    options = database.config(url, application_name="web")["OPTIONS"]["options"]
+    assert options == "-c lock_timeout=5000 -c search_path=gate"
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ("redis://:pw@host:6379/2", "redis://:pw@host:6379/2"),
+        ("unix:///run/v.sock", "redis+socket:///run/v.sock?virtual_host=0"),
+        ("unix:///run/v.sock?db=3", "redis+socket:///run/v.sock?virtual_host=3"),
+        ("unix://:pw@/run/v.sock", "redis+socket://:pw@/run/v.sock?virtual_host=0"),
+    ],
+)
+def test_a_redis_url_in_kombus_spelling(given: str, wanted: str) -> None:
+    assert broker.broker_url(given) == wanted
+
+
+def test_without_a_mail_url_mail_goes_to_files() -> None:
+    assert mail.config("").backend.endswith("filebased.EmailBackend")
+
+
+def test_a_mail_url_is_taken_apart() -> None:
+    found = mail.config("smtp+tls://gate%40x:p%2Fw@mail.example.com")
+    assert (found.host, found.port) == ("mail.example.com", 587)
+    assert (found.user, found.password) == ("gate@x", "p/w")
+    assert found.starttls
+    assert not found.tls

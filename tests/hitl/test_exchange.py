@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from hitl import exchange
+from hitl.exchange import BODY_LIMIT, Answer, Gone, Message, read_body
+
+
+def read(chunks: list[Message], length: int | None = None) -> Any:
+    """Read a body that arrives in these messages."""
+    rest = iter(chunks)
+
+    async def receive() -> Message:
+        for message in rest:
+            return message
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    declared = [] if length is None else [(b"content-length", b"%d" % length)]
+    return asyncio.run(read_body({"headers": declared}, receive))
+
+
+def chunk(body: bytes, *, more: bool) -> Message:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+def test_a_body_in_pieces_is_whole() -> None:
+    assert read([chunk(b"ab", more=True), chunk(b"c", more=False)]) == b"abc"
+
+
+def test_a_body_of_exactly_the_limit_is_taken() -> None:
+    body = b"x" * BODY_LIMIT
+    assert read([chunk(body, more=False)], BODY_LIMIT) == body
+
+
+@pytest.mark.parametrize("length", [None, BODY_LIMIT + 1])
+def test_a_larger_body_is_refused_whatever_was_declared(length: int | None) -> None:
+    chunks = [chunk(b"x" * BODY_LIMIT, more=True), chunk(b"x", more=False)]
+    answer = read(chunks, length)
+    assert isinstance(answer, Answer)
+    assert answer.status == 413
+    assert json.loads(answer.body)["code"] == "too_large"
+    assert answer.header(b"content-type") == "application/problem+json"
+    assert answer.header(b"content-length") == str(len(answer.body))
+
+
+def test_a_body_that_stops_coming_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "BODY_TIMEOUT_S", 0.05)
+    assert read([chunk(b"x", more=True)]).status == 408
+
+
+def test_a_client_that_leaves_in_the_middle_is_gone() -> None:
+    with pytest.raises(Gone):
+        read([chunk(b"x", more=True), {"type": "http.disconnect"}])

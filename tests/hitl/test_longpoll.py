@@ -1,0 +1,260 @@
+"""Long-polling around a small application that answers at once, like ours does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from hitl.exchange import Message, Receive, Scope, Send
+from hitl.hub import Hub
+from hitl.longpoll import LongPoll, wait_seconds
+
+KEY = (b"authorization", b"Bearer key")
+
+
+@dataclass
+class Gate:
+    """Says "pending" until it is settled; counts who asked what."""
+
+    status: str = "pending"
+    refuse: bool = False
+    asked: list[tuple[str, str, bytes]] = field(default_factory=list)
+    on_ask: Callable[[], None] = lambda: None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        key = dict(scope["headers"]).get(b"authorization", b"")
+        self.asked.append((scope["method"], scope["path"], key))
+        status = 201 if scope["method"] == "POST" else 401 if self.refuse else 200
+        body = json.dumps({"status": self.status}).encode()
+        headers = [(b"content-length", b"%d" % len(body)), (b"etag", b"first")]
+        if self.status == "pending":
+            headers.append((b"holdpoint-wait", b"p-1"))
+        self.on_ask()
+        start = {"type": "http.response.start", "status": status, "headers": headers}
+        await send(start)
+        await send({"type": "http.response.body", "body": body})
+
+
+@dataclass
+class Client:
+    """One request to the gate through the long-poll, in this event loop."""
+
+    hub: Hub
+    gate: Gate
+    sent: list[Message] = field(default_factory=list)
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def ask(self, path: str, query: str, method: str = "GET") -> float:
+        """Returns after how many seconds the answer came."""
+        scope: Scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "query_string": query.encode(),
+            "headers": [KEY, (b"x_real_ip", b"forged")],
+        }
+        first = iter([{"type": "http.request", "body": b"{}", "more_body": False}])
+
+        async def receive() -> Message:
+            for message in first:
+                return message
+            await self.gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            self.sent.append(message)
+
+        start = time.monotonic()
+        await LongPoll(self.gate, self.hub)(scope, receive, send)
+        return time.monotonic() - start
+
+    @property
+    def status(self) -> int:
+        return int(self.sent[0]["status"])
+
+    @property
+    def headers(self) -> dict[bytes, bytes]:
+        return dict(self.sent[0]["headers"])
+
+    @property
+    def body(self) -> Any:
+        return json.loads(b"".join(m.get("body", b"") for m in self.sent))
+
+
+Story = Callable[[Client], Coroutine[Any, Any, None]]
+
+
+def play(story: Story) -> None:
+    """The hub here is not connected: news is put in by hand (test_hub.py has the
+    real one)."""
+
+    async def run() -> None:
+        await story(Client(Hub(""), Gate()))
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+
+
+def soon(client: Client, act: Callable[[], None], after: float = 0.1) -> None:
+    asyncio.get_running_loop().call_later(after, act)
+
+
+def settle(client: Client, status: str = "executed") -> None:
+    client.gate.status = status
+    client.hub._tell("p-1")
+
+
+def test_without_wait_the_answer_is_immediate_and_the_header_stays_inside() -> None:
+    async def story(client: Client) -> None:
+        assert await client.ask("/api/v1/proposals/p-1", "") < 0.5
+        assert client.body == {"status": "pending"}
+        assert b"holdpoint-wait" not in client.headers
+
+    play(story)
+
+
+def test_a_final_answer_does_not_wait() -> None:
+    async def story(client: Client) -> None:
+        client.gate.status = "executed"
+        assert await client.ask("/api/v1/proposals/p-1", "wait=5") < 0.5
+        assert len(client.gate.asked) == 1
+
+    play(story)
+
+
+def test_news_ends_the_wait_with_the_newest_body() -> None:
+    async def story(client: Client) -> None:
+        soon(client, lambda: settle(client))
+        took = await client.ask("/api/v1/proposals/p-1", "wait=5")
+        assert 0.05 < took < 2
+        assert client.body == {"status": "executed"}
+        assert client.headers[b"content-length"] == b"22"
+
+    play(story)
+
+
+def test_a_created_proposal_stays_created() -> None:
+    async def story(client: Client) -> None:
+        soon(client, lambda: settle(client))
+        await client.ask("/api/v1/proposals", "wait=5", "POST")
+        assert client.status == 201
+        assert client.headers[b"etag"] == b"first"
+        assert client.body == {"status": "executed"}
+        assert client.gate.asked == [
+            ("POST", "/api/v1/proposals", b"Bearer key"),
+            ("GET", "/api/v1/proposals/p-1", b"Bearer key"),
+        ]
+
+    play(story)
+
+
+def test_news_while_asking_is_not_lost() -> None:
+    async def story(client: Client) -> None:
+        def decided_just_after_it_was_read() -> None:
+            client.gate.on_ask = lambda: None
+            settle(client)
+
+        client.gate.on_ask = decided_just_after_it_was_read
+        assert await client.ask("/api/v1/proposals", "wait=5", "POST") < 0.5
+        assert client.body == {"status": "executed"}
+
+    play(story)
+
+
+def test_news_that_changes_nothing_goes_on_waiting() -> None:
+    async def story(client: Client) -> None:
+        soon(client, lambda: client.hub._tell("p-1"))
+        soon(client, lambda: client.hub._tell("p-2"))
+        took = await client.ask("/api/v1/proposals/p-1", "wait=1")
+        assert took > 0.9
+        assert len(client.gate.asked) == 2
+        assert client.body == {"status": "pending"}
+
+    play(story)
+
+
+def test_a_refusal_while_waiting_leaves_the_last_good_answer() -> None:
+    async def story(client: Client) -> None:
+        def revoke() -> None:
+            client.gate.refuse = True
+            settle(client)
+
+        soon(client, revoke)
+        await client.ask("/api/v1/proposals/p-1", "wait=5")
+        assert client.status == 200
+        assert client.body == {"status": "pending"}
+
+    play(story)
+
+
+def test_a_client_that_hangs_up_ends_the_wait() -> None:
+    async def story(client: Client) -> None:
+        soon(client, client.gone.set)
+        assert await client.ask("/api/v1/proposals/p-1", "wait=5") < 1
+        assert client.sent == []
+        assert client.hub._subscriptions == set()
+
+    play(story)
+
+
+def test_a_stopping_process_answers_at_once() -> None:
+    async def story(client: Client) -> None:
+        soon(client, client.hub.end_waits)
+        assert await client.ask("/api/v1/proposals/p-1", "wait=5") < 1
+        assert client.body == {"status": "pending"}
+
+    play(story)
+
+
+def test_headers_that_wsgi_would_confuse_are_dropped() -> None:
+    async def story(client: Client) -> None:
+        seen: list[bytes] = []
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            seen.extend(name for name, _ in scope["headers"])
+            await Gate("executed")(scope, receive, send)
+
+        client.gate = app  # type: ignore[assignment]
+        await client.ask("/queue/", "")
+        assert seen == [b"authorization"]
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("query", "seconds"),
+    [
+        ("", 0),
+        ("wait=0", 0),
+        ("wait=1", 1),
+        ("status=x&wait=60", 60),
+        ("wait=61", 0),
+        ("wait=-1", 0),
+        ("wait=1.5", 0),
+        ("wait=abc", 0),
+        ("wait=", 0),
+        ("wait=1&wait=2", 0),
+        ("wait=%D9%A1", 0),
+        ("wait=000000000000000000000000000001", 0),
+    ],
+)
+def test_what_is_not_a_time_is_left_to_the_view(query: str, seconds: int) -> None:
+    scope: Scope = {
+        "path": "/api/v1/proposals",
+        "method": "POST",
+        "query_string": query.encode(),
+    }
+    assert wait_seconds(scope) == seconds
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/queue/"), ("DELETE", "/api/v1/proposals/p-1")]
+)
+def test_only_questions_to_the_api_wait(method: str, path: str) -> None:
+    scope: Scope = {"path": path, "method": method, "query_string": b"wait=5"}
+    assert wait_seconds(scope) == 0

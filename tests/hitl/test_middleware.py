@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection, transaction
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+from pytest_django import Settings
+from structlog.contextvars import get_contextvars
+from structlog.testing import capture_logs
+
+from hitl import middleware
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def client(settings: Settings) -> Client:
+    settings.ROOT_URLCONF = "tests.hitl.raising"
+    return Client(raise_request_exception=False)
+
+
+def test_a_refusal_of_the_api_is_a_problem(client: Client) -> None:
+    response = client.get("/api/v1/stale")
+    assert response.status_code == 409
+    assert response["Content-Type"] == "application/problem+json"
+    body = response.json()
+    assert body["code"] == "stale"
+    assert body["title"] == "Conflict"
+    assert body["errors"] == [{"path": "version", "message": "is 2 now"}]
+
+
+def test_retry_after_is_said_in_body_and_header(client: Client) -> None:
+    response = client.get("/api/v1/too_many")
+    assert response.status_code == 429
+    assert response["Retry-After"] == "7"
+    assert response.json()["retry_after"] == 7
+
+
+@pytest.mark.django_db
+def test_a_refusal_of_a_page_is_a_page(client: Client) -> None:
+    response = client.get("/stale")
+    assert response.status_code == 409
+    assert b"<!doctype html>" in response.content.lower()
+    assert b"changed while you were reading" in response.content
+
+
+@pytest.mark.django_db
+def test_a_refusal_for_htmx_is_the_notice_alone(client: Client) -> None:
+    response = client.get("/stale", headers=HTMX)
+    assert response.status_code == 409
+    assert response["HX-Retarget"] == "#notice"
+    assert b"<html" not in response.content.lower()
+    assert b'id="notice"' in response.content
+    assert "HX-Request" in response["Vary"]
+
+
+@pytest.mark.django_db
+def test_a_boosted_link_gets_the_page(client: Client) -> None:
+    response = client.get("/stale", headers={**HTMX, "HX-Boosted": "true"})
+    assert b"<html" in response.content.lower()
+
+
+@pytest.mark.parametrize("path", ["/broken", "/api/v1/broken"])
+@pytest.mark.django_db
+def test_an_unknown_error_is_a_reference_and_no_detail(
+    client: Client, path: str
+) -> None:
+    response = client.get(path)
+    assert response.status_code == 500
+    assert b"secret value" not in response.content
+    assert response["X-Request-Id"].encode() in response.content
+
+
+def test_an_unknown_address_of_the_api_is_a_problem(client: Client) -> None:
+    response = client.get("/api/v1/nowhere")
+    assert response.status_code == 404
+    assert response.json()["code"] == "not_found"
+
+
+def test_the_request_id_is_ours(client: Client) -> None:
+    forged = {"X-Request-Id": "forged"}
+    first = client.get("/fine", headers=forged)["X-Request-Id"]
+    second = client.get("/fine")["X-Request-Id"]
+    assert len({first, second, "forged"}) == 3
+
+
+def test_every_line_of_a_request_has_its_id() -> None:
+    def view(request: object) -> HttpResponse:
+        seen.update(get_contextvars())
+        return HttpResponse()
+
+    seen: dict[str, str] = {}
+    request = RequestFactory().get("/orders/?q=private")
+    with capture_logs() as lines:
+        response = middleware.RequestContext(view)(request)
+    assert seen["request_id"] == response["X-Request-Id"]
+    (line,) = lines
+    assert line["path"] == "/orders/"
+    assert "private" not in json.dumps(line)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lock_waited_for_too_long_is_a_conflict() -> None:
+    name = connection.settings_dict["NAME"]
+    other = psycopg.connect(
+        **{**connection.get_connection_params(), "dbname": name}, autocommit=True
+    )
+    with other, other.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(7)")
+        with pytest.raises(OperationalError) as caught:
+            _lock_in_vain()
+    response = middleware.DomainErrors(
+        lambda request: HttpResponse()
+    ).process_exception(RequestFactory().get("/api/v1/x"), caught.value)
+    assert response is not None
+    assert response.status_code == 409
+    assert json.loads(response.content)["code"] == "conflict"
+
+
+def _lock_in_vain() -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = '50ms'")
+        cursor.execute("SELECT pg_advisory_xact_lock(7)")

@@ -1,0 +1,177 @@
+"""The product as it really runs, for tests marked `servers`: uvicorn, a Celery worker
+with its beat, the broker and PostgreSQL, all on loopback, on this test's database.
+
+    def test_x(live: Stack) -> None:
+        live.start_worker()
+        httpx.get(f"{live.base_url}/livez")
+        live.kill_worker()      # SIGKILL, to the pool processes too
+        live.start_worker()
+
+The web is started once for a run of pytest and lives on between tests; workers are
+killed and the broker is emptied after each test.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import redis
+from django.conf import settings
+from django.db import connection
+
+from hitl.environment import LOOPBACK
+from hitl.local import programs
+from hitl.local.layout import Layout
+from hitl.local.process import Child, Program
+
+START_S = 40.0
+
+
+@dataclass
+class Stack:
+    """The processes of one test database."""
+
+    state: Path
+    extra: dict[str, str] = field(default_factory=dict)
+    web: Child | None = None
+    workers: list[Child] = field(default_factory=list)
+    port: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.port = free_port()
+
+    @property
+    def base_url(self) -> str:
+        return f"http://{LOOPBACK}:{self.port}"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What a process needs in order to belong to this stack."""
+        name = str(connection.settings_dict["NAME"])
+        parts = urlsplit(settings.HOLDPOINT.database_url)
+        return {
+            **os.environ,
+            "STATE": str(self.state),
+            "PORT": str(self.port),
+            "BASE_URL": self.base_url,
+            "DATABASE_URL": parts._replace(path=f"/{name}").geturl(),
+            "REDIS_URL": settings.HOLDPOINT.redis_url,
+            "LOG_LEVEL": "INFO",
+            **self.extra,
+        }
+
+    def start_web(self) -> None:
+        """Start it unless it runs, and wait until it says that it is ready."""
+        if self.web is not None and self.web.exit_code() is None:
+            return
+        self._collect()
+        self.web = Child(programs.web(self._layout, self.environ))
+        wait_until(self._ready, START_S, lambda: self.log("web"))
+
+    def start_worker(self, *, beat: bool = True, processes: int = 2) -> Child:
+        """One more worker; returns when it takes tasks."""
+        seen = self.log("worker").count(" ready.")
+        child = Child(self._worker(beat=beat, processes=processes))
+        self.workers.append(child)
+        wait_until(
+            lambda: self.log("worker").count(" ready.") > seen,
+            START_S,
+            lambda: self.log("worker"),
+        )
+        return child
+
+    def kill_worker(self) -> None:
+        """SIGKILL to every worker and all its children, in the middle of anything."""
+        for child in self.workers:
+            child.kill()
+        self.workers.clear()
+
+    def kill_web(self) -> None:
+        if self.web is not None:
+            self.web.kill()
+            self.web = None
+
+    def empty_broker(self) -> None:
+        with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as client:
+            client.flushdb()
+
+    def stop(self) -> None:
+        """Everything, at the end of the run."""
+        self.kill_worker()
+        if self.web is not None:
+            self.web.stop(within=5)
+            self.web = None
+
+    def log(self, name: str) -> str:
+        """What a process has written: `web` or `worker`."""
+        file = self._layout.logs / f"{name}.log"
+        return file.read_text(errors="replace") if file.exists() else ""
+
+    @property
+    def _layout(self) -> Layout:
+        return Layout(self.state, self.state / "run")
+
+    def _worker(self, *, beat: bool, processes: int) -> Program:
+        program = programs.worker(self._layout, self.environ)
+        argv = [part for part in program.argv if beat or part != "--beat"]
+        argv[argv.index("--concurrency") + 1] = str(processes)
+        return Program(
+            name="worker",
+            argv=argv,
+            env=program.env,
+            log=program.log,
+            stop_signal=program.stop_signal,
+            cwd=program.cwd,
+        )
+
+    def _ready(self) -> bool:
+        assert self.web is not None
+        if self.web.exit_code() is not None:
+            raise AssertionError(self.log("web"))
+        try:
+            answer = httpx.get(f"{self.base_url}/readyz", trust_env=False)
+        except httpx.TransportError:
+            return False
+        return answer.status_code == 200
+
+    def _collect(self) -> None:
+        if (self.state / "static").exists():
+            return
+        manage = [sys.executable, "manage.py", "collectstatic", "--noinput"]
+        subprocess.run(manage, env=self.environ, check=True, capture_output=True)
+
+
+def make(state: Path) -> Stack:
+    """A stack with the keys of this run: the test and the processes must be able to
+    read what the other encrypted."""
+    state.mkdir(exist_ok=True)
+    if not (state / "keys").exists():
+        shutil.copytree(settings.HOLDPOINT.state / "keys", state / "keys")
+    return Stack(state)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until(
+    true: Callable[[], bool], seconds: float, otherwise: Callable[[], str] = str
+) -> None:
+    """Until the condition holds; else fail with what `otherwise` says."""
+    end = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s: {otherwise()[-2000:]}")
+        time.sleep(0.05)
