@@ -129,7 +129,6 @@ OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
     "request.settled": ("reviews.tasks.mail_settled",),
     "proposal.announced": ("reviews.tasks.mail_announced",),
     "execution.queued": ("reviews.tasks.execute",),
-    "execution.finished": (),
     "execution.unknown": ("reviews.tasks.mail_unknown",),
     "stop.raised": ("reviews.tasks.enforce_stop",),
 }

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from journal import clock, log, outbox
+from journal import clock, log
 from journal.errors import StaleFence
 from policies import facts, tools
 from policies.choices import ExecutionClass
@@ -51,26 +51,32 @@ class Claim:
 
 
 @transaction.atomic(durable=True)
-def take(*, execution_id: str, actor: log.Actor) -> Claim | None:
+def take(
+    *, execution_id: str, actor: log.Actor, redeeming: bool = False
+) -> Claim | None:
     """Claim an execution: grant LIVE -> SPENT the first time, fence + 1, a lease.
 
     None when there is nothing to claim: another holds it, it is over, paused, not due
-    or its window is closed (then it is refused, or lost if it may have happened).
+    or its window is closed (then it is refused, or lost if it may have happened). What
+    an agent performs itself is claimed only by `redeeming`.
     """
     execution = locks.execution(execution_id)
     now = clock.now()
+    ours = redeeming == execution.by_agent
     if execution.status == ExecutionStatus.QUEUED:
-        return _take_queued(execution, actor, now)
+        return _take_queued(execution, actor, now, ours=ours)
     if execution.status == ExecutionStatus.CLAIMED:
-        return _take_lapsed(execution, actor, now)
+        return _take_lapsed(execution, actor, now, ours=ours)
     return None
 
 
-def _take_queued(execution: Execution, actor: log.Actor, now: datetime) -> Claim | None:
+def _take_queued(
+    execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
+) -> Claim | None:
     if execution.grant.expires_at <= now:
-        refuse(execution, No("window_closed", "The execution window is over."), now)
+        close_window(execution, now)
         return None
-    if execution.due_at > now:
+    if execution.due_at > now or not ours:
         return None
     no = rechecks.switches(execution)
     if no is not None:
@@ -82,14 +88,22 @@ def _take_queued(execution: Execution, actor: log.Actor, now: datetime) -> Claim
     return _lease(execution, "claim", actor, now)
 
 
-def _take_lapsed(execution: Execution, actor: log.Actor, now: datetime) -> Claim | None:
+def close_window(execution: Execution, now: datetime) -> None:
+    """What is still queued when its window ends never runs."""
+    refuse(execution, No("window_closed", "The execution window is over."), now)
+
+
+def _take_lapsed(
+    execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
+) -> Claim | None:
     if execution.lease_until is None or execution.lease_until > now:
         return None
-    tried_out = execution.attempts >= MOST_ATTEMPTS or execution.grant.expires_at <= now
-    if tried_out or class_of(execution) is ExecutionClass.OPAQUE:
+    over = execution.grant.expires_at <= now
+    tried_out = execution.attempts >= MOST_ATTEMPTS
+    if over or tried_out or class_of(execution) is ExecutionClass.OPAQUE:
         lose(execution, "lease_lapsed", "Nobody knows whether it ran.", now)
         return None
-    return _lease(execution, "reclaim", actor, now)
+    return _lease(execution, "reclaim", actor, now) if ours else None
 
 
 def class_of(execution: Execution) -> ExecutionClass:
@@ -139,7 +153,6 @@ def finish(
         changes={"lease_until": None, "finished_at": now, **values},
         data={"execution": execution.pk, "fence": execution.fence, **data},
     )
-    outbox.publish("execution.finished", subject=execution.pk)
 
 
 def lose(

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from journal import clock, log, outbox
 from policies import facts
+from policies.choices import ExecutionClass
 
 from . import cases, locks, transitions
 from .choices import ExecutionStatus, RequestStatus
@@ -81,15 +82,15 @@ def queued_executions(*, quiet: timedelta) -> list[str]:
 
 
 def lapsed_executions() -> list[str]:
-    """Claims whose lease is over. An agent may redeem its own again while the window
-    lasts, so that its lapsed claims are named only after it."""
+    """Claims whose lease is over. An agent may redeem a keyed or queryable one of its
+    own again while the window lasts: such are named only after it."""
     now = clock.now()
     lapsed = Execution.objects.filter(
         status=ExecutionStatus.CLAIMED, lease_until__lte=now
     )
-    ours = lapsed.filter(by_agent=False)
-    abandoned = lapsed.filter(by_agent=True, grant__expires_at__lte=now)
-    return _ids(ours) + _ids(abandoned)
+    opaque = Q(grant__revision__tool__execution_class=ExecutionClass.OPAQUE)
+    hopeless = opaque | Q(by_agent=False) | Q(grant__expires_at__lte=now)
+    return _ids(lapsed.filter(hopeless))
 
 
 def _ids(rows: QuerySet[Execution]) -> list[str]:

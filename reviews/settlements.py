@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from journal import clock, log, outbox
+from journal import clock, log
 from journal.errors import (
     AgentStopped,
     Conflict,
@@ -35,7 +35,9 @@ def redeem(*, token: str, agent: str) -> Claim:
     execution = grant.execution
     if not execution.by_agent:
         raise Conflict("This tool is performed by the gate, not by the agent.")
-    claim = claims.take(execution_id=execution.pk, actor=log.Actor("agent", agent))
+    claim = claims.take(
+        execution_id=execution.pk, actor=log.Actor("agent", agent), redeeming=True
+    )
     if claim is None:
         raise _why_not_redeemed(execution.pk)
     no = rechecks.check(claim.execution, claim.definition)
@@ -82,7 +84,6 @@ def settle_unknown(
     )
     if not happened:
         facts.release(execution.proposal_id)
-    outbox.publish("execution.finished", subject=execution.pk)
     return execution
 
 

@@ -4,6 +4,7 @@ text, no button, nothing that decides by being opened or answered."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from django.conf import settings
 from django.core.mail import EmailMessage
@@ -19,8 +20,8 @@ from reviews.models import ApprovalRequest, Execution
 def deciders(queue: Queue, *, roles: Iterable[Role]) -> list[Person]:
     """Active people admitted to a queue who decide in one of these roles."""
     wanted = set(roles)
-    admitted: Iterable[Person] = get_users_with_perms(
-        queue, only_with_perms_in=["decide"], with_superusers=False
+    admitted = cast(
+        Iterable[Person], get_users_with_perms(queue, only_with_perms_in=["decide"])
     )
     return [
         person

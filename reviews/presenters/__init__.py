@@ -1,0 +1,46 @@
+"""What a person is shown of an effect, computed from the exact arguments (I31). Pure.
+
+One module a kind of tool; a kind without a module is shown as a table. Values are
+plain text: the template tags of `inert` print them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from policies.documents import ToolDefinition
+
+from . import email, money, record, table
+from .common import Subject
+from .leaves import HIDDEN, Conceal
+from .shapes import Presentation, texts
+
+__all__ = ["Presentation", "present", "texts"]
+
+_KINDS: dict[str, Callable[[Subject], Presentation]] = {
+    "money": money.show,
+    "email": email.show,
+    "record": record.show,
+    "deletion": record.show_deletion,
+}
+
+
+def present(
+    definition: ToolDefinition,
+    args: Mapping[str, Any],
+    *,
+    before: Mapping[str, Any] | None = None,
+    labels: Mapping[str, str] | None = None,
+    facts: Mapping[str, Any] | None = None,
+    conceal: Conceal = lambda _: HIDDEN,
+) -> Presentation:
+    """Present one effect.
+
+    `before` and `labels` are the reader's (a `Reading`), `facts` the stored facts of
+    the rules, with money in minor units. `conceal` makes the text that stands for a
+    value the schema marks sensitive, from its JSON; it should be keyed, so that equal
+    values can be told without being read.
+    """
+    subject = Subject(definition, args, before, labels or {}, facts or {}, conceal)
+    return _KINDS.get(definition.presenter, table.show)(subject)

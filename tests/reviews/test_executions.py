@@ -243,6 +243,16 @@ def test_after_a_lapsed_lease_the_agent_redeems_again(gate: Gate) -> None:
     assert again.call.idempotency_key == first.call.idempotency_key
 
 
+def test_no_worker_takes_what_the_agent_performs(gate: Gate) -> None:
+    request = propose(gate.agent, "deploy").request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.QUEUED
+
+
 def test_every_effect_has_a_satisfied_approval(gate: Gate) -> None:
     execution = granted(gate)
     executions.run(execution.pk)
