@@ -323,7 +323,7 @@ def _evaluation(
         recall=_recall(document, risk, steps),
         requires_reason=base.requires_reason or any(then.reason for then in thens),
         requires_rationale=base.requires_reason or tool.requires_rationale,
-        step_up=tier is Tier.ESCALATE
+        step_up=tier.rank >= Tier.ESCALATE.rank
         or risk is Risk.CRITICAL
         or any(then.step_up for then in thens),
         flags=tuple(sorted({then.flag for then in thens if then.flag})),
