@@ -179,7 +179,7 @@ def _judge(
     tier = _tier(base, risk, found)
     if not any(finding.then.demands is tier for finding in found):
         found.extend(_floor(tool, base, tier))
-    found.sort(key=lambda finding: (-finding.then.demands.rank, finding.id))
+    found.sort(key=lambda f: (-f.then.demands.rank, f.id, f.text))
     return _evaluation(document, tool, base, (tier, risk), found)
 
 
