@@ -1,0 +1,49 @@
+"""Register an agent and print its first key, once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agents import keys, registry
+from journal.errors import DomainError
+from policies.choices import Risk
+from policies.models import Person
+
+
+class Command(BaseCommand):
+    help = "Registers an agent and prints its first key, which is not shown again."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slug")
+        parser.add_argument("--name", default="")
+        parser.add_argument("--owner", required=True, help="a person's user name")
+        parser.add_argument("--by", required=True, help="the administrator's user name")
+        parser.add_argument("--tool", action="append", default=[], dest="tools")
+        parser.add_argument(
+            "--risk-ceiling", choices=[risk.value for risk in Risk], default="critical"
+        )
+        parser.add_argument("--unattended", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        by = self._person(options["by"])
+        try:
+            agent = registry.register(
+                slug=options["slug"],
+                name=options["name"] or options["slug"].title(),
+                owner=self._person(options["owner"]),
+                tools=options["tools"],
+                by=by,
+                risk_ceiling=Risk(options["risk_ceiling"]),
+                unattended=options["unattended"],
+            )
+        except DomainError as error:
+            raise CommandError(error.detail) from error
+        self.stdout.write(keys.issue(agent=agent, by=by))
+
+    def _person(self, username: str) -> Person:
+        try:
+            return Person.objects.get(username=username)
+        except Person.DoesNotExist:
+            raise CommandError(f"Nobody is called {username}.") from None
