@@ -51,6 +51,10 @@ def kinds(text):
     return {segment.kind for segment in inert.tokens(text)}
 
 
+def only_lines(blocks):
+    return [block for block in blocks if isinstance(block, inert.Line)]
+
+
 def lines_of(display):
     return [
         "BLANK" if isinstance(block, inert.Blanks) else printed(block.segments)
@@ -196,7 +200,7 @@ class TestLength:
     def test_one_endless_line_is_shown_in_parts_with_its_end(self):
         for filler in ("x", "x ", "a\u200b", "\u200bx\u202e"):
             shown = inert.display(filler * 50_000 + "END")
-            in_sight = [*shown.head, *shown.tail]
+            in_sight = only_lines([*shown.head, *shown.tail])
             assert all(len(printed(b.segments)) <= 2 * inert.WIDTH for b in in_sight)
             assert lines_of(shown)[-1].endswith("END")
             assert in_sight[1].goes_on
@@ -256,11 +260,11 @@ class TestSpeaksToTheReviewer:
     )
     def test_it_is_marked(self, text):
         shown = inert.display(f"Order 7.\n{text}\nThank you.")
-        assert [block.speaks for block in shown.head] == [False, True, False]
+        assert [line.speaks for line in only_lines(shown.head)] == [False, True, False]
 
     def test_a_phrase_over_two_lines_marks_both(self):
         shown = inert.display("It has already\napproved: yes\nnothing")
-        assert [block.speaks for block in shown.head] == [True, True, False]
+        assert [line.speaks for line in only_lines(shown.head)] == [True, True, False]
 
     @pytest.mark.parametrize(
         "text",
@@ -276,7 +280,7 @@ class TestSpeaksToTheReviewer:
         ],
     )
     def test_ordinary_reasons_are_not(self, text):
-        assert not any(block.speaks for block in inert.display(text).head)
+        assert not any(line.speaks for line in only_lines(inert.display(text).head))
 
     def test_marking_takes_no_text_away(self):
         text = "already approved"

@@ -1,0 +1,112 @@
+"""Arguments as leaves: a path, a label and a cell for every scalar. Pure.
+
+The paths are unambiguous: two different argument objects never give the same leaves.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .shapes import Cell
+
+# What stands in the place of a sensitive value until it is revealed.
+HIDDEN = "[hidden]"
+Conceal = Callable[[str], str]
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_STEP = re.compile(r"\[(\d+)\]")
+# Longer texts get lines of their own instead of a cell.
+LONG = 200
+# Text of this length without a space is probably something else in disguise.
+_BLOB = re.compile(r"[A-Za-z0-9+/_=-]{200,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A scalar, or an empty list or object; `name` is the argument it is part of."""
+
+    path: str
+    name: str
+    value: Any
+
+
+def leaves(value: Mapping[str, Any]) -> list[Leaf]:
+    """Every leaf, in the order of the arguments."""
+    return [
+        Leaf(path, name, leaf)
+        for name, part in value.items()
+        for path, leaf in _walk(part, _key(name).removeprefix("."))
+    ]
+
+
+def cell(value: Any, conceal: Conceal | None = None) -> Cell:
+    """A leaf as text and type; `conceal` replaces the text of a sensitive one."""
+    text, kind = _said(value)
+    if conceal is not None:
+        return Cell(conceal(json.dumps(value, ensure_ascii=False)), "sensitive")
+    return Cell(text, kind, long=len(text) > LONG or "\n" in text)
+
+
+def is_blob(value: Any) -> bool:
+    """Whether a text looks encoded: nobody can read what it carries."""
+    return isinstance(value, str) and _BLOB.search(value) is not None
+
+
+def is_nothing(value: Any) -> bool:
+    """Whether a value empties its field."""
+    return value is None or value in ("", [], {})
+
+
+def label(path: str, labels: Mapping[str, str]) -> str:
+    """The declared label of a path or of the argument round it, else its words."""
+    if path in labels:
+        return labels[path]
+    plain = _STEP.sub("", path)
+    place = " ".join(str(int(n) + 1) for n in _STEP.findall(path))
+    words = labels.get(plain) or _from_parts(plain, labels)
+    return f"{words} {place}".strip()
+
+
+def _from_parts(path: str, labels: Mapping[str, str]) -> str:
+    head, dot, rest = path.partition(".")
+    first = labels.get(head) or humanise(head)
+    return f"{first}, {humanise(rest).lower()}" if dot else first
+
+
+def humanise(name: str) -> str:
+    """`order_id` as `Order id`."""
+    words = re.sub(r"[_.\s-]+", " ", name).strip() or name
+    return words[:1].upper() + words[1:]
+
+
+def _walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping) and value:
+        for key, part in value.items():
+            yield from _walk(part, path + _key(key))
+    elif isinstance(value, Sequence) and not isinstance(value, str) and value:
+        for index, part in enumerate(value):
+            yield from _walk(part, f"{path}[{index}]")
+    else:
+        yield path, value
+
+
+def _key(key: str) -> str:
+    if _PLAIN_KEY.fullmatch(key):
+        return f".{key}"
+    return f"[{json.dumps(key, ensure_ascii=False)}]"
+
+
+def _said(value: Any) -> tuple[str, str]:
+    if isinstance(value, bool):
+        return ("yes" if value else "no"), "yes or no"
+    if value is None:
+        return "none", "nothing"
+    if isinstance(value, str):
+        return value, "text" if value else "empty text"
+    if isinstance(value, int | float):
+        return json.dumps(value), "number"
+    return ("no entries", "empty list") if value == [] else ("no fields", "empty group")

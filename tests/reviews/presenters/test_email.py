@@ -1,0 +1,135 @@
+"""Who gets a message, row by row; and what an HTML body would have done."""
+
+from __future__ import annotations
+
+import pytest
+
+from reviews.presenters import present
+from reviews.presenters.shapes import Cell, Value
+from tests.reviews.definitions import TEXT, tool
+
+LIST = {"type": "array", "items": TEXT}
+NAMES = {"to": LIST, "cc": LIST, "bcc": LIST, "subject": TEXT, "body": TEXT}
+NAMES |= {"from": TEXT, "reply_to": TEXT}
+OWN = "northgate-electronics.example"
+CLASSES = [
+    {
+        "name": "own",
+        "title": "Mail inside the store",
+        "when": {"recipients": ["to", "cc", "bcc"], "domains": [OWN]},
+        "risk": "medium",
+        "profile": {"reversible": True, "blast_radius": 3},
+    },
+    {
+        "name": "external",
+        "title": "Mail to anyone outside",
+        "risk": "high",
+        "profile": {"reversible": False, "blast_radius": 4, "external": True},
+    },
+]
+
+
+def show(classes=CLASSES, before=None, **args):
+    definition = tool(
+        presenter="email",
+        schema={"type": "object", "properties": NAMES},
+        effect="Send the mail {subject} to {to}",
+        labels={"to": "To", "cc": "Cc", "bcc": "Bcc", "body": "Text"},
+        classes=classes,
+    )
+    mail = {"subject": "Your order", "body": "Hello.", "to": ["dana@mail.example"]}
+    return present(definition, mail | args, before=before)
+
+
+def tags(shown):
+    return [tag.text for tag in shown.tags]
+
+
+def test_one_recipient_is_quoted_and_several_are_counted():
+    assert show().sentence[-1] == Value("dana@mail.example")
+    many = show(to=["dana@mail.example", f"a@{OWN}"], bcc=[f"b@{OWN}"])
+    assert many.sentence[-1] == Value(
+        "3 recipients (1 outside the company)", untrusted=False
+    )
+    assert "1 recipient outside the company" in tags(many)
+    alone = show(classes=None, to=["a@x.example", "b@x.example"])
+    assert alone.sentence[-1] == Value("2 recipients", untrusted=False)
+
+
+def test_every_address_has_a_row_and_an_empty_bcc_one_too():
+    shown = show(to=["a@x.example", "b@x.example"], cc=["c@x.example"])
+    rows = [(row.label, row.cell.text) for row in shown.other]
+    assert rows == [
+        ("To 1", "a@x.example"),
+        ("To 2", "b@x.example"),
+        ("Cc 1", "c@x.example"),
+        ("Bcc", "none"),
+        ("Subject", "Your order"),
+        ("Text", "Hello."),
+    ]
+    hidden = show(bcc=["spy@evil.example"])
+    assert ("Bcc 1", "spy@evil.example") in [
+        (row.label, row.cell.text) for row in hidden.other
+    ]
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        "northgate-electronlcs.example",
+        "northgate-electronics.exarnple",
+        "northgate-electronic.example",
+        "northgaet-electronics.example",
+        "n\u043erthgate-electronics.example",
+        "n\u043erthgate-electronics.example".encode("idna").decode(),
+        "northgate-electronics.example.evil.test",
+        "northgate-electronics-support.test",
+    ],
+)
+def test_a_domain_that_imitates_ours_is_called_out(domain):
+    assert "A recipient's domain imitates one of ours" in tags(show(to=[f"a@{domain}"]))
+
+
+@pytest.mark.parametrize("domain", [OWN, "mail.example", "gate.test", "example.com"])
+def test_an_ordinary_domain_is_not(domain):
+    assert not any("imitates" in tag for tag in tags(show(to=[f"a@{domain}"])))
+
+
+def test_a_foreign_domain_is_shown_in_both_forms():
+    row = show(to=["a@b\u00fccher.example"]).other[0]
+    assert row.note == "The domain is xn--bcher-kva.example"
+    row = show(to=["a@xn--bcher-kva.example"]).other[0]
+    assert row.note == "The domain is b\u00fccher.example"
+
+
+def test_answers_to_another_address_are_called_out():
+    odd = {"from": f"desk@{OWN}", "reply_to": "desk@evil.example"}
+    assert "Answers go to another address" in tags(show(**odd))
+    assert "Answers go to another address" not in tags(show(**{"from": f"desk@{OWN}"}))
+
+
+def test_html_is_read_as_text_and_its_source_is_kept():
+    body = (
+        "<style>p{}</style><p>Hello <b>Dana</b></p><a href='https://evil.example/x'>go"
+        "</a><img src='//track.example/p.png'><script>alert(1)</script>"
+    )
+    shown = show(body=body)
+    text, source = shown.other[-2:]
+    assert (text.label, text.cell) == (
+        "Text, as text",
+        Cell("Hello Dana" + "go", "text", True),
+    )
+    assert source.cell.text == body
+    assert source.note == (
+        "HTML not shown: 1 links, 1 images; evil.example, track.example"
+    )
+    assert "Contains HTML, shown as text" in tags(shown)
+
+
+def test_a_body_that_only_speaks_of_tags_is_not_html():
+    assert show(body="if a < b and c > d then").other[-1].label == "Text"
+
+
+def test_a_long_body_asks_for_the_full_display():
+    assert show(body="line\nline").other[-1].cell.long
+    assert not show(body="short").other[-1].cell.long

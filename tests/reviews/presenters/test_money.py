@@ -1,0 +1,101 @@
+"""An amount is read by us, once, and said in figures and in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from policies.money import Money
+from reviews.presenters import money, present
+from reviews.presenters.shapes import Pair, Text, Value
+from tests.reviews.definitions import tool
+
+REFUND = {
+    "presenter": "money",
+    "money": [{"amount": "amount", "currency": "currency"}],
+    "effect": "Refund {amount} {currency} for order {order_id}",
+}
+TOTAL = {"order_total": 89900, "order_total_currency": "USD", "shipped": True}
+
+
+def show(amount="899.00", currency="USD", facts=None, **parts):
+    args = {"order_id": "78291", "amount": amount, "currency": currency}
+    return present(tool(**REFUND | parts), args, facts=facts)
+
+
+def test_the_amount_is_one_value_of_ours():
+    assert show("12500.00").sentence == (
+        Text("Refund "),
+        Value("12,500.00 USD", untrusted=False),
+        Text(" for order "),
+        Value("78291"),
+    )
+
+
+def test_the_amount_comes_first_in_figures_and_words():
+    assert show("12500.00").size == (
+        Pair("Amount", "12,500.00 USD", "twelve thousand five hundred"),
+    )
+    assert show("899.50").size[0].note == "eight hundred ninety-nine and 50/100"
+    assert show("12500", "JPY").size[0].value == "12,500 JPY"
+    assert show("1.005", "KWD").size[0].note == "one and 5/1000"
+
+
+def test_the_amount_as_the_agent_wrote_it_is_a_row_as_well():
+    (row,) = [r for r in show("899.5").other if r.path == "amount"]
+    assert row.cell.text == "899.5"
+
+
+@pytest.mark.parametrize("amount", ["1,000", "1.000", "1e3", " 5", "", None, 5, "-1"])
+def test_an_amount_that_cannot_be_read_is_said_so_and_quoted(amount):
+    shown = show(amount)
+    assert shown.tags[0].text == "The amount could not be read"
+    assert shown.size == ()
+    assert all(part.untrusted for part in shown.sentence if isinstance(part, Value))
+
+
+def test_a_total_that_the_reader_knows_gives_the_share():
+    assert (
+        show("899.00", facts={"before": TOTAL})
+        .size[0]
+        .note.endswith("100 % of the order total")
+    )
+    tags = [tag.text for tag in show("899.00", facts={"before": TOTAL}).tags]
+    assert "All of the order total" in tags
+    tags = [tag.text for tag in show("899.01", facts={"before": TOTAL}).tags]
+    assert "More than the order total" in tags
+    assert "%" not in show("899.00", "EUR", facts={"before": TOTAL}).size[0].note
+    for odd in ({"order_total": 0}, {"order_total": "x"}, None, "text"):
+        assert show(facts={"before": odd}).size
+
+
+def test_rolling_sums_stand_beside_it():
+    shown = show(facts={"sum": {"refunds_by_customer": 126230}})
+    pair = Pair("Refunds by customer", "1,262.30 USD", "this one included")
+    assert shown.size[1] == pair
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (0, "zero"),
+        (13, "thirteen"),
+        (20, "twenty"),
+        (99, "ninety-nine"),
+        (100, "one hundred"),
+        (1_000, "one thousand"),
+        (12_500, "twelve thousand five hundred"),
+        (1_000_001, "one million one"),
+        (
+            999_999_999,
+            "nine hundred ninety-nine million nine hundred ninety-nine thousand nine"
+            " hundred ninety-nine",
+        ),
+        (90_071_992_547_409, "ninety trillion"),
+    ],
+)
+def test_words(number, said):
+    assert money.words(number).startswith(said)
+
+
+def test_the_largest_amount_has_words():
+    assert money.in_words(Money(2**53 - 1, "JPY"))

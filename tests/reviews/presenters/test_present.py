@@ -1,0 +1,361 @@
+"""What a person is shown of an effect: all of it, in our words (I31)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from reviews.presenters import inert, present, texts
+from reviews.presenters.leaves import leaves
+from reviews.presenters.shapes import Cell, Text, Value
+from tests.reviews.definitions import TEXT, tool
+
+ARGS = {"order_id": "78291", "amount": "899.00", "currency": "USD"}
+KINDS = ["money", "email", "record", "deletion", "table", "nobody_wrote_it"]
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20)
+)
+values = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+names = st.sampled_from(
+    ["to", "cc", "bcc", "from", "subject", "body", "amount", "currency", "address"]
+) | st.text(max_size=8)
+objects = st.dictionaries(names, values, max_size=6)
+
+
+def plain(sentence):
+    return "".join(part.text for part in sentence)
+
+
+def row(rows, path):
+    (found,) = [one for one in rows if one.path == path]
+    return found
+
+
+def tag_texts(shown):
+    return [tag.text for tag in shown.tags]
+
+
+def define(presenter, **parts):
+    effect = parts.pop("effect", "Do {amount} with {order_id}")
+    return tool(presenter=presenter, effect=effect, **parts)
+
+
+# For each kind of tool; a hundred for all of them together.
+some = settings(max_examples=30, deadline=None)
+
+
+class TestNothingIsLeftOut:
+    @pytest.mark.parametrize("kind", KINDS)
+    @some
+    @given(args=objects, before=st.none() | objects)
+    def test_every_leaf_stands_in_a_row(self, kind, args, before):
+        shown = present(define(kind), args, before=before)
+        rows = [*shown.unchanged, *shown.other]
+        paths = {one.path for one in rows} | {one.path for one in shown.changes}
+        assert {leaf.path for leaf in leaves(args)} <= paths
+
+    @pytest.mark.parametrize("kind", KINDS)
+    @some
+    @given(data=st.data(), args=objects, before=st.none() | objects)
+    def test_another_leaf_gives_another_text(self, kind, data, args, before):
+        places = list(spots(args))
+        assume(places)
+        place = data.draw(st.sampled_from(places))
+        other = data.draw(scalars)
+        changed = copy.deepcopy(args)
+        assume(replace(changed, place, other))
+        definition = define(kind)
+        one = list(texts(present(definition, args, before=before)))
+        assert one != list(texts(present(definition, changed, before=before)))
+
+    @given(one=objects, other=objects)
+    def test_different_arguments_never_read_the_same(self, one, other):
+        assume(typed(one) != typed(other))
+        definition = define("record")
+        assert list(texts(present(definition, one))) != list(
+            texts(present(definition, other))
+        )
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_what_the_agent_may_put_in_a_value_never_raises(self, kind):
+        for value in (
+            "\ud83d",
+            "\x00",
+            "{amount}",
+            "{",
+            "x" * 100_000,
+            "<a href='//['>",
+        ):
+            shown = present(
+                define(kind), {"amount": value, "to": [value], "body": value}
+            )
+            assert list(texts(shown))
+
+
+def spots(value: Any, place: tuple[Any, ...] = ()):
+    if isinstance(value, dict) and value:
+        for key, part in value.items():
+            yield from spots(part, (*place, key))
+    elif isinstance(value, list) and value:
+        for index, part in enumerate(value):
+            yield from spots(part, (*place, index))
+    elif place:
+        yield place
+
+
+def replace(root, place, value):
+    """False when that changes nothing."""
+    *way, last = place
+    for step in way:
+        root = root[step]
+    same = typed(root[last]) == typed(value)
+    root[last] = value
+    return not same
+
+
+def typed(value):
+    """Equality that tells 1 from True and 1.0 from 1."""
+    if isinstance(value, dict):
+        return ("object", sorted((key, typed(part)) for key, part in value.items()))
+    if isinstance(value, list):
+        return ("list", [typed(part) for part in value])
+    return (type(value).__name__, repr(value))
+
+
+class TestSentence:
+    def test_arguments_are_untrusted_values_between_our_words(self):
+        definition = define("record", effect="Label {order_id} as {label}.")
+        shown = present(definition, {"order_id": "7", "label": "x" * 500})
+        assert shown.sentence == (
+            Text("Label "),
+            Value("7"),
+            Text(" as "),
+            Value("x" * 500),
+            Text("."),
+        )
+        assert [part.value for part in shown.sentence] == [
+            *(False, True, False, True, False)
+        ]
+
+    def test_a_value_cannot_bring_a_placeholder_of_its_own(self):
+        definition = define("record", effect="Label {order_id} as {label}")
+        shown = present(definition, {"order_id": "{label}", "label": "b"})
+        assert plain(shown.sentence) == "Label {label} as b"
+
+    def test_missing_and_empty_arguments_are_said(self):
+        definition = define("record", effect="Send {a}, {b}, {c}, {d}")
+        shown = present(definition, {"a": "", "b": [], "c": None})
+        said = "Send (empty), no entries, none, (not given)"
+        assert plain(shown.sentence) == said
+
+    def test_a_long_list_is_counted_and_an_object_joined(self):
+        definition = define("record", effect="Send {a} to {b}")
+        args = {"a": ["w", "x", "y", "z"], "b": {"line": "1 Elm", "city": "Ur"}}
+        assert (
+            plain(present(definition, args).sentence) == "Send 4 entries to 1 Elm, Ur"
+        )
+
+    def test_without_a_sentence_the_title_stands_and_a_tag_says_so(self):
+        shown = present(tool(presenter="record"), ARGS)
+        assert shown.sentence == (Text("Refund"),)
+        assert "No effect sentence" in tag_texts(shown)
+
+
+class TestChanges:
+    def test_fields_are_compared_and_the_destructive_come_first(self):
+        before = {
+            "city": "Ur",
+            "name": "Dana",
+            "note": "call first",
+            "zip": None,
+            "status": "shipped",
+        }
+        args = {"zip": "1", "name": "Dan", "city": "Ur", "note": None, "order": "7"}
+        shown = present(define("record"), args, before=before)
+        assert [(c.kind, c.path) for c in shown.changes] == [
+            ("removed", "note"),
+            ("changed", "name"),
+            ("added", "zip"),
+        ]
+        assert row(shown.changes, "name").before == Cell("Dana")
+        assert row(shown.changes, "name").after == Cell("Dan")
+        assert row(shown.changes, "note").after == Cell("none", "nothing")
+        assert [r.path for r in shown.unchanged] == ["city"]
+        assert [r.path for r in shown.other] == ["order"]
+        assert [r.path for r in shown.now] == ["status"]
+        assert shown.counts == {"changed": 1, "added": 1, "removed": 1}
+        assert "Empties: Note" in tag_texts(shown)
+
+    def test_without_a_before_state_nothing_pretends_to_be_known(self):
+        shown = present(define("record"), ARGS)
+        assert not shown.before_known
+        assert shown.changes == ()
+        assert len(shown.other) == 3
+
+    def test_an_address_is_compared_line_by_line(self):
+        before = {"address": {"line1": "1 Elm", "line2": "Flat 2", "city": "Ur"}}
+        args = {"order_id": "7", "address": {"line1": "9 Oak", "city": "Ur"}}
+        labels = {"address": "New address", "address.line1": "Street"}
+        shown = present(define("record", labels=labels), args, before=before)
+        assert [(c.kind, c.label) for c in shown.changes] == [
+            ("removed", "New address, line2"),
+            ("changed", "Street"),
+        ]
+        assert [r.label for r in shown.unchanged] == ["New address, city"]
+
+    def test_a_list_is_compared_as_a_collection(self):
+        before, args = {"labels": ["vip", "late"]}, {"labels": ["late", "new"]}
+        shown = present(define("record"), args, before=before)
+        removed, added = shown.changes
+        assert (removed.kind, removed.before) == ("removed", Cell("vip"))
+        assert (added.kind, added.after) == ("added", Cell("new"))
+        assert [r.label for r in shown.unchanged] == ["Labels 1"]
+
+    def test_an_emptied_list_is_a_removal(self):
+        shown = present(define("record"), {"labels": []}, before={"labels": ["vip"]})
+        assert {c.kind for c in shown.changes} == {"removed"}
+
+    def test_types_are_told_apart(self):
+        shown = present(define("record"), {"n": 1}, before={"n": "1"})
+        (change,) = shown.changes
+        assert change.before == Cell("1", "text")
+        assert change.after == Cell("1", "number")
+
+    def test_a_deletion_removes_what_it_names(self):
+        definition = define("deletion", effect="Delete customer {customer_id}")
+        before = {"email": "dana@example.com", "orders": 3}
+        shown = present(definition, {"customer_id": "C-1"}, before=before)
+        assert [(c.kind, c.before, c.after) for c in shown.changes] == [
+            ("removed", Cell("C-1"), None)
+        ]
+        assert [r.path for r in shown.now] == ["email", "orders"]
+        assert shown.tags[0].text == "Deletes"
+
+
+class TestUninspectable:
+    def test_an_undeclared_argument_is_named_and_still_shown(self):
+        shown = present(define("record"), ARGS | {"extra": {"deep": "x"}})
+        (found,) = shown.uninspectable
+        assert (found.path, found.reason) == (
+            "extra.deep",
+            "The tool does not declare it.",
+        )
+        assert row(shown.other, "extra.deep").cell == Cell("x")
+        assert "1 argument could not be inspected" in tag_texts(shown)
+        assert shown.tags[0].loud
+
+    def test_a_declared_object_with_open_insides_is_not_inspectable(self):
+        schema = {"type": "object", "properties": {"data": {"type": "object"}}}
+        shown = present(define("record", schema=schema), {"data": {"a": 1, "b": 2}})
+        assert [u.path for u in shown.uninspectable] == ["data.a", "data.b"]
+
+    def test_a_blob_was_not_decoded(self):
+        shown = present(define("record"), ARGS | {"reason": "QUJD" * 60})
+        assert [u.path for u in shown.uninspectable] == ["reason"]
+
+    def test_a_fully_declared_effect_has_none(self):
+        assert present(define("record"), ARGS).uninspectable == ()
+
+    @pytest.mark.parametrize(
+        ("value", "said"),
+        [("a\u202eb", "Hidden characters"), ("p\u0430y", "Mixed alphabets")],
+    )
+    def test_what_cannot_be_seen_is_tagged(self, value, said):
+        assert said in tag_texts(present(define("record"), {"reason": value}))
+        assert said in tag_texts(present(define("record"), {value: "x"}))
+
+    def test_an_unknown_kind_says_that_it_has_no_view(self):
+        assert not present(define("nobody_wrote_it"), ARGS).dedicated
+        assert present(define("record"), ARGS).dedicated
+
+
+class TestSensitive:
+    def test_a_sensitive_value_is_nowhere_in_the_presentation(self):
+        parts = {"sensitive": ["order_id", "address.city", "amount"]}
+        args = ARGS | {"order_id": "SECRET-1", "address": {"city": "SECRET-2"}}
+        args["amount"] = "73123.45"
+        for kind in KINDS:
+            shown = present(
+                define(kind, **parts), args, before={"order_id": "SECRET-3"}
+            )
+            said = " ".join(texts(shown))
+            assert "SECRET" not in said
+            assert "123" not in said
+
+    def test_equal_values_can_be_told_by_a_keyed_name(self):
+        definition = define("record", sensitive=["order_id"])
+        shown = present(definition, ARGS, conceal=lambda text: f"[#{len(text)}]")
+        assert row(shown.other, "order_id").cell == Cell("[#7]", "sensitive")
+
+
+class TestReversal:
+    @pytest.mark.parametrize(
+        ("kind", "word"),
+        [
+            ("reversible", "Reversible"),
+            ("partly", "Partly reversible"),
+            ("irreversible", "Irreversible"),
+        ],
+    )
+    def test_it_is_the_tools_declaration(self, kind, word):
+        declared = {"kind": kind, "undo": "Cancel it.", "stays": "The mail."}
+        found = present(define("record", reversal=declared), ARGS).reversal
+        assert (found.word, found.undo, found.stays) == (
+            word,
+            "Cancel it.",
+            "The mail.",
+        )
+
+    def test_undeclared_is_told_as_irreversible(self):
+        found = present(define("record"), ARGS).reversal
+        assert found.word == "Unknown: treat as irreversible"
+
+
+def test_the_length_of_a_review_is_announced():
+    assert not present(define("record"), ARGS).is_long
+    assert present(define("record"), {f"a{n}": n for n in range(13)}).is_long
+
+
+def test_uncertainty_and_profile_are_facts():
+    profile = {"reversible": False, "blast_radius": 5, "external": True}
+    shown = present(
+        define("record", profile=profile | {"regulated": True}),
+        ARGS,
+        facts={"uncertain": 0.4},
+    )
+    assert tag_texts(shown) == [
+        "The agent says it is not sure",
+        "The law or a contract wants a person",
+        "Leaves the company",
+    ]
+
+
+def test_labels_come_from_the_policy_before_the_reader():
+    definition = define("record", labels={"order_id": "Order"})
+    reader = {"order_id": "Lie", "amount": "Sum"}
+    shown = present(definition, ARGS, labels=reader)
+    assert [r.label for r in shown.other] == ["Order", "Sum", "Currency"]
+
+
+def test_every_text_of_a_presentation_can_be_printed():
+    shown = present(define("email"), {"to": ["a\u202eb"], "body": "\ud83d"})
+    assert TEXT == {"type": "string"}
+    for text in texts(shown):
+        inert.display(text)
+        inert.chip(text)
