@@ -24,6 +24,7 @@ _HEADERS = ("from", "reply_to", "to", "cc", "bcc")
 _RECIPIENTS = ("to", "cc", "bcc")
 _ALWAYS = {"to", "bcc"}
 _MARKUP = re.compile(r"<(?:[a-zA-Z!/][^>]*)>")
+_HOST = re.compile(r"[a-z0-9.-]{1,80}")
 _SKIPPED = {"script", "style", "head", "title", "template"}
 _BREAKS = {"br", "p", "div", "tr", "li", "h1", "h2", "h3", "table", "section"}
 # Letters that look like others side by side, beyond single look-alikes.
@@ -79,7 +80,9 @@ class Reading(HTMLParser):
     def summary(self) -> str:
         """`HTML not shown: 4 links, 1 image; evil.example`."""
         hosts = f"; {', '.join(self.hosts[:5])}" if self.hosts else ""
-        return f"HTML not shown: {self.links} links, {self.images} images{hosts}"
+        links = f"{self.links} link{'' if self.links == 1 else 's'}"
+        images = f"{self.images} image{'' if self.images == 1 else 's'}"
+        return f"HTML not shown: {links}, {images}{hosts}"
 
 
 def _rows(subject: Subject) -> Iterator[Row]:
@@ -210,7 +213,9 @@ def _is_html(value: Any) -> bool:
 
 
 def _host(url: str) -> str:
+    """A host for a note of ours, so only in plain characters."""
     try:
-        return urlsplit(url.strip()).hostname or ""
+        host = urlsplit(url.strip()).hostname or ""
     except ValueError:
-        return "an unreadable address"
+        host = "?"
+    return host if not host or _HOST.fullmatch(host) else "an unreadable address"

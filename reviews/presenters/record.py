@@ -27,8 +27,7 @@ def show_deletion(subject: Subject) -> Presentation:
 
 
 def _emptied(subject: Subject) -> Iterator[Tag]:
-    removed = [c.label for c in subject.rows.changes if c.kind == "removed"]
-    if len(removed) == 1:
-        yield Tag(f"Empties: {removed[0]}"[:60], loud=True)
-    elif removed:
-        yield Tag(f"Empties {len(removed)} fields", loud=True)
+    # Counted, not named: a tag is ours, and a label may be the agent's.
+    count = sum(change.kind == "removed" for change in subject.rows.changes)
+    if count:
+        yield Tag(f"Empties {count} field{'' if count == 1 else 's'}", loud=True)

@@ -121,9 +121,15 @@ def test_html_is_read_as_text_and_its_source_is_kept():
     )
     assert source.cell.text == body
     assert source.note == (
-        "HTML not shown: 1 links, 1 images; evil.example, track.example"
+        "HTML not shown: 1 link, 1 image; evil.example, track.example"
     )
     assert "Contains HTML, shown as text" in tags(shown)
+
+
+def test_our_own_notes_repeat_no_host_that_hides_something():
+    body = "<a href='http://a\u202eb.example/'>x</a><img src='http://[x/'>"
+    note = show(body=body).other[-1].note
+    assert note == "HTML not shown: 1 link, 1 image; an unreadable address"
 
 
 def test_a_body_that_only_speaks_of_tags_is_not_html():

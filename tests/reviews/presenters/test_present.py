@@ -200,7 +200,7 @@ class TestChanges:
         assert [r.path for r in shown.other] == ["order"]
         assert [r.path for r in shown.now] == ["status"]
         assert shown.counts == {"changed": 1, "added": 1, "removed": 1}
-        assert "Empties: Note" in tag_texts(shown)
+        assert "Empties 1 field" in tag_texts(shown)
 
     def test_without_a_before_state_nothing_pretends_to_be_known(self):
         shown = present(define("record"), ARGS)
