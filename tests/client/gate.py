@@ -31,10 +31,16 @@ class Fault:
 
 @dataclass
 class Gate:
-    """The state: proposals by id, answers by idempotency key, every call received."""
+    """The state: proposals by id, answers by idempotency key, every call received.
+
+    `answers` holds facts by tool that a proposal begins with, such as its status.
+    """
 
     proposals: dict[str, dict[str, Any]] = field(default_factory=dict)
     keys: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    checkpoints: dict[str, dict[str, Any]] = field(default_factory=dict)
+    finished: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     calls: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -71,10 +77,9 @@ class Gate:
     def _other(self, steps: list[str]) -> tuple[int, Any, dict[str, str]]:
         match steps:
             case ["threads", name, "checkpoint"]:
-                outcome = self.proposals[CHECKPOINT["proposal"]]
-                more = {"checkpoint": CHECKPOINT, "outcome": outcome}
-                return 200, {"thread": name, "status": "running", **more}, {}
+                return self._resume(name)
             case ["threads", name, "finish"]:
+                self.finished.append(name)
                 return 200, {"thread": name, "status": "finished"}, {}
             case ["executions", _, "outcome"]:
                 return 200, self.proposals["p-1"], {}
@@ -99,7 +104,19 @@ class Gate:
             name = f"p-{len(self.proposals) + 1}"
             self.keys[key] = (body, name)
             self.proposals[name] = proposal(name, asked)
+            self.proposals[name].update(self.answers.get(asked["tool"], {}))
+            if "checkpoint" in asked:
+                kept = {"proposal": name, **asked["checkpoint"]}
+                self.checkpoints[asked["thread"]] = kept
             return 201, self.proposals[name], {}
+
+    def _resume(self, thread: str) -> tuple[int, Any, dict[str, str]]:
+        kept = self.checkpoints.get(thread)
+        if kept is None:
+            return problem(404, "not_found")
+        outcome = self.proposals[kept["proposal"]]
+        more = {"checkpoint": kept, "outcome": outcome}
+        return 200, {"thread": thread, "status": "running", **more}, {}
 
     def _replay(self, key: str, body: bytes) -> tuple[int, Any, dict[str, str]]:
         first, name = self.keys[key]
@@ -165,13 +182,6 @@ REDEEMED = {
     "fence": 3,
     "lease_until": "2026-08-22T18:31:00Z",
 }
-CHECKPOINT = {
-    "proposal": "p-1",
-    "summary": "s",
-    "state": {"n": 1},
-    "blob": "AAE=",
-    "resume_at": "x",
-}
 
 
 def problem(status: int, code: str, **more: Any) -> tuple[int, Any, dict[str, str]]:
@@ -184,6 +194,7 @@ class Handler(BaseHTTPRequestHandler):
 
     gate: Gate
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
