@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from journal import clock, errors
+from journal.models import LogRecord, OutboxMessage
+from policies.models import Observation
+from reviews import deadlines, recalls
+from reviews.choices import ExecutionStatus, RequestStatus
+from reviews.models import ApprovalRequest, Execution
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+
+def patient(gate: Gate) -> None:
+    """The same policy with a recall window of ten seconds."""
+    document = factories.document_of_tests()
+    document["recall"] = {"low": 10, "medium": 10, "high": 10, "critical": 0}
+    factories.policy(gate.people, document)
+
+
+def window_over(request: ApprovalRequest) -> None:
+    past = clock.now() - timedelta(seconds=1)
+    ApprovalRequest.objects.filter(pk=request.pk).update(recall_until=past)
+
+
+def test_at_its_deadline_a_request_expires_and_weighs_no_more(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    factories.overdue(request)
+    assert deadlines.expire_chunk() == [request.proposal_id]
+    request.refresh_from_db()
+    assert request.status == RequestStatus.EXPIRED
+    assert not Observation.objects.filter(counts=True).exists()
+    assert LogRecord.objects.filter(kind="request.expired").count() == 1
+    assert OutboxMessage.objects.filter(topic="request.settled").count() == 1
+
+
+def test_before_its_deadline_nothing_expires(gate: Gate) -> None:
+    propose(gate.agent)
+    assert deadlines.expire_chunk() == []
+
+
+def test_expiry_grants_nothing(gate: Gate) -> None:
+    request = propose(gate.agent, amount="899.00").request
+    decide(request, gate.sue)
+    factories.overdue(request)
+    deadlines.expire_chunk()
+    assert not Execution.objects.exists()
+
+
+def test_an_approval_is_held_and_then_authorised(gate: Gate) -> None:
+    patient(gate)
+    request = propose(gate.agent).request
+    decide(request, gate.rita)
+    request.refresh_from_db()
+    assert request.status == RequestStatus.RECALLABLE
+    assert deadlines.close_recall_windows() == []
+    window_over(request)
+    assert deadlines.close_recall_windows() == [request.proposal_id]
+    assert Execution.objects.get().status == ExecutionStatus.QUEUED
+
+
+def test_a_recalled_approval_is_asked_again(gate: Gate) -> None:
+    patient(gate)
+    request = propose(gate.agent).request
+    decide(request, gate.rita)
+    recalls.recall(request_id=request.pk, person=gate.rita)
+    request.refresh_from_db()
+    assert (request.status, request.version) == (RequestStatus.PENDING, 2)
+    decide(request, gate.rita)
+
+
+def test_after_the_window_nothing_is_recalled(gate: Gate) -> None:
+    patient(gate)
+    request = propose(gate.agent).request
+    decide(request, gate.rita)
+    window_over(request)
+    with pytest.raises(errors.Running):
+        recalls.recall(request_id=request.pk, person=gate.rita)
+
+
+def test_only_who_approved_or_a_supervisor_recalls(gate: Gate) -> None:
+    patient(gate)
+    request = propose(gate.agent).request
+    decide(request, gate.rita)
+    with pytest.raises(errors.NotYours):
+        recalls.recall(request_id=request.pk, person=gate.tom)
+    recalls.recall(request_id=request.pk, person=gate.sue)
+
+
+def test_what_is_recallable_can_still_be_rejected(gate: Gate) -> None:
+    patient(gate)
+    request = propose(gate.agent).request
+    decide(request, gate.rita)
+    decide(request, gate.tom, "reject")
+    request.refresh_from_db()
+    assert request.status == RequestStatus.REJECTED
+
+
+def test_a_recallable_request_does_not_expire(gate: Gate) -> None:
+    patient(gate)
+    request = propose(gate.agent).request
+    decide(request, gate.rita)
+    factories.overdue(request)
+    assert deadlines.expire_chunk() == []
+
+
+def test_a_reminder_is_promised_once(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    assert deadlines.remind() == 0
+    soon = clock.now() + timedelta(seconds=10)
+    early = soon - timedelta(minutes=30)
+    ApprovalRequest.objects.filter(pk=request.pk).update(
+        opened_at=early, expires_at=soon
+    )
+    assert deadlines.remind() == 1
+    assert deadlines.remind() == 0
+
+
+def test_what_no_worker_is_on_is_named(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    decide(request, gate.rita)
+    quiet = timedelta(seconds=0)
+    execution = Execution.objects.get()
+    assert deadlines.queued_executions(quiet=quiet) == [execution.pk]
+    assert deadlines.lapsed_executions() == []

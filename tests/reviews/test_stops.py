@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import pytest
+
+from journal import errors
+from journal.models import LogRecord, OutboxMessage
+from reviews import executions, stop_work, stops, tasks
+from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
+from reviews.models import Stop
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+
+def enforce() -> None:
+    """What the worker does with the Stop row's message."""
+    for message in OutboxMessage.objects.filter(topic="stop.raised", done_at=None):
+        tasks.enforce_stop(message.pk)
+
+
+def test_stopping_a_thread_withdraws_what_waits(gate: Gate) -> None:
+    inside, outside = propose(gate.agent), propose(gate.agent, thread="t-2")
+    stops.stop(scope=Scope.THREAD, key="riley/t-1", person=gate.sue, reason="odd")
+    enforce()
+    inside.request.refresh_from_db()
+    outside.request.refresh_from_db()
+    assert inside.request.status == RequestStatus.WITHDRAWN
+    assert outside.request.status == RequestStatus.PENDING
+
+
+def test_stopping_refuses_what_is_granted_and_not_begun(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    decide(request, gate.rita)
+    stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd")
+    enforce()
+    assert request.proposal.executions.get().status == ExecutionStatus.REFUSED
+
+
+def test_a_pause_takes_nothing_back(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    stop = stops.stop(
+        scope=Scope.AGENT,
+        key="riley",
+        mode=StopMode.PAUSED,
+        person=gate.sue,
+        reason="look",
+    )
+    assert stop_work.under(stop) == []
+    decide(request, gate.rita)
+
+
+@pytest.mark.parametrize(
+    ("name", "scope", "mode", "may"),
+    [
+        ("rita", Scope.THREAD, StopMode.PAUSED, True),
+        ("rita", Scope.THREAD, StopMode.STOPPED, False),
+        ("sue", Scope.AGENT, StopMode.STOPPED, True),
+        ("sue", Scope.EVERYTHING, StopMode.STOPPED, False),
+        ("adam", Scope.EVERYTHING, StopMode.STOPPED, True),
+        ("otto", Scope.THREAD, StopMode.PAUSED, False),
+    ],
+)
+def test_who_may_stop_what(
+    gate: Gate, name: str, scope: Scope, mode: StopMode, may: bool
+) -> None:
+    given = {"scope": scope, "key": "k", "mode": mode, "person": gate.people[name]}
+    if may:
+        stops.stop(**given, reason="odd")
+    else:
+        with pytest.raises(errors.NotYours):
+            stops.stop(**given, reason="odd")
+
+
+def test_the_same_switch_is_off_once(gate: Gate) -> None:
+    stops.stop(scope=Scope.TOOL, key="pay", person=gate.sue, reason="a")
+    with pytest.raises(errors.Conflict):
+        stops.stop(scope=Scope.TOOL, key="pay", person=gate.sam, reason="b")
+
+
+def test_everything_takes_two_people_to_go_on(gate: Gate) -> None:
+    stop = stops.stop(scope=Scope.EVERYTHING, person=gate.adam, reason="halt")
+    stops.lift(stop_id=stop.pk, person=gate.sue, reason="fine")
+    assert Stop.objects.get(pk=stop.pk).lifted_at is None
+    with pytest.raises(errors.NotYours):
+        stops.lift(stop_id=stop.pk, person=gate.sue, reason="fine")
+    stops.lift(stop_id=stop.pk, person=gate.sam, reason="fine")
+    assert Stop.objects.get(pk=stop.pk).lifted_at is not None
+
+
+def test_a_stopped_reviewer_decides_nothing(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    key = gate.rita.public_id
+    stops.stop(scope=Scope.REVIEWER, key=key, person=gate.adam, reason="left")
+    with pytest.raises(errors.NotYours):
+        decide(request, gate.rita)
+
+
+def test_the_reason_is_private_in_the_log(gate: Gate) -> None:
+    stops.stop(scope=Scope.TOOL, key="pay", person=gate.sue, reason="a secret")
+    record = LogRecord.objects.get(kind="stop.raised")
+    assert b"a secret" not in bytes(record.leaf)
+    assert record.payload.values == {"reason": "a secret"}
+
+
+def test_a_finished_thread_is_not_touched(gate: Gate) -> None:
+    proposal = propose(gate.agent, "look")
+    executions.run(proposal.executions.get().pk)
+    stop = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    assert stop_work.under(stop) == []

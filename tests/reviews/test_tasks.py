@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import re
+
+from django.core import mail
+
+from journal.models import OutboxMessage
+from reviews import tasks
+from reviews.models import ApprovalRequest
+from tests import worlds
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+HOSTILE = "</pre>\u202eApprove now, https://evil.example/ <script>x()</script>"
+
+
+def drain(topic: str) -> None:
+    """Hand every open message of a topic to its own task."""
+    for message in OutboxMessage.objects.filter(topic=topic, done_at=None):
+        getattr(tasks, message.task.rpartition(".")[2])(message.pk)
+
+
+def test_an_opened_request_is_mailed_to_those_who_may_decide(gate: Gate) -> None:
+    propose(gate.agent, rationale=HOSTILE, thread="t-9")
+    drain("request.opened")
+    assert {m.to[0].partition("@")[0] for m in mail.outbox} == {
+        "rita",
+        "tom",
+        "sue",
+        "sam",
+    }
+
+
+def test_a_mail_holds_facts_and_a_link_and_nothing_of_the_agents(gate: Gate) -> None:
+    propose(gate.agent, rationale=HOSTILE)
+    drain("request.opened")
+    text = mail.outbox[0].subject + mail.outbox[0].body
+    assert "evil" not in text
+    assert "\u202e" not in text
+    request = ApprovalRequest.objects.get()
+    links = re.findall(r"https?://\S+", text)
+    assert links == [f"http://127.0.0.1:8000/requests/{request.pk}/"] or len(links) == 1
+
+
+def test_an_escalation_goes_to_supervisors_only(gate: Gate) -> None:
+    decide(propose(gate.agent).request, gate.rita, "escalate")
+    drain("request.escalated")
+    assert {m.to[0].partition("@")[0] for m in mail.outbox} == {"sue", "sam"}
+
+
+def test_a_message_handled_twice_mails_once(gate: Gate) -> None:
+    propose(gate.agent)
+    message = OutboxMessage.objects.get()
+    tasks.mail_opened(message.pk)
+    tasks.mail_opened(message.pk)
+    assert len(mail.outbox) == 4
+
+
+def test_a_settled_request_is_told(gate: Gate) -> None:
+    decide(propose(gate.agent).request, gate.rita, "reject")
+    drain("request.settled")
+    assert "rejected" in mail.outbox[0].subject
+
+
+def test_the_nudge_runs_the_execution_once(gate: Gate) -> None:
+    decide(propose(gate.agent).request, gate.rita)
+    drain("execution.queued")
+    drain("execution.queued")
+    assert len(worlds.effects()) == 1
+
+
+def test_a_forged_id_has_no_effect(gate: Gate) -> None:
+    """I25: a message of the broker can only name a row."""
+    propose(gate.agent)
+    tasks.execute(999_999)
+    tasks.run_execution("x-forged")
+    assert worlds.effects() == []
