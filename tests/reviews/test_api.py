@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from policies.choices import Role
+from policies.models import Person
+from reviews import tokens
+from reviews.models import ApprovalRequest, PersonalToken
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import PASSWORD, propose
+
+
+def call(path: str, body: Any = None, *, token: str = "", client: Any = None) -> Any:
+    client = client or Client()
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    if body is None:
+        return client.get(f"/api/v1{path}", headers=headers)
+    return client.post(
+        f"/api/v1{path}",
+        json.dumps(body),
+        content_type="application/json",
+        headers=headers,
+    )
+
+
+def verdict(request: ApprovalRequest, verdict: str = "approve", **more: Any) -> Any:
+    request.refresh_from_db()
+    return {
+        "version": request.version,
+        "action_hash": request.action_hash,
+        "verdict": verdict,
+        **more,
+    }
+
+
+@pytest.fixture
+def token(gate: Gate) -> str:
+    return tokens.mint(person=gate.rita, name="script")
+
+
+def test_a_token_lists_reads_and_decides(gate: Gate, token: str) -> None:
+    request = propose(gate.agent).request
+    listed = call("/requests", token=token).json()["items"]
+    assert [item["id"] for item in listed] == [request.pk]
+    assert listed[0]["can_decide"] is True
+    said = call(f"/requests/{request.pk}/decide", verdict(request), token=token)
+    assert (said.status_code, said.json()["status"]) == (200, "authorized")
+
+
+def test_a_token_never_suffices_for_a_step_up(gate: Gate) -> None:
+    token = tokens.mint(person=gate.sue, name="script")
+    request = propose(gate.agent, amount="899.00").request
+    body = verdict(request, password=PASSWORD)
+    said = call(f"/requests/{request.pk}/decide", body, token=token)
+    assert (said.status_code, said.json()["code"]) == (401, "reauth")
+
+
+def test_a_session_steps_up_with_its_password(gate: Gate) -> None:
+    client = Client()
+    client.force_login(gate.sue, "django.contrib.auth.backends.ModelBackend")
+    request = propose(gate.agent, amount="899.00").request
+    path = f"/requests/{request.pk}/decide"
+    wrong = call(path, verdict(request, password="nonsense"), client=client)
+    assert (wrong.status_code, wrong.json()["code"]) == (401, "reauth")
+    right = call(path, verdict(request, password=PASSWORD), client=client)
+    assert right.json()["steps"][0]["given"] == 1
+
+
+def test_a_session_without_its_csrf_token_is_refused(gate: Gate) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(gate.rita, "django.contrib.auth.backends.ModelBackend")
+    request = propose(gate.agent).request
+    said = call(f"/requests/{request.pk}/decide", verdict(request), client=client)
+    assert said.status_code == 401
+    request.refresh_from_db()
+    assert request.status == "pending"
+
+
+def test_a_revoked_token_ends_at_once(gate: Gate, token: str) -> None:
+    tokens.revoke(person=gate.rita, token_id=PersonalToken.objects.get().pk)
+    assert call("/requests", token=token).status_code == 401
+
+
+def test_an_inactive_person_has_no_token(gate: Gate, token: str) -> None:
+    Person.objects.filter(pk=gate.rita.pk).update(is_active=False)
+    assert call("/requests", token=token).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "code"),
+    [
+        ({"version": 9}, 409, "stale"),
+        ({"action_hash": "sha256:0"}, 409, "stale"),
+        ({"verdict": "reject"}, 422, "reason"),
+        ({"verdict": "maybe"}, 422, "invalid"),
+        ({"colour": 1}, 422, "invalid"),
+        ({"verdict": "modify", "args": {"amount": 1}}, 422, "invalid_args"),
+    ],
+)
+def test_a_refusal_names_its_code(
+    gate: Gate, token: str, change: Any, status: int, code: str
+) -> None:
+    request = propose(gate.agent).request
+    body = {**verdict(request), **change}
+    said = call(f"/requests/{request.pk}/decide", body, token=token)
+    assert (said.status_code, said.json()["code"]) == (status, code)
+
+
+def test_a_request_of_another_queue_is_not_there(gate: Gate) -> None:
+    stranger = factories.person("zoe", Role.REVIEWER)
+    token = tokens.mint(person=stranger, name="script")
+    request = propose(gate.agent).request
+    assert call("/requests", token=token).json()["items"] == []
+    for body in (None, verdict(request)):
+        path = f"/requests/{request.pk}" + ("/decide" if body else "")
+        assert call(path, body, token=token).status_code == 404
+
+
+def test_nobody_gets_401_and_no_redirect(gate: Gate) -> None:
+    assert call("/requests").status_code == 401
