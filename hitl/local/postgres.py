@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -34,9 +35,11 @@ NOBODY = "nobody"
 # PostgreSQL refuses root. In a user namespace of its own it is somebody else, while
 # its files stay ours.
 UNSHARE = ("unshare", "--user", "--map-user=1000", "--")
+COMPLAINT = re.compile(r"(?:FATAL: |PANIC: |error: |postgres: )\s*(.+)")
 START_TIMEOUT_S = 60  # after a crash it replays its log first
-# For throw-away data: a crash of the machine may lose it, a killed process may not.
-FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+# For throw-away data: a crash of the machine may lose it, a killed process may not
+# (so no `synchronous_commit=off`, which keeps commits in the process's memory).
+FAST = ("fsync=off", "full_page_writes=off")
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def start(layout: Layout, password: str, *, fast: bool = False) -> Child:
     if not layout.postgres_data.exists():
         _initialise(layout, here, password)
     _check_whole(layout.postgres_data)
-    _clear_predecessor(layout.postgres_data)
+    _clear_predecessor(_real(layout.postgres_data))
     child = Child(_program(layout, here, fast=fast))
     try:
         _wait(layout, child, password)
@@ -192,11 +195,8 @@ def _reason(output: str) -> str:
     """What PostgreSQL gave as the reason, as one line that says what to do."""
     if "No space left on device" in output:
         return "the disk is full: free some space where STATE is"
-    lines = [
-        line for line in output.splitlines() if "FATAL" in line or "error:" in line
-    ]
-    said = lines[-1].split("FATAL:")[-1].strip() if lines else "it gave no reason"
-    return f"PostgreSQL did not start: {said}"
+    said = COMPLAINT.findall(output)
+    return f"PostgreSQL did not start: {said[-1] if said else 'it gave no reason'}"
 
 
 def _check_whole(data: Path) -> None:
@@ -248,7 +248,7 @@ def _program(layout: Layout, here: Host, *, fast: bool) -> Program:
     switches = [part for setting in settings for part in ("-c", setting)]
     return Program(
         name="postgres",
-        argv=here.argv("postgres", "-D", str(layout.postgres_data), *switches),
+        argv=here.argv("postgres", "-D", str(_real(layout.postgres_data)), *switches),
         env={"PATH": os.defpath, "LC_ALL": "C"},
         log=layout.logs / "postgres.log",
         stop_signal=signal.SIGINT,  # fast: sessions are ended, what is committed stays

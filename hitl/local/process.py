@@ -107,13 +107,23 @@ def kill_group(pid: int) -> None:
 def wait_gone(pid: int, *, within: float) -> bool:
     """Whether a process that is not our child has ended within so many seconds."""
     end = time.monotonic() + within
-    while time.monotonic() < end:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
+    while _alive(pid):
+        if time.monotonic() >= end:
+            return False
         time.sleep(0.05)
-    return False
+    return True
+
+
+def _alive(pid: int) -> bool:
+    """A zombie is not: in a container nobody may ever collect it."""
+    try:
+        os.kill(pid, 0)
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except ProcessLookupError:
+        return False
+    except OSError:  # no /proc, or somebody else's process
+        return True
+    return stat.rsplit(")", 1)[1].split()[0] != "Z"
 
 
 def _open(log: Path | None) -> IO[bytes] | None:
