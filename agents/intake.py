@@ -4,11 +4,21 @@ lock, and never trusted to the agent."""
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import Any
 
 from journal import canonical
-from journal.errors import Invalid, InvalidArgs, KeyMissing, TooLarge, ToolNotAllowed
+from journal.errors import (
+    FieldError,
+    Invalid,
+    InvalidArgs,
+    KeyMissing,
+    TooLarge,
+    ToolNotAllowed,
+    at,
+)
 from policies import tools
+from policies.documents import ToolDefinition
 from policies.models import Person
 from reviews import readers, stops
 from reviews.proposals import Narrative, Origin
@@ -54,7 +64,7 @@ def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
         narrative=_narrative(body),
         origin=_origin(agent, body),
         suspended=_suspended(body.checkpoint),
-        reading=look_up(body.tool, body.args),
+        reading=look_up(body.tool, body.args, body.preconditions),
     )
 
 
@@ -70,11 +80,13 @@ def asked_to_revise(agent: Agent, thread: str, tool: str, body: ActionIn) -> Ask
         narrative=_narrative(body),
         origin=Origin(expires_in=body.expires_in),
         suspended=_suspended(body.checkpoint),
-        reading=look_up(tool, body.args),
+        reading=look_up(tool, body.args, body.preconditions),
     )
 
 
-def look_up(tool_name: str, args: dict[str, Any]) -> Reading | None:
+def look_up(
+    tool_name: str, args: dict[str, Any], preconditions: Mapping[str, Any]
+) -> Reading | None:
     """What the tool's own reader says of valid arguments; None for an unknown tool.
 
     Raises InvalidArgs: a reader is not asked about arguments that break the schema.
@@ -82,9 +94,22 @@ def look_up(tool_name: str, args: dict[str, Any]) -> Reading | None:
     tool = tools.current(tool_name)
     if tool is None:
         return None
-    if problems := tools.validate(tool, args):
+    definition = tools.definition(tool)
+    problems = [*tools.validate(tool, args), *_undeclared(definition, preconditions)]
+    if problems:
         raise InvalidArgs(errors=problems)
-    return readers.read(tools.definition(tool), args)
+    return readers.read(definition, args)
+
+
+def _undeclared(
+    definition: ToolDefinition, preconditions: Mapping[str, Any]
+) -> list[FieldError]:
+    """Preconditions that no reader of the tool could ever confirm."""
+    return [
+        at(f"preconditions.{name}", "the tool declares no such precondition")
+        for name in preconditions
+        if name not in definition.preconditions
+    ]
 
 
 def _check_size(body: ActionIn) -> None:

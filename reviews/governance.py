@@ -85,7 +85,7 @@ def govern(action: Action, *, now: datetime) -> Ruling:
     takes the advisory locks of the sums it reads.
     """
     policy = active.active_or_none()
-    tool = tools.current(action.tool) if policy else None
+    tool = tools.current(action.tool, policy) if policy else None
     if policy is None or tool is None:
         return Ruling(_no_tool(policy), policy=policy)
     definition = tools.definition(tool)
@@ -117,7 +117,7 @@ def observe(ruling: Ruling, *, now: datetime) -> None:
 def reevaluate(tool: Tool, stored_facts: Mapping[str, Any]) -> Evaluation:
     """What the active policy says now of facts stored at proposal time."""
     policy = active.active_or_none()
-    current = tools.current(tool.name) if policy else None
+    current = tools.current(tool.name, policy) if policy else None
     if policy is None or current is None:
         return _no_tool(policy)
     document = active.compiled(policy)

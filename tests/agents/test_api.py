@@ -97,6 +97,12 @@ def test_wrong_arguments_are_named(caller: Caller) -> None:
     assert response.json()["errors"][0]["path"] == "args.amount"
 
 
+def test_a_precondition_nobody_can_confirm_is_named(caller: Caller) -> None:
+    response = caller.propose(preconditions={"moon": "full"})
+    assert (response.status_code, code(response)) == (422, "invalid_args")
+    assert response.json()["errors"][0]["path"] == "preconditions.moon"
+
+
 def test_what_is_not_strict_json_is_refused(caller: Caller) -> None:
     raw = b'{"thread": "t", "tool": "look", "args": {"q": "a", "q": "b"}}'
     response = caller.post("/proposals", raw, **{"Idempotency-Key": "k"})
