@@ -8,17 +8,25 @@ from collections.abc import Iterable, Sequence
 from django.db.migrations import RunSQL
 
 
-def immutable(table: str, *, but_for: Sequence[str] = ()) -> RunSQL:
-    """Refuse DELETE, and UPDATE of anything but the columns named."""
+def immutable(
+    table: str, *, but_for: Sequence[str] = (), once: Sequence[str] = ()
+) -> RunSQL:
+    """Refuse DELETE, and UPDATE of anything but the columns named.
+
+    Those named in `once` change a single time, from null.
+    """
     name = f"{table}_immutable"
-    columns = "'{" + ",".join(but_for) + "}'::text[]"
-    same = f"to_jsonb(NEW) - {columns} = to_jsonb(OLD) - {columns}"
-    allowed = f"IF TG_OP = 'UPDATE' AND {same} THEN RETURN NEW; END IF;"
+    columns = "'{" + ",".join([*but_for, *once]) + "}'::text[]"
+    same = [
+        f"to_jsonb(NEW) - {columns} = to_jsonb(OLD) - {columns}",
+        *(f"(OLD.{c} IS NULL OR NEW.{c} IS NOT DISTINCT FROM OLD.{c})" for c in once),
+    ]
+    allowed = f"IF TG_OP = 'UPDATE' AND {' AND '.join(same)} THEN RETURN NEW; END IF;"
     return RunSQL(
         f"""
         CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
-            {allowed if but_for else ""}
+            {allowed if but_for or once else ""}
             RAISE EXCEPTION '{table} rows never change' USING ERRCODE = '23001';
         END $$;
         CREATE TRIGGER {name} BEFORE UPDATE OR DELETE ON {table}

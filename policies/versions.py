@@ -21,23 +21,26 @@ from .documents import InvalidPolicy, parse
 from .models import Person, PolicyVersion
 
 __all__ = [
-    "EDGES",
     "NoPolicy",
     "activate",
     "active",
     "active_or_none",
     "compiled",
+    "machine",
     "save_draft",
 ]
 
 Status = PolicyVersion.Status
 
-EDGES = (
-    Edge(NOWHERE, "save", Status.DRAFT, logged_as="policy.saved"),
-    Edge(Status.DRAFT, "activate", Status.ACTIVE, logged_as="policy.activated"),
-    Edge(Status.ACTIVE, "retire", Status.RETIRED, logged_as="policy.retired"),
+machine = Machine(
+    "policy version",
+    [
+        Edge(NOWHERE, "save", Status.DRAFT, "policy.saved"),
+        Edge(Status.DRAFT, "activate", Status.ACTIVE, "policy.activated"),
+        Edge(Status.ACTIVE, "retire", Status.RETIRED, "policy.retired"),
+    ],
+    lambda row: {"policy": row.number},
 )
-_machine = Machine("policy version", EDGES, context=lambda row: {"policy": row.number})
 
 
 @transaction.atomic(durable=True)
@@ -63,7 +66,7 @@ def save_draft(
     )
     said = {"data": {"digest": version.digest}}
     actor = _actor(author)
-    return _machine.create(version, "save", actor=actor, now=clock.now(), **said)
+    return machine.create(version, "save", actor=actor, now=clock.now(), **said)
 
 
 @transaction.atomic(durable=True)
@@ -92,8 +95,8 @@ def _put_in_force(version: PolicyVersion, by: Person) -> PolicyVersion:
     actor, now = _actor(by), clock.now()
     before = PolicyVersion.objects.filter(status=Status.ACTIVE).first()
     if before is not None:  # first: only one version is ever active
-        _machine.apply(before, "retire", actor=actor, now=now)
-    return _machine.apply(
+        machine.apply(before, "retire", actor=actor, now=now)
+    return machine.apply(
         version,
         "activate",
         actor=actor,

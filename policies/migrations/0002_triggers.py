@@ -1,4 +1,5 @@
-"""A tool version never changes; a policy's document and author never do."""
+"""A tool version never changes; a policy's document, author and activation never do,
+and a retired policy never rules again."""
 
 from __future__ import annotations
 
@@ -6,7 +7,9 @@ from typing import ClassVar
 
 from django.db import migrations
 
-from journal.triggers import immutable
+from journal.triggers import immutable, legal_steps
+
+POLICY = [("", "draft"), ("draft", "active"), ("active", "retired")]
 
 
 class Migration(migrations.Migration):
@@ -16,6 +19,8 @@ class Migration(migrations.Migration):
         immutable("policies_tool"),
         immutable(
             "policies_policyversion",
-            but_for=["status", "activated_by_id", "activated_at"],
+            but_for=["status"],
+            once=["activated_by_id", "activated_at"],
         ),
+        legal_steps("policies_policyversion", POLICY),
     ]
