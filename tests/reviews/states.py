@@ -1,0 +1,234 @@
+"""One row in every status of every machine, reached by real operations alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from agents import proposals as agents_proposals
+from agents import transitions as agents_transitions
+from agents.choices import ThreadResult
+from agents.models import Agent, Thread
+from journal import clock, log
+from journal.machine import Machine
+from policies import versions
+from policies.models import PolicyVersion
+from reviews import claims, deadlines, executions, stops, transitions
+from reviews.choices import SETTLED, ExecutionStatus, Scope
+from reviews.models import ApprovalRequest, Execution, Grant, Proposal
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+Reach = Callable[[Gate], Any]
+
+
+def recall_windows(gate: Gate, seconds: int = 60) -> None:
+    """The tests' policy again, with a recall window for what is high."""
+    document = factories.document_of_tests()
+    document["recall"]["high"] = seconds
+    factories.policy(gate.people, document)
+
+
+def withdraw(agent: Agent, proposal: Proposal) -> None:
+    agents_proposals.withdraw(agent=agent, proposal_id=proposal.pk)
+
+
+def pending(gate: Gate) -> ApprovalRequest:
+    return propose(gate.agent).request
+
+
+def recallable(gate: Gate) -> ApprovalRequest:
+    recall_windows(gate)
+    request = pending(gate)
+    decide(request, gate.rita)
+    return request
+
+
+def authorized(gate: Gate) -> ApprovalRequest:
+    request = pending(gate)
+    decide(request, gate.rita)
+    return request
+
+
+def rejected(gate: Gate) -> ApprovalRequest:
+    request = pending(gate)
+    decide(request, gate.rita, "reject")
+    return request
+
+
+def expired(gate: Gate) -> ApprovalRequest:
+    request = pending(gate)
+    factories.overdue(request)
+    deadlines.expire_chunk()
+    return request
+
+
+def withdrawn(gate: Gate) -> ApprovalRequest:
+    request = pending(gate)
+    withdraw(gate.agent, request.proposal)
+    return request
+
+
+def superseded(gate: Gate) -> ApprovalRequest:
+    request = pending(gate)
+    propose(gate.agent, "look", supersedes=request.proposal_id)
+    return request
+
+
+def queued(gate: Gate, tool: str = "pay") -> Execution:
+    request = propose(gate.agent, tool).request
+    decide(request, gate.rita)
+    return Execution.objects.get(proposal=request.proposal_id)
+
+
+def claimed(gate: Gate, tool: str = "pay") -> Execution:
+    execution = queued(gate, tool)
+    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    return execution
+
+
+def succeeded(gate: Gate) -> Execution:
+    return _ran(queued(gate))
+
+
+def failed(gate: Gate) -> Execution:
+    return _ran(queued(gate, "decline"))
+
+
+def unknown(gate: Gate) -> Execution:
+    execution = claimed(gate, "pay_opaque")
+    factories.lapsed(execution)
+    return _ran(execution)
+
+
+def refused(gate: Gate) -> Execution:
+    execution = queued(gate)
+    stops.stop(scope=Scope.TOOL, key="pay", person=gate.sue, reason="wrong payee")
+    return _ran(execution)
+
+
+def _ran(execution: Execution) -> Execution:
+    executions.run(execution.pk)
+    return execution
+
+
+def live(gate: Gate) -> Grant:
+    return queued(gate).grant
+
+
+def spent(gate: Gate) -> Grant:
+    return claimed(gate).grant
+
+
+def lapsed_grant(gate: Gate) -> Grant:
+    execution = queued(gate)
+    past = clock.now() - timedelta(seconds=1)
+    Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
+    return _ran(execution).grant
+
+
+def revoked(gate: Gate) -> Grant:
+    execution = queued(gate)
+    withdraw(gate.agent, execution.proposal)
+    return execution.grant
+
+
+def running(gate: Gate) -> Thread:
+    propose(gate.agent)
+    return Thread.objects.get()
+
+
+def finished(gate: Gate) -> Thread:
+    thread = running(gate)
+    agents_proposals.finish(
+        agent=gate.agent, name=thread.name, result=ThreadResult.COMPLETED
+    )
+    return thread
+
+
+def draft(gate: Gate) -> PolicyVersion:
+    return versions.save_draft(
+        text_or_mapping=factories.document_of_tests(), author=gate.adam
+    )
+
+
+def active(gate: Gate) -> PolicyVersion:
+    return gate.policy
+
+
+def retired(gate: Gate) -> PolicyVersion:
+    factories.policy(gate.people)
+    return gate.policy
+
+
+# Machine -> its model's table, and how each of its statuses is reached.
+REQUESTS: dict[str, Reach] = {
+    "pending": pending,
+    "recallable": recallable,
+    "authorized": authorized,
+    "rejected": rejected,
+    "expired": expired,
+    "withdrawn": withdrawn,
+    "superseded": superseded,
+}
+GRANTS: dict[str, Reach] = {
+    "live": live,
+    "spent": spent,
+    "expired": lapsed_grant,
+    "revoked": revoked,
+}
+EXECUTIONS: dict[str, Reach] = {
+    "queued": queued,
+    "claimed": claimed,
+    "succeeded": succeeded,
+    "failed": failed,
+    "unknown": unknown,
+    "refused": refused,
+}
+THREADS: dict[str, Reach] = {"running": running, "finished": finished}
+POLICIES: dict[str, Reach] = {"draft": draft, "active": active, "retired": retired}
+
+REACHED: list[tuple[Machine, type[Any], dict[str, Reach]]] = [
+    (transitions.request, ApprovalRequest, REQUESTS),
+    (transitions.grant, Grant, GRANTS),
+    (transitions.execution, Execution, EXECUTIONS),
+    (agents_transitions.thread, Thread, THREADS),
+    (versions.machine, PolicyVersion, POLICIES),
+]
+
+
+def paired(machine: Machine, row: Any, status: str) -> dict[str, Any]:
+    """The columns that a row of this status must have beside it."""
+    now = clock.now()
+    if machine is transitions.request:
+        settled = status in set(SETTLED)
+        return {
+            "settled_at": now if settled else None,
+            "recall_until": now if status == "recallable" else None,
+        }
+    if machine is transitions.execution:
+        over = {
+            ExecutionStatus.SUCCEEDED,
+            ExecutionStatus.FAILED,
+            ExecutionStatus.REFUSED,
+        }
+        return {
+            "lease_until": now if status == "claimed" else None,
+            "finished_at": now if status in over else None,
+        }
+    if machine is agents_transitions.thread:
+        over_now = status == "finished"
+        return {
+            "finished_at": now if over_now else None,
+            "result": "completed" if over_now else "",
+        }
+    if machine is versions.machine and row.activated_by_id is None:
+        people = type(row.author).objects.exclude(pk=row.author_id)
+        in_force = status != "draft"
+        return {
+            "activated_by_id": people.first().pk if in_force else None,
+            "activated_at": now if in_force else None,
+        }
+    return {}
