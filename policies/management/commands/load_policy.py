@@ -1,0 +1,51 @@
+"""Save a policy document as a draft, or put a draft in force."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from journal.errors import DomainError
+from policies import versions
+from policies.models import Person, PolicyVersion
+
+
+class Command(BaseCommand):
+    help = (
+        "Saves FILE as the next version (by one administrator), or activates "
+        "version N (by another)."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--by", required=True, help="an administrator's user name")
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--file", type=Path)
+        what.add_argument("--activate", type=int, metavar="N")
+        parser.add_argument(
+            "--set", action="append", default=[], metavar="NAME=VALUE", dest="variables"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            by = Person.objects.get(username=options["by"])
+            version = self._do(by, options)
+        except Person.DoesNotExist:
+            raise CommandError(f"Nobody is called {options['by']}.") from None
+        except PolicyVersion.DoesNotExist:
+            raise CommandError(f"There is no version {options['activate']}.") from None
+        except DomainError as error:
+            lines = [f"  {e['path']}: {e['message']}" for e in error.errors]
+            raise CommandError("\n".join([error.detail, *lines])) from error
+        self.stdout.write(f"policy v{version.number} is {version.status}")
+
+    def _do(self, by: Person, options: dict[str, Any]) -> PolicyVersion:
+        if options["file"]:
+            variables = dict(pair.split("=", 1) for pair in options["variables"])
+            text = options["file"].read_text()
+            return versions.save_draft(
+                text_or_mapping=text, author=by, variables=variables
+            )
+        draft = PolicyVersion.objects.get(number=options["activate"])
+        return versions.activate(version_id=draft.pk, by=by)

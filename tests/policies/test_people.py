@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from journal.errors import Conflict, Invalid
+from journal.log import Actor
+from journal.models import LogRecord
+from policies import people
+from policies.choices import Role
+from policies.models import Person, PolicyVersion, Queue
+from reviews import permissions
+from tests.conftest import Gate
+
+BY = Actor("system", "test")
+ZOE = people.Newcomer("zoe", "zoe@example.com", "a long enough secret", Role.REVIEWER)
+
+
+def test_adding_and_admitting_are_records(gate: Gate) -> None:
+    person = people.add(ZOE, by=BY)
+    people.admit(person, Queue.objects.filter(name="money"), by=BY)
+    kinds = LogRecord.objects.filter(kind__startswith="person.")
+    assert list(kinds.order_by("id").values_list("kind", flat=True)) == [
+        "person.added",
+        "person.admitted",
+    ]
+    assert permissions.queues_of(person) == {Queue.objects.get(name="money").pk}
+
+
+def test_who_is_dismissed_decides_no_more(gate: Gate) -> None:
+    people.dismiss(gate.rita, Queue.objects.all(), by=BY)
+    assert permissions.queues_of(Person.objects.get(username="rita")) == frozenset()
+
+
+def test_a_weak_password_is_refused(gate: Gate) -> None:
+    weak = people.Newcomer("zoe", "zoe@example.com", "short", Role.REVIEWER)
+    with pytest.raises(Invalid):
+        people.add(weak, by=BY)
+    assert not Person.objects.filter(username="zoe").exists()
+
+
+def test_a_name_is_given_once(gate: Gate) -> None:
+    taken = people.Newcomer("rita", "r@example.com", "a long enough secret", Role.OWNER)
+    with pytest.raises(Conflict):
+        people.add(taken, by=BY)
+
+
+def test_the_command_reads_the_password_and_admits(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("a long enough secret\n"))
+    out = io.StringIO()
+    call_command(
+        "add_person",
+        "zoe",
+        email="zoe@example.com",
+        role="reviewer",
+        queues=["money"],
+        ceiling=["50.00", "USD"],
+        stdout=out,
+    )
+    zoe = Person.objects.get(username="zoe")
+    assert zoe.public_id in out.getvalue()
+    assert zoe.ceiling_minor == 5000
+    assert zoe.check_password("a long enough secret")
+
+
+def test_a_policy_is_loaded_by_one_and_activated_by_another(
+    gate: Gate, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text("name: broken\n")
+    with pytest.raises(CommandError, match="currency"):
+        call_command("load_policy", by="adam", file=file)
+    active = PolicyVersion.objects.get(status="active")
+    with pytest.raises(CommandError):
+        call_command("load_policy", by="adam", activate=active.number)
