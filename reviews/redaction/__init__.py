@@ -1,0 +1,194 @@
+"""Takes out of free text what names or opens something, before it is stored. Pure.
+
+A find becomes the chip `[e-mail · redacted · #3f2a]`. Equal values of one thread get
+equal tags, so that people can compare what they may not read (gate.md 4, ux.md 3.6).
+Names of people and of cities stay: reviewers need them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from journal import canonical
+
+from . import addresses, contacts, credentials, labels, numbers
+from .folding import MASK, Folded, fold
+from .spans import Span
+
+CHIP = "[{kind} · redacted · #{tag}]"
+KINDS = labels.KINDS
+_CHIPS = re.compile(rf"\[(?:{'|'.join(KINDS)}) · redacted · #[0-9a-f]{{4}}\]")
+
+# The order decides who gets a place that two could take: a password may look like a
+# phone number, and a card like several.
+RECOGNISERS: tuple[Callable[[str], Iterable[Span]], ...] = (
+    credentials.find,
+    contacts.find_emails,
+    numbers.find_ibans,
+    numbers.find_cards,
+    numbers.find_national_ids,
+    addresses.find,
+    contacts.find_phones,
+)
+_MOST_ROUNDS = 5
+_TOKEN = re.compile(r"[^\s\"'`,;()<>\[\]{}*=\0]+")
+_TELLING = 5  # characters; "1234" may be anything
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """The text with chips, how many were set, and how many of each kind."""
+
+    text: str
+    count: int
+    kinds: Mapping[str, int]
+
+
+def thread_key(master: bytes, agent: str, thread: str) -> bytes:
+    """The key of one thread's tags: equal values of two threads do not look equal."""
+    name = canonical.encode(["redaction", agent, thread])
+    return hmac.digest(master, name, hashlib.sha256)
+
+
+def redact(text: str, *, key: bytes) -> Redacted:
+    """`text` without what the recognisers find. Linear in time, never raises; chips
+    that are there already stay as they are."""
+    folded = fold(text)
+    view = _CHIPS.sub(_blank, folded.text)
+    found: list[Span] = []
+    for _ in range(_MOST_ROUNDS):  # until nothing new shows up beside what was found
+        fresh = _round(view, folded.text, found)
+        if not fresh:
+            break
+        view = _masked(view, fresh)
+        found += fresh
+    return _with_chips(text, folded, sorted(found), key)
+
+
+def redact_value(value: Any, key: bytes, fields: Iterable[str] = ()) -> Any:
+    """A JSON value with every text redacted, keys as well.
+
+    `fields` (names, or dotted paths from the root without indices) are redacted whole,
+    and so are members whose name says what they hold: `password`, `zip`, `ssn`.
+    """
+    return _Walk(key, frozenset(fields)).value(value, "", "", "")
+
+
+def chips_in(value: Any) -> int:
+    """How many chips stand in a text or JSON value."""
+    if isinstance(value, str):
+        return len(_CHIPS.findall(value))
+    if isinstance(value, Mapping):
+        return sum(chips_in(k) + chips_in(v) for k, v in value.items())
+    return sum(map(chips_in, value)) if isinstance(value, list | tuple) else 0
+
+
+def chip(kind: str, value: str, key: bytes) -> str:
+    """What stands in place of `value`, given in its normal form."""
+    tag = hmac.digest(key, f"{kind}\0{value}".encode(errors="replace"), hashlib.sha256)
+    return CHIP.format(kind=kind, tag=tag.hex()[:4])
+
+
+def _blank(match: re.Match[str]) -> str:
+    return MASK * len(match.group())
+
+
+def _round(view: str, text: str, before: list[Span]) -> list[Span]:
+    found: list[Span] = []
+    for find in RECOGNISERS:
+        spans = list(_apart(find(view)))
+        view = _masked(view, spans)
+        found += spans
+    return found + list(_repeats(text, view, before + found))
+
+
+def _apart(spans: Iterable[Span]) -> Iterator[Span]:
+    """Without overlaps: the one that begins first, and of those the longest."""
+    end = 0
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if span.start >= end:
+            yield span
+            end = span.end
+
+
+def _repeats(text: str, view: str, found: Iterable[Span]) -> Iterator[Span]:
+    """What was found once is also meant where it stands without its surroundings."""
+    known = {text[s.start : s.end]: s for s in found if s.end - s.start >= _TELLING}
+    for match in _TOKEN.finditer(view) if known else ():
+        word = match.group().rstrip(".:!?")
+        if same := known.get(word):
+            yield same._replace(start=match.start(), end=match.start() + len(word))
+
+
+def _masked(view: str, spans: Sequence[Span]) -> str:
+    if not spans:
+        return view
+    parts, position = [], 0
+    for span in sorted(spans):
+        parts += [view[position : span.start], MASK * (span.end - span.start)]
+        position = span.end
+    return "".join([*parts, view[position:]])
+
+
+def _with_chips(
+    text: str, folded: Folded, spans: Iterable[Span], key: bytes
+) -> Redacted:
+    parts: list[str] = []
+    kinds: Counter[str] = Counter()
+    position = 0
+    for span in spans:
+        start, end = folded.origin(span.start), folded.origin_end(span.end)
+        parts += [text[position:start], chip(span.kind, span.value, key)]
+        kinds[span.kind] += 1
+        position = end
+    parts.append(text[position:])
+    return Redacted("".join(parts), kinds.total(), dict(kinds))
+
+
+class _Walk:
+    """One walk over a value; canonical intake has capped its depth."""
+
+    def __init__(self, key: bytes, fields: frozenset[str]) -> None:
+        self.key = key
+        self.fields = fields
+
+    def value(self, value: Any, path: str, name: str, kind: str) -> Any:
+        """`kind` is what everything here is, because of a name further up."""
+        kind = kind or labels.kind_of(name)
+        if not kind and {path, name} & self.fields:
+            kind = labels.SECRET
+        if isinstance(value, Mapping):
+            return self._members(value, path, kind)
+        if isinstance(value, list | tuple):
+            return [self.value(item, path, name, kind) for item in value]
+        if value is None or isinstance(value, bool) or value == "":
+            return value
+        return self._whole(value, kind) if kind else self._scanned(value)
+
+    def _members(self, value: Mapping[str, Any], path: str, kind: str) -> Any:
+        members: dict[str, Any] = {}
+        for key, item in value.items():
+            name = str(key)
+            shown = redact(name, key=self.key).text
+            while shown in members:  # two names may get one tag
+                shown += "'"
+            within = f"{path}.{name}" if path else name
+            members[shown] = self.value(item, within, name, kind)
+        return members
+
+    def _whole(self, value: Any, kind: str) -> str:
+        text = str(value)
+        scanned = redact(text, key=self.key).text.strip()
+        if _CHIPS.fullmatch(scanned):
+            return scanned  # what it is says more than where it stands
+        return chip(kind, labels.normal(kind, fold(text).text), self.key)
+
+    def _scanned(self, value: Any) -> Any:
+        redacted = redact(str(value), key=self.key)
+        return redacted.text if redacted.count or isinstance(value, str) else value

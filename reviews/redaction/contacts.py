@@ -1,0 +1,186 @@
+"""E-mail addresses, also disguised ones, and phone numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import phonenumbers
+
+from .labels import EMAIL, PHONE
+from .spans import Span
+
+# Letters and digits of any alphabet that writes words apart; in the others (Chinese,
+# Japanese, Korean) the sentence goes on without a space.
+_WORD = r"[^\W\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af]"
+_LOCAL = rf"(?:{_WORD}|[.+'~-])"
+_LABEL = rf"(?:{_WORD}|-)"
+_AT = r"(?:@|%40|&\#(?:64|x40);|&commat;|\\u0040)"
+_EMAIL = re.compile(
+    rf"(?<!{_WORD})(?<![.+'~-])(?:\"[^\"\s\0]{{1,64}}\"|{_LOCAL}++){_AT}"
+    rf"({_LABEL}++(?:\.{_LABEL}++)+)",
+    re.IGNORECASE,
+)
+_ENDINGS = (
+    r"com|net|org|edu|gov|mil|int|info|biz|name|io|co|ai|app|dev|me|tv|cloud|online"
+    r"|shop|store|eu|uk|us|ca|au|nz|ie|de|at|ch|fr|be|nl|lu|es|pt|it|pl|cz|se|no|dk|fi"
+    r"|gr|ro|hu|ru|ua|tr|il|in|cn|jp|kr|sg|hk|br|mx|ar|cl|za|example|test|invalid"
+)
+_SPELT_AT = (
+    r"(?:\s{0,2}[\[({<]\s?at\s?[\])}>]\s{0,2}|[ \t]{1,2}@[ \t]{0,2}|@[ \t]{1,2})"
+)
+_SPELT_DOT = r"(?:\s{0,2}[\[({<]\s?dot\s?[\])}>]\s{0,2}|[ \t]?\.[ \t]?)"
+_SPELT_EMAIL = re.compile(
+    rf"(?<!{_WORD})(?<![.+'~-]){_LOCAL}++(?:"
+    rf"{_SPELT_AT}{_LABEL}{{1,63}}+(?:{_SPELT_DOT}{_LABEL}{{1,63}}+){{0,3}}?"
+    rf"{_SPELT_DOT}(?:{_ENDINGS})"
+    rf"|[ \t]{{1,2}}at[ \t]{{1,2}}{_LABEL}{{1,63}}+"
+    rf"(?:[ \t]{{1,2}}dot[ \t]{{1,2}}{_LABEL}{{1,63}}+){{0,3}}?"
+    rf"[ \t]{{1,2}}dot[ \t]{{1,2}}(?:{_ENDINGS})"
+    rf"|{_AT}{_LABEL}{{1,63}}+(?:{_SPELT_DOT}{_LABEL}{{1,63}}+){{0,3}}?"
+    rf"\s{{0,2}}[\[({{<]\s?dot\s?[\])}}>]\s{{0,2}}(?:{_ENDINGS})"
+    rf")(?!{_LABEL})",
+    re.IGNORECASE,
+)
+
+# Most texts have neither, and these two are quick to say so.
+_AT_SIGN = re.compile(r"@|%40|&#|&commat|\\u0040")
+_SPELT = re.compile(
+    r"[\[({<]\s?at\s?[\])}>]|[\[({<]\s?dot\s?[\])}>]|[ \t]dot[ \t]|@[ \t]|[ \t]@",
+    re.IGNORECASE,
+)
+
+_DIGITS = r"(?:[ \t\-.()/]{0,3}\d)"
+_INTERNATIONAL = re.compile(
+    rf"(?<![\w+])(?:\+|00(?=[1-9]\d))[ ]?\(?\d{_DIGITS}{{6,14}}(?!\d)"
+)
+_NORTH_AMERICAN = re.compile(
+    r"[(\d](?<![\w.\-][(\d])(?:(?<=1)[ .\-]?\(?[2-9])?"
+    r"(?:(?<=\()[2-9])?(?<=[2-9])\d\d(?:\)[ .\-]{0,2}|[ .\-])\d{3}[ .\-]\d{4}"
+    r"(?![\w]|[.\-]\d)"
+)
+_TRUNK = re.compile(
+    r"[(0](?<![\w.\-/(][(0])(?:(?<=\()0)?(?<=0)\d{1,5}\)?(?:[ \t\-./]{1,2}\d{2,8}){1,5}"
+    r"(?![\w])"
+)
+_LABELLED = re.compile(
+    r"\b(?=[cfhmprtw])(?:(?:tele)?phone|tel|mobile|cell|fax|whats ?app|handy"
+    r"|t[ée]l[ée]phone|tel[ée]fono|telefon|call|text|reach|ring)\b"
+    rf"[^\d\n\0]{{0,24}}?(?<![\w#.,\-/$€£])(\(?\d{_DIGITS}{{6,14}})(?![\w])",
+    re.IGNORECASE,
+)
+_DATE = re.compile(
+    r"\d(?<!\d\d)(?:(?:(?<=1)9|(?<=2)0)\d\d[-/.]\d\d?[-/.]\d\d?|\d?[-/.]\d\d?[-/.](?:19|20)\d\d)(?!\d)"
+)
+_REGIONS = ("GB", "DE", "FR", "NL", "BE", "IE", "IT", "ES", "SE", "CH", "AT", "AU")
+# Beyond it whatever looks like a number is taken for one: checking costs time, and
+# nobody writes so many.
+_MOST_CHECKS = 300
+
+
+def find_emails(view: str) -> Iterator[Span]:
+    """Addresses, plain, encoded, or with a spelt `(at)` and `(dot)`."""
+    for match in _EMAIL.finditer(view) if _AT_SIGN.search(view) else ():
+        labels = match[1].strip("-").split(".")
+        if not labels[-1].isdigit():
+            yield _email(match)
+    for match in _SPELT_EMAIL.finditer(view) if _SPELT.search(view) else ():
+        yield _email(match)
+
+
+def _email(match: re.Match[str]) -> Span:
+    text = match.group()
+    start = match.start() + len(text) - len(text.lstrip(".+'~-"))
+    end = match.end() - (len(text) - len(text.rstrip("-")))
+    plain = re.sub(rf"\s*(?:{_AT}|[\[({{<]\s?at\s?[\])}}>]|\bat\b)\s*", "@", text.strip(
+        ".+'~-"
+    ), flags=re.IGNORECASE)  # fmt: skip
+    plain = re.sub(
+        r"\s*(?:\.|[\[({<]\s?dot\s?[\])}>]|\bdot\b)\s*", ".", plain, flags=re.I
+    )
+    return Span(start, end, EMAIL, plain.lower())
+
+
+def find_phones(view: str) -> Iterator[Span]:
+    """Numbers with a country code, in a national form, or beside a word for one."""
+    dates = _dates(view)
+    checks = _Checks()
+    for match in _INTERNATIONAL.finditer(view):
+        if found := checks.international(match.group()):
+            yield _phone(match.start(), found)
+    for match in _NORTH_AMERICAN.finditer(view):
+        digits = re.sub(r"\D", "", match.group())[-10:]
+        yield Span(*match.span(), PHONE, f"+1{digits}")
+    for match in _TRUNK.finditer(view):
+        if match.start() not in dates and (found := checks.national(match.group())):
+            yield _phone(match.start(), found)
+    for match in _LABELLED.finditer(view):
+        if match.start(1) not in dates:
+            yield Span(*match.span(1), PHONE, checks.labelled(match[1]))
+
+
+def _phone(start: int, found: tuple[int, str]) -> Span:
+    length, value = found
+    return Span(start, start + length, PHONE, value)
+
+
+def _dates(view: str) -> frozenset[int]:
+    return frozenset(match.start() for match in _DATE.finditer(view))
+
+
+class _Checks:
+    """Asks the numbering plans, up to a number of times."""
+
+    def __init__(self) -> None:
+        self.left = _MOST_CHECKS
+
+    def international(self, text: str) -> tuple[int, str] | None:
+        """How much of `text` is one number, and its E.164 form."""
+        for end in _ends(text):
+            if found := self._valid(_dialled(text[:end]), None):
+                return end, found
+        if text.startswith("+") or self.left <= 0:
+            return len(text), _dialled(text)
+        return None
+
+    def national(self, text: str) -> tuple[int, str] | None:
+        if not 9 <= len(re.sub(r"\D", "", text)) <= 15:
+            return None
+        if self.left <= 0:
+            return len(text), re.sub(r"\D", "", text)
+        for region in _REGIONS:
+            if found := self._valid(text, region):
+                return len(text), found
+        return None
+
+    def labelled(self, text: str) -> str:
+        digits = re.sub(r"\D", "", text)
+        north_american = self._valid(digits, "US")
+        return north_american or digits
+
+    def _valid(self, text: str, region: str | None) -> str:
+        if self.left <= 0:
+            return ""
+        self.left -= 1
+        try:
+            number = phonenumbers.parse(text, region)
+        except phonenumbers.NumberParseException:
+            return ""
+        if not phonenumbers.is_valid_number(number):
+            return ""
+        return str(
+            phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+        )
+
+
+def _dialled(text: str) -> str:
+    """Digits behind a plus; the 0 of "+44 (0)20" is not dialled from abroad."""
+    digits = re.sub(r"\(0\)|\D", "", text)
+    return f"+{digits if text.startswith('+') else digits[2:]}"
+
+
+def _ends(text: str) -> Iterator[int]:
+    """Where a number may end, the longest first: a second one may follow it."""
+    yield len(text)
+    for match in reversed(list(re.finditer(r"(?<=\d)[ \t]", text))):
+        yield match.start()

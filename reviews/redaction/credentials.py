@@ -1,0 +1,125 @@
+"""What opens something: keys, passwords, tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .labels import SECRET, SEPARATOR, TOKEN
+from .spans import Span
+
+_KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/=\s]*+")
+
+# Prefixes that issuers chose so that scanners like this one find their keys.
+_PREFIXED = re.compile(
+    r"""(?:
+      sk-[A-Za-z0-9_-]{16,}+                          # OpenAI, Anthropic and others
+    | [srp]k_(?:live|test)_[A-Za-z0-9]{10,}+          # Stripe
+    | gh[pousr]_[A-Za-z0-9]{20,}+ | github_pat_\w{20,}+
+    | gl(?:pat|ptt|dt|rt)-[\w-]{16,}+                 # GitLab
+    | (?:AKIA|ASIA|AROA|AIDA)[0-9A-Z]{16}             # AWS
+    | xox[abeoprs]-[A-Za-z0-9-]{10,}+ | xapp-[A-Za-z0-9-]{10,}+  # Slack
+    | AIza[\w-]{35} | ya29\.[\w-]{20,}+ | GOCSPX-[\w-]{20,}+     # Google
+    | SG\.[\w-]{16,}+\.[\w-]{16,}+                    # SendGrid
+    | npm_[A-Za-z0-9]{30,}+ | pypi-[\w-]{16,}+ | hf_[A-Za-z0-9]{24,}+
+    | do[opr]_v1_[a-f0-9]{32,}+ | shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}
+    | (?:AC|SK)[0-9a-f]{32} | key-[0-9a-f]{32}        # Twilio, Mailgun
+    | sq0(?:atp|csp)-[\w-]{20,}+ | EAAA[\w-]{50,}+    # Square
+    | whsec_[A-Za-z0-9+/=]{16,}+ | hp[a-z]?_[A-Za-z0-9]{4,}+_[\w-]{16,}+
+    | https://hooks\.slack\.com/services/[\w/]{20,}+
+    )""",
+    re.VERBOSE,
+)
+# Where a pattern begins with what is rare, the search runs through the text fast; so
+# what must not stand before it is asked afterwards.
+_JWT = re.compile(r"eyJ(?<![\w-]eyJ)[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?")
+_GRANT = re.compile(r"g-(?<![\w-]g-)[0-9a-z]{20}\.[\w-]{16,}+")
+_AUTHORIZATION = re.compile(
+    r"[Bb](?<!\w[Bb])(?i:earer|asic)[ \t]{1,3}([A-Za-z0-9._~+/-]{8,}+={0,2})"
+)
+_IN_URL = re.compile(r"://[^\s/@:\0]{1,128}:([^\s/@\0]{1,256})@")
+_PARAMETER = re.compile(
+    r"[?&;](?:access_token|refresh_token|id_token|auth_token|token|api_?key|apikey"
+    r"|key|sig|signature|secret|password|code|session|sessionid)=([^\s&#;\"'<>\0]{6,}+)",
+    re.IGNORECASE,
+)
+_PLAIN = (
+    (_JWT, TOKEN),
+    (_GRANT, TOKEN),
+    (_IN_URL, SECRET),
+    (_PARAMETER, TOKEN),
+)
+
+_OPENERS = (
+    r"pass(?:word|wd|phrase|code)|pwd|(?:client|api|app|shared)?secret"
+    r"(?:[ _-]?(?:access[ _-]?)?key)?|(?:api|access|private|signing|encryption)"
+    r"[ _-]?key|pin(?:[ _-]?(?:code|number))?|cvv2?|cvc2?|security[ _-]?code"
+    r"|otp|(?:one[ _-]?time|verification|2fa|mfa)[ _-]?(?:pass)?code"
+)
+_BEARERS = (
+    r"(?:access|refresh|auth|id|bearer|session|csrf|api)?token"
+    r"|session[ _-]?id|(?:set-)?cookie|authorization"
+)
+# Behind an opening quote, which the separator has taken, up to the closing one.
+_QUOTED = r"(?<=\")([^\"\n\0]{1,200}?)(?=\\?\")|(?<=')([^'\n\0]{1,200}?)(?=')"
+_BARE = r"([^\s\"'`,;<>()\[\]{}\0]{3,256})"
+_LABELLED = re.compile(
+    r"(?<![A-Za-z0-9])(?=[2abceimoprstv])"
+    rf"(?:(?P<secret>{_OPENERS})|(?P<token>{_BEARERS}))"
+    rf"(?:{SEPARATOR}|[ \t]{{1,2}}(?P<told>is)(?: now)?[ \t]{{1,2}}[\"'`]?)"
+    rf"(?:{_QUOTED}|{_BARE})",
+    re.IGNORECASE,
+)
+_NOT_A_VALUE = re.compile(
+    r"null|none|nil|true|false|undefined|yes|not|n/a|redacted|required|optional|string"
+    r"|bearer|basic",
+    re.IGNORECASE,
+)
+
+
+def find(view: str) -> Iterator[Span]:
+    """Private keys, known keys, tokens, passwords in addresses, labelled secrets."""
+    if "PRIVATE KEY" in view:
+        yield from _private_keys(view)
+    for match in _PREFIXED.finditer(view):
+        if not view[match.start() - 1 : match.start()].isalnum():
+            yield Span(*match.span(), SECRET, match.group())
+    for pattern, kind in _PLAIN:
+        for match in pattern.finditer(view):
+            value = match.lastindex or 0
+            yield Span(*match.span(value), kind, match[value])
+    for match in _AUTHORIZATION.finditer(view):
+        if _looks_random(match[1]):
+            yield Span(*match.span(1), TOKEN, match[1])
+    yield from _labelled(view)
+
+
+def _private_keys(view: str) -> Iterator[Span]:
+    position = 0
+    ends = True
+    while begin := _KEY_BEGIN.search(view, position):
+        end = _KEY_END.search(view, begin.end()) if ends else None
+        ends = end is not None  # or each beginning would look through all the rest
+        stop = end or _KEY_BODY.match(view, begin.end())
+        position = stop.end() if stop else begin.end()
+        yield Span(begin.start(), position, SECRET, view[begin.start() : position])
+
+
+def _labelled(view: str) -> Iterator[Span]:
+    for match in _LABELLED.finditer(view):
+        group = next(n for n in (4, 5, 6) if match[n])
+        value = match[group].rstrip(".!?:*_`\\") or match[group]
+        if _NOT_A_VALUE.fullmatch(value):
+            continue
+        if match["told"] and not _looks_random(value):
+            continue  # "the password is wrong"
+        start = match.start(group)
+        kind = SECRET if match["secret"] else TOKEN
+        yield Span(start, start + len(value), kind, value)
+
+
+def _looks_random(value: str) -> bool:
+    """Not a word of a sentence."""
+    return not value.isalpha() or len(value) >= 24
