@@ -54,11 +54,14 @@ def read(store: Path, tool: str, args: Args) -> Reading:
 
 def _order_facts(db: Connection, order: Row) -> dict[str, Any]:
     """What rules may read of an order; money as text beside its currency."""
+    refunded = records.refunded(db, order["id"])
     return {
         "order_total": money.text(order["total_minor"]),
         "order_total_currency": order["currency"],
-        "order_refunded": money.text(records.refunded(db, order["id"])),
+        "order_refunded": money.text(refunded),
         "order_refunded_currency": order["currency"],
+        "order_kept": money.text(order["total_minor"] - refunded),
+        "order_kept_currency": order["currency"],
         "delivered": order["status"] == "delivered",
         "shipped": order["status"] in ("shipped", "delivered"),
         "carrier_status": order["carrier_status"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 from .definitions import (
     DEFAULT_FLOOR,
     AgentTarget,
+    Balance,
     Batch,
     CallableTarget,
     CallableVerifier,
@@ -28,6 +29,7 @@ __all__ = [
     "DEFAULT_FLOOR",
     "RESERVED",
     "AgentTarget",
+    "Balance",
     "Batch",
     "CallableTarget",
     "CallableVerifier",

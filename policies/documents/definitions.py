@@ -145,6 +145,15 @@ class Reversal(Part):
     check: Line = ""
 
 
+class Balance(Part):
+    """A fact of the reader that the tool's amount moves, to be shown as before and
+    after: what the order kept, what was paid out, what is left of a budget."""
+
+    fact: Name
+    label: Line
+    moves: Literal["up", "down"]
+
+
 class CallableTarget(Part):
     """A Python callable in our own process, by dotted path."""
 
@@ -229,6 +238,7 @@ class ToolDefinition(Part):
     executor: Executor
     look_up: LookUp | None = None
     reader: Reader | None = None
+    balances: list[Balance] = []
     facts: list[Name] = []  # what rules may read of the reader's facts
     keys: list[Name] = []  # aggregation keys the reader must resolve
     preconditions: list[Name] = []

@@ -8,7 +8,7 @@ from policies.money import Money, exponent
 
 from .common import Subject, figure, present, sentence, sums, tags
 from .leaves import humanise
-from .shapes import Pair, Part, Presentation, Tag, Text, Value
+from .shapes import Cell, Change, Pair, Part, Presentation, Tag, Text, Value
 
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen "
@@ -31,12 +31,40 @@ def show(subject: Subject) -> Presentation:
     if amount is None:
         unread = Tag("The amount could not be read", loud=True)
         return present(subject, tags=tags(subject, unread))
+    moved = tuple(_balances(subject, amount))
+    covered = {change.path for change in moved}
     return present(
         subject,
         sentence=_merged(sentence(subject, _said(subject, amount))),
         tags=tags(subject, *_whole(subject, amount)),
         size=(_pair(subject, amount), *sums(subject)),
+        changes=(*moved, *subject.rows.changes),
+        now=tuple(row for row in subject.rows.now if row.path not in covered),
     )
+
+
+def _balances(subject: Subject, amount: Money) -> Iterator[Change]:
+    """What the tool declares that its amount moves: before as read, after by sum."""
+    facts = subject.facts.get("before")
+    facts = facts if isinstance(facts, Mapping) else {}
+    for balance in subject.definition.balances:
+        was = facts.get(balance.fact)
+        same = facts.get(f"{balance.fact}_currency") == amount.currency
+        if not isinstance(was, int) or not same:
+            continue
+        now = was + (amount.minor if balance.moves == "up" else -amount.minor)
+        yield Change(
+            "changed",
+            balance.label,
+            balance.fact,
+            Cell(figure(Money(was, amount.currency)), "money"),
+            Cell(_signed(now, amount.currency), "money"),
+        )
+
+
+def _signed(minor: int, currency: str) -> str:
+    text = figure(Money(abs(minor), currency))
+    return f"-{text}" if minor < 0 else text
 
 
 def words(number: int) -> str:

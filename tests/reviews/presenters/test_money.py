@@ -99,3 +99,35 @@ def test_words(number, said):
 
 def test_the_largest_amount_has_words():
     assert money.in_words(Money(2**53 - 1, "JPY"))
+
+
+BALANCES = [
+    {"fact": "kept", "label": "Kept", "moves": "down"},
+    {"fact": "refunded", "label": "Refunded", "moves": "up"},
+]
+READ = {
+    "kept": 89900,
+    "kept_currency": "USD",
+    "refunded": 0,
+    "refunded_currency": "USD",
+}
+
+
+def balances(amount="449.50", **facts):
+    shown = show(amount, balances=BALANCES, facts={"before": {**READ, **facts}})
+    return [(c.label, c.before.text, c.after.text) for c in shown.changes]
+
+
+def test_what_the_amount_moves_is_shown_before_and_after():
+    assert balances() == [
+        ("Kept", "899.00 USD", "449.50 USD"),
+        ("Refunded", "0.00 USD", "449.50 USD"),
+    ]
+
+
+def test_a_balance_may_go_below_nothing_and_says_so():
+    assert balances("900.00")[0] == ("Kept", "899.00 USD", "-1.00 USD")
+
+
+def test_a_balance_in_another_currency_or_unread_is_not_computed():
+    assert balances(kept_currency="EUR", refunded=None) == []
