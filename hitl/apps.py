@@ -7,5 +7,6 @@ class HitlConfig(AppConfig):
     name = "hitl"
 
     def ready(self) -> None:
-        # Registers the checks; they read settings, so not before the apps are loaded.
-        from . import checks  # noqa: F401
+        # Registers the checks, and makes our Celery app the one that tasks belong to,
+        # in the web process too; both read settings, so not before this point.
+        from . import celery, checks  # noqa: F401

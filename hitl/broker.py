@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 # A dead broker costs a web request this much at most; the sweep finds the row anyway.
 CONNECT_TIMEOUT_S = 1
-SOCKET_TIMEOUT_S = 5
+SOCKET_TIMEOUT_S = 2
 
 
 def broker_url(redis_url: str) -> str:

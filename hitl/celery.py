@@ -33,6 +33,9 @@ SWEEPS = {
 }
 
 app = celery.Celery("holdpoint")
+# For every thread of the web process; otherwise only the importing one knows it, and
+# the others would look for RabbitMQ.
+app.set_default()
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.conf.beat_schedule = {

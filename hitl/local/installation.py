@@ -29,11 +29,13 @@ from .process import Child, Program
 from .supervisor import Interrupted, Service, Supervisor
 
 READY_TIMEOUT_S = 60
-# Each group's share of the five seconds that stopping may take.
-STOP_ORDER = (("riley", "worker"), ("web", "store"), ("valkey",), ("postgres",))
-WORKER_STOP_S = 2.8
-OTHER_STOP_S = 1.2
-SERVER_STOP_S = 0.5
+# Those of one group are asked one after the other and waited for together. The groups
+# share five seconds: 3.2 for running tasks and requests, 0.3, and 1.4 for PostgreSQL
+# to write everything down.
+STOP_ORDER = (("riley", "worker", "web"), ("store", "valkey"), ("postgres",))
+TASKS_STOP_S = 3.2
+OTHERS_STOP_S = 0.3
+POSTGRES_STOP_S = 1.4
 
 Say = Callable[[str], None]
 
@@ -83,7 +85,7 @@ class Installation:
                 preflight.check_database(url)
                 return
             start = partial(postgres.start, self.here, password)
-            self.supervisor.launch("postgres", Service(start, SERVER_STOP_S))
+            self.supervisor.launch("postgres", Service(start, POSTGRES_STOP_S))
 
     def _broker(self) -> None:
         url = self.environ["REDIS_URL"]
@@ -92,18 +94,18 @@ class Installation:
                 preflight.check_broker(url)
                 return
             start = partial(valkey.start, self.here)
-            self.supervisor.launch("valkey", Service(start, SERVER_STOP_S))
+            self.supervisor.launch("valkey", Service(start, OTHERS_STOP_S))
 
     def _processes(self) -> None:
         demo = programs.has_store()
         with self._step("web, worker and store" if demo else "web and worker"):
             if demo:
-                self._run(programs.store(self.here, self.environ), OTHER_STOP_S)
-            self._run(programs.web(self.here, self.environ), OTHER_STOP_S)
-            self._run(programs.worker(self.here, self.environ), WORKER_STOP_S)
+                self._run(programs.store(self.here, self.environ), OTHERS_STOP_S)
+            self._run(programs.web(self.here, self.environ), TASKS_STOP_S)
+            self._run(programs.worker(self.here, self.environ), TASKS_STOP_S)
             self._wait_ready()
         if programs.has_riley() and self.environ.get("DEMO") != "0":
-            self._run(programs.riley(self.here, self.environ), OTHER_STOP_S)
+            self._run(programs.riley(self.here, self.environ), TASKS_STOP_S)
 
     def _run(self, program: Program, stop_within: float) -> None:
         start, ends = partial(Child, program), program.name == "riley"

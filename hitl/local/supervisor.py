@@ -82,10 +82,11 @@ class Supervisor:
         for names in order:
             group = [self.services[name] for name in names if name in self.services]
             running = [service for service in group if service.again_at is None]
+            asked = time.monotonic()
             for service in running:
                 service.child.ask_to_stop()
             for service in running:
-                self._stop_one(service)
+                self._stop_one(service, asked + service.stop_within)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         self.stop_asked += 1
@@ -95,8 +96,8 @@ class Supervisor:
             for service in self.services.values():
                 process.kill_group(service.child.pid)
 
-    def _stop_one(self, service: Service) -> None:
-        if not service.child.end(within=service.stop_within):
+    def _stop_one(self, service: Service, until: float) -> None:
+        if not service.child.end(within=max(0.0, until - time.monotonic())):
             self.say(f"{service.child.name} did not stop in time and was killed")
 
     def _look_after(self, name: str, service: Service) -> None:

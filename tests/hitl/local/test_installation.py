@@ -1,0 +1,174 @@
+"""`manage.py up` as a person types it: from nothing to a clean stop."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.guards import ROOT
+from tests.stack import free_port, wait_until
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(240)]
+STOP_S = 5.0
+
+
+@dataclass
+class Up:
+    """One run of the command."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    output: Path
+
+    @property
+    def said(self) -> str:
+        return self.output.read_text()
+
+    @property
+    def ready(self) -> bool:
+        assert self.process.poll() is None, self.said
+        return "answers at" in self.said
+
+    def stop(self, number: signal.Signals) -> float:
+        """Returns the seconds it took."""
+        start = time.monotonic()
+        self.process.send_signal(number)
+        assert self.process.wait(30) == 0, self.said
+        return time.monotonic() - start
+
+
+def environ(state: Path, port: int, **changes: str) -> dict[str, str]:
+    kept = {"PATH": os.environ["PATH"], "HOME": str(state.parent)}
+    return kept | {"STATE": str(state), "PORT": str(port), "DEMO": "0"} | changes
+
+
+@contextmanager
+def up(state: Path, port: int, **changes: str) -> Iterator[Up]:
+    output = state.parent / f"up-{port}.txt"
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "up"],
+            cwd=ROOT,
+            env=environ(state, port, **changes),
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+    running = Up(process, port, output)
+    try:
+        wait_until(lambda: running.ready, 90, lambda: running.said)
+        yield running
+    finally:
+        process.kill()
+        process.wait()
+
+
+def refused(state: Path, port: int, **changes: str) -> str:
+    """The one line of a start that could not be."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", "up"],
+        cwd=ROOT,
+        env=environ(state, port, **changes),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1, done.stdout
+    assert "Traceback" not in done.stderr
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+def test_from_nothing_to_a_clean_stop_and_again(state: Path) -> None:
+    port = free_port()
+    with up(state, port) as first:
+        for step in ("PostgreSQL", "broker", "migrations", "web"):
+            assert re.search(rf"^  {step}.* s$", first.said, re.M), first.said
+        ready = httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False)
+        assert ready.json() == {"status": "ok", "database": "ok", "broker": "ok"}
+        assert "already runs for" in refused(state, free_port())
+        assert first.stop(signal.SIGTERM) < STOP_S
+    keys = sorted((path.name, path.read_text()) for path in (state / "keys").iterdir())
+    made = (state / "demo.json").read_text()
+    with up(state, port) as second:
+        assert second.stop(signal.SIGINT) < STOP_S
+    again = sorted((path.name, path.read_text()) for path in (state / "keys").iterdir())
+    assert again == keys
+    assert (state / "demo.json").read_text() == made
+
+
+def test_a_killed_worker_comes_back_and_a_killed_supervisor_leaves_nothing(
+    state: Path,
+) -> None:
+    with up(state, free_port()) as running:
+        (worker,) = children(running.process.pid, b"hitl.celery")
+        os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: "worker runs again" in running.said, 20)
+        assert "worker stopped (SIGKILL): starting it again in 0.5 s" in running.said
+        everyone = children(running.process.pid, b"")
+        running.process.kill()
+        running.process.wait()
+        wait_until(lambda: not any(map(alive, everyone)), 20)
+    with up(state, running.port) as again:
+        assert again.ready
+
+
+def test_a_taken_port_is_said_with_another(state: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        line = refused(state, port)
+    assert f"PORT {port} is taken on 127.0.0.1" in line
+    assert f"PORT={port + 1}" in line
+
+
+def test_an_unreachable_database_is_said_with_what_to_do(state: Path) -> None:
+    url = "postgresql://u:hunter2@127.0.0.1:1/x"
+    line = refused(state, free_port(), DATABASE_URL=url)
+    assert "DATABASE_URL: no way in" in line
+    assert "unset DATABASE_URL for a private one" in line
+    assert "hunter2" not in line
+
+
+def test_a_wrong_variable_is_said_by_name(state: Path) -> None:
+    assert refused(state, free_port(), LOG_LEVEL="LOUD").startswith(
+        "holdpoint: LOG_LEVEL:"
+    )
+    assert "PORT: 'web' is not a number" in refused(state, 1, PORT="web")
+
+
+def children(parent: int, argument: bytes) -> list[int]:
+    """The direct children whose command line has these bytes."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            line = (folder / "cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[1]) == parent and argument in line:
+            found.append(int(folder.name))
+    return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] != "Z"

@@ -1,0 +1,122 @@
+"""A real uvicorn with clients that wait."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+from django.conf import settings
+
+from hitl.local.process import Child, Program
+from tests.stack import Stack, free_port, wait_until
+
+pytestmark = pytest.mark.servers
+
+WAITING = 100  # clients at once: many more than threads or connections
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def web(live: Stack, port: int, tmp_path: Path) -> Iterator[Child]:
+    """One process of tests/hitl/waiting.py."""
+    command = f"-m uvicorn tests.hitl.waiting:application --lifespan on --port {port}"
+    program = Program(
+        name="waiting",
+        argv=[sys.executable, *command.split()],
+        env=live.environ,
+        log=tmp_path / "log",
+    )
+    child = Child(program)
+    wait_until(lambda: answers(port), 30, (tmp_path / "log").read_text)
+    yield child
+    child.kill()
+
+
+def answers(port: int) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/x", trust_env=False).is_success
+    except httpx.TransportError:
+        return False
+
+
+async def wait_for_all(port: int, then: float, act: object) -> list[httpx.Response]:
+    """Many clients wait; `act` is done once they all do."""
+    limits = httpx.Limits(max_connections=WAITING)
+    async with httpx.AsyncClient(limits=limits, timeout=30, trust_env=False) as client:
+        base = f"http://127.0.0.1:{port}/api/v1/proposals"
+        asks = [
+            asyncio.ensure_future(client.get(f"{base}/p-{number}?wait=20"))
+            for number in range(WAITING)
+        ]
+        await asyncio.sleep(then)
+        assert not any(ask.done() for ask in asks)
+        act()  # type: ignore[operator]
+        return await asyncio.gather(*asks)
+
+
+def test_sigterm_lets_waiting_clients_go_with_an_answer(web: Child, port: int) -> None:
+    start = time.monotonic()
+    responses = asyncio.run(
+        wait_for_all(port, 1.5, lambda: web.process.send_signal(signal.SIGTERM))
+    )
+    web.process.wait(5)
+    assert time.monotonic() - start < 1.5 + 5
+    assert {response.status_code for response in responses} == {200}
+    assert {response.json()["status"] for response in responses} == {"pending"}
+    assert not any("holdpoint-wait" in response.headers for response in responses)
+
+
+def test_waiting_holds_neither_a_thread_nor_a_connection(
+    web: Child, port: int, live: Stack
+) -> None:
+    held: list[int] = []
+
+    def look() -> None:
+        threads = Path(f"/proc/{web.pid}/task")
+        held.append(len(list(threads.iterdir())))
+        with psycopg.connect(live.environ["DATABASE_URL"]) as connection:
+            query = (
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = %s "
+                "AND application_name = 'holdpoint hub'"
+            )
+            name = live.environ["DATABASE_URL"].split("?")[0].rsplit("/", 1)[-1]
+            held.extend(connection.execute(query, [name]).fetchone() or ())
+        assert answers(port)  # somebody else is served meanwhile
+        web.process.send_signal(signal.SIGTERM)
+
+    asyncio.run(wait_for_all(port, 1.5, look))
+    threads, hubs = held
+    assert threads < WAITING / 4  # the pool and the few of the loop and the driver
+    assert hubs <= 2  # this process's and the live web's
+
+
+def test_the_live_web_refuses_a_body_that_is_too_large(live: Stack) -> None:
+    response = httpx.post(
+        f"{live.base_url}/api/v1/proposals", content=b"x" * 2_000_000, trust_env=False
+    )
+    assert response.status_code == 413
+    assert response.json()["code"] == "too_large"
+
+
+def test_the_live_web_is_ready_and_gives_its_security_headers(live: Stack) -> None:
+    response = httpx.get(f"{live.base_url}/readyz", trust_env=False)
+    assert response.json() == {"status": "ok", "database": "ok", "broker": "ok"}
+    policy = response.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert response.headers["referrer-policy"] == "same-origin"
+    assert "server" not in response.headers
+    assert settings.HOLDPOINT.local

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import socket
+import threading
+import time
+
+import celery
+import pytest
+from django.conf import settings
+from kombu.exceptions import OperationalError
+
+from hitl.celery import SWEEPS, app
+
+
+def test_every_thread_sends_by_our_app() -> None:
+    """Web requests run in threads that never imported hitl.celery."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(celery.current_app.main))
+    thread.start()
+    thread.join()
+    assert found == ["holdpoint"]
+
+
+def test_every_sweep_is_a_task() -> None:
+    app.loader.import_default_modules()
+    assert set(SWEEPS) <= set(app.tasks)
+
+
+def test_messages_are_json_and_acknowledged_late() -> None:
+    conf = app.conf
+    assert conf.accept_content == ["json"]
+    assert conf.task_serializer == conf.result_serializer == "json"
+    assert conf.task_acks_late
+    assert conf.task_reject_on_worker_lost
+    assert conf.task_ignore_result
+    assert conf.worker_prefetch_multiplier == 1
+    assert conf.worker_soft_shutdown_timeout == 2
+    assert conf.broker_transport_options["visibility_timeout"] == 120
+
+
+def test_no_sweep_waits_in_a_queue_that_nobody_serves() -> None:
+    for entry in app.conf.beat_schedule.values():
+        assert entry["options"]["expires"] >= 2 * entry["schedule"] / 2
+        assert "eta" not in entry["options"]
+
+
+def seconds_to_fail(url: str) -> float:
+    """How long a web request would be held up by this broker."""
+    other = celery.Celery("other", set_as_current=False)
+    other.config_from_object(settings, namespace="CELERY")
+    other.conf.broker_url = url
+    start = time.monotonic()
+    with pytest.raises(OperationalError):
+        other.send_task("journal.tasks.sequence", retry=False, ignore_result=True)
+    return time.monotonic() - start
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "redis+socket:///nowhere"])
+def test_a_dead_broker_does_not_hold_a_request_up(url: str) -> None:
+    assert seconds_to_fail(url) < 1
+
+
+def test_a_broker_that_says_nothing_holds_a_request_up_for_two_seconds() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert seconds_to_fail(f"redis://127.0.0.1:{port}/0") < 3
