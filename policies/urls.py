@@ -1,0 +1,14 @@
+"""The addresses of the policy."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from . import views
+
+app_name = "policies"
+
+urlpatterns = [
+    path("policies/", views.policies, name="policies"),
+    path("policies/<int:number>/", views.policy, name="policy"),
+]
