@@ -1,0 +1,167 @@
+"""One request with everything that belongs to it, as this person may see it now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.db.models import Count, F, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from journal.errors import NotFound
+from policies.models import Person
+from reviews import permissions, stops
+from reviews.choices import FINISHED, OPEN, RequestStatus, StopMode
+from reviews.models import (
+    ApprovalRequest,
+    Decision,
+    Execution,
+    RequestVersion,
+    Revision,
+)
+
+from . import states, visible
+from .states import State, Tally
+
+
+@dataclass
+class Loaded:
+    """Everything the page is made of, read once."""
+
+    person: Person
+    request: ApprovalRequest
+    sealed: RequestVersion
+    decisions: list[Decision]  # only one's own while blind
+    given: int
+    execution: Execution | None
+    stopped: StopMode | None
+    now: datetime
+
+    @property
+    def revision(self) -> Revision:
+        return self.sealed.revision
+
+    @property
+    def waiting(self) -> bool:
+        """Whether people can still be asked."""
+        pending = self.request.status == RequestStatus.PENDING
+        return pending and self.request.expires_at > self.now
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing can change any more."""
+        if self.request.status == RequestStatus.AUTHORIZED:
+            return self.execution is not None and self.execution.status in FINISHED
+        return self.settled
+
+    @property
+    def settled(self) -> bool:
+        return self.request.status not in OPEN
+
+    @property
+    def said(self) -> str:
+        """What a screen reader hears of the state."""
+        until = self.request.recall_until
+        if until is None:
+            return self.state.word
+        seconds = max(round((until - self.now).total_seconds()), 0)
+        return f"Approved. Recall possible for {seconds} seconds."
+
+    @property
+    def tally(self) -> Tally:
+        return Tally(self.given, sum(step["required"] for step in self.sealed.steps))
+
+    @property
+    def own(self) -> Decision | None:
+        """This person's newest vote."""
+        mine = [d for d in self.decisions if d.reviewer_id == self.person.pk]
+        return mine[-1] if mine else None
+
+    @cached_property
+    def state(self) -> State:
+        return states.of_request(
+            self.request,
+            self.execution,
+            self.tally,
+            cause=self.sealed.cause,
+            now=self.now,
+        )
+
+    @cached_property
+    def why_not(self) -> str:
+        """Empty when this person may decide now; the operation's own check."""
+        if not self.waiting:
+            return self.state.word
+        return permissions.can_decide(self.person, self.request, self.sealed)
+
+    @property
+    def key(self) -> str:
+        """Changes whenever what the person can do here changes."""
+        execution = self.execution.status if self.execution else ""
+        able = int(not self.why_not)
+        status = self.state.key
+        return (
+            f"{self.request.version}-{status}-{execution}-{able}-{self.stopped or ''}"
+        )
+
+    @property
+    def etag(self) -> str:
+        """Changes whenever the state strip changes."""
+        return f"{self.key}.{self.given}.{self.request.expires_at.timestamp():.0f}"
+
+
+def load(person: Person, pk: str, now: datetime) -> Loaded:
+    """One request with what belongs to it, in five queries. Raises NotFound."""
+    sealed = (
+        RequestVersion.objects.filter(
+            request__in=visible.requests(person).filter(pk=pk),
+            number=F("request__version"),
+        )
+        .select_related(
+            "request__proposal", "request__queue", "revision__tool", "policy"
+        )
+        .annotate(given=_given())
+        .first()
+    )
+    if sealed is None:
+        raise NotFound
+    request = sealed.request
+    proposal = request.proposal
+    return Loaded(
+        person=person,
+        request=request,
+        sealed=sealed,
+        decisions=list(_decisions(person, request)),
+        given=sealed.given,
+        execution=Execution.objects.filter(proposal=proposal)
+        .select_related("grant")
+        .order_by("queued_at")
+        .last(),
+        stopped=stops.in_force(proposal.agent, proposal.thread, proposal.tool_name),
+        now=now,
+    )
+
+
+def _given() -> Coalesce:
+    counted = (
+        Decision.objects.filter(
+            request=OuterRef("request"), version=OuterRef("number"), counts=True
+        )
+        .order_by()
+        .values("request")
+        .annotate(n=Count("pk"))
+        .values("n")
+    )
+    return Coalesce(Subquery(counted), 0)
+
+
+def _decisions(person: Person, request: ApprovalRequest) -> QuerySet[Decision]:
+    """Votes this person may read: others' only once it is settled, unless the
+    person can never decide anything."""
+    found = Decision.objects.filter(request=request).select_related("reviewer")
+    if request.status in OPEN and not (
+        permissions.roles_of(person) & permissions.NEVER_DECIDE
+    ):
+        found = found.filter(reviewer=person)
+    return found.order_by("at")

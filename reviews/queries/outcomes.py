@@ -1,0 +1,183 @@
+"""What stands where the verbs were: an outcome, or why it is not yours to decide.
+
+Always what happened, what did not happen, and what can be done (ux.md 3.10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.urls import reverse
+
+from policies.choices import Role
+from reviews import permissions
+from reviews.choices import (
+    OPEN,
+    REASONS,
+    ExecutionStatus,
+    RequestStatus,
+    StopMode,
+    Verdict,
+)
+from reviews.models import Decision, Execution
+from reviews.permissions import Permission
+
+from . import showing
+from .detail import Loaded
+
+SAID = {
+    Verdict.APPROVE: "Approved",
+    Verdict.REJECT: "Rejected",
+    Verdict.MODIFY: "Modified",
+    Verdict.ESCALATE: "Escalated",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    label: str
+    url: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One verdict, by name; only where names may be shown."""
+
+    verdict: str
+    who: str
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    title: str
+    icon: str
+    quarters: int | None
+    lines: Sequence[str]
+    votes: Sequence[Vote]
+    result: str
+    links: Sequence[Link]
+    until: datetime | None = None
+    left: timedelta | None = None
+    until_words: str = ""
+
+
+def of(loaded: Loaded) -> Outcome:
+    """The outcome section of a request that this person cannot decide now."""
+    state, until = loaded.state, loaded.state.until
+    return Outcome(
+        title=state.word,
+        icon=state.icon,
+        quarters=state.quarters,
+        lines=list(_lines(loaded)),
+        votes=[_vote(one) for one in loaded.decisions],
+        result=_result(loaded.execution),
+        links=list(_links(loaded)),
+        until=until,
+        left=until - loaded.now if until else None,
+        until_words=state.until_words,
+    )
+
+
+def moved(loaded: Loaded) -> Outcome:
+    """R8 while an older version is on the screen: one way on, no verb."""
+    url = reverse("reviews:request_detail", args=[loaded.request.pk])
+    return Outcome(
+        title=f"Version {loaded.request.version} is the one to decide now",
+        icon="warn",
+        quarters=None,
+        lines=["Nothing was approved. Your note is kept on this page."],
+        votes=[],
+        result="",
+        links=[Link("Review the new version", url, "R")],
+    )
+
+
+def may_recall(loaded: Loaded) -> bool:
+    """Whether a recall by this person can still work: the same rule as `recall`."""
+    until = loaded.request.recall_until
+    if until is None or until <= loaded.now:
+        return False
+    person = loaded.person
+    role = permissions.deciding_role(person)
+    if role is None or loaded.request.queue_id not in permissions.queues_of(person):
+        return False
+    own = loaded.own
+    voted = own is not None and own.counts and own.version == loaded.request.version
+    return voted or role is Role.SUPERVISOR
+
+
+def _lines(loaded: Loaded) -> Sequence[str]:
+    status = RequestStatus(loaded.request.status)
+    if loaded.stopped is StopMode.STOPPED and status in OPEN:
+        return ["This run, its agent or its tool is stopped. Nothing will be executed."]
+    if loaded.waiting:
+        return [loaded.why_not, _whose(loaded)]
+    return [*_about(loaded, status), *_about_effect(loaded.execution)]
+
+
+def _whose(loaded: Loaded) -> str:
+    if loaded.own is not None and loaded.own.version == loaded.request.version:
+        return "Your vote is recorded. Others do not see it until this is settled."
+    return "You can read everything here."
+
+
+def _about(loaded: Loaded, status: RequestStatus) -> list[str]:
+    said = {
+        RequestStatus.PENDING: ["Nobody answered in time. The agent is told."],
+        RequestStatus.RECALLABLE: ["It is held until then. Nothing has run yet."],
+        RequestStatus.REJECTED: ["Nothing was executed. The agent has the reason."],
+        RequestStatus.EXPIRED: ["Nobody answered in time. The agent is told."],
+        RequestStatus.WITHDRAWN: ["There is nothing to decide. Nothing was executed."],
+        RequestStatus.SUPERSEDED: ["There is nothing to decide here any more."],
+        RequestStatus.AUTHORIZED: [],
+    }
+    return said[status]
+
+
+def _about_effect(execution: Execution | None) -> list[str]:
+    if execution is None:
+        return []
+    status = ExecutionStatus(execution.status)
+    if status is ExecutionStatus.UNKNOWN:
+        return ["It may or may not have happened. It is not tried again by itself."]
+    if status is ExecutionStatus.CLAIMED:
+        return [f"Attempt {execution.attempts}. It runs at most once."]
+    if execution.code == "settled_by_person":
+        return ["A person said so: the tool itself could not tell."]
+    return []
+
+
+def _vote(decision: Decision) -> Vote:
+    reason = REASONS.get(decision.reason_code, decision.reason_code)
+    note = decision.reason
+    return Vote(
+        verdict=SAID[Verdict(decision.verdict)],
+        who=str(decision.reviewer),
+        at=decision.at,
+        reason=f"{reason}: {note}" if reason and note else reason or note,
+    )
+
+
+def _result(execution: Execution | None) -> str:
+    """What the tool answered, as text: untrusted, to be printed as such."""
+    if execution is None:
+        return ""
+    if execution.result_shown is not None:
+        return showing.as_text(execution.result_shown)
+    said = [execution.code, execution.detail]
+    return ": ".join(part for part in said if part)
+
+
+def _links(loaded: Loaded) -> list[Link]:
+    links = []
+    execution = loaded.execution
+    unknown = execution is not None and execution.status == ExecutionStatus.UNKNOWN
+    if unknown and permissions.allowed(loaded.person, Permission.SETTLE_UNKNOWN):
+        links.append(Link("Say what happened", reverse("reviews:unknown")))
+    links.append(Link("Back to the queue", reverse("reviews:queue")))
+    return links

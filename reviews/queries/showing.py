@@ -1,0 +1,170 @@
+"""From stored rows to what a presenter shows: the one way queries say an effect.
+
+Everything is computed from the revision's canonical bytes and its stored reading; no
+look-up happens when a page is opened (ux.md 3.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from policies import tools
+from reviews import redaction
+from reviews.models import Proposal, Revision
+from reviews.presenters import Presentation, present
+from reviews.presenters.shapes import Change, Part, Text, Value
+
+from .words import lines_of
+
+FLAGS = 2  # loud tags that a row of a list shows
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One item as it was stored: redacted, with what is known about it."""
+
+    kind: str
+    source: str
+    at: str
+    text: str
+    withheld: str
+    size: int
+    redactions: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One argument that differs between two versions; None is "none"."""
+
+    label: str
+    before: str | None
+    after: str | None
+
+
+def presentation(revision: Revision) -> Presentation | None:
+    """Regions R1 to R3, or None for a tool nobody registered."""
+    if revision.tool is None:
+        return None
+    reading = revision.reading
+    return present(
+        tools.definition(revision.tool),
+        revision.args,
+        before=reading.get("before"),
+        labels=reading.get("labels", {}),
+        facts=revision.facts,
+        conceal=_concealer(revision),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """An effect as one line: its sentence and what must not be missed."""
+
+    effect: tuple[Part, ...]
+    flags: list[str]
+
+
+def brief(revision: Revision) -> Brief:
+    """For a row; a tool that nobody registered has only its name."""
+    shown = presentation(revision)
+    if shown is None:
+        name = Value(revision.proposal.tool_name)
+        return Brief((Text("Call the unknown tool "), name), ["Unknown tool"])
+    loud = [tag.text for tag in shown.tags if tag.loud][:FLAGS]
+    never = ["Irreversible"] if shown.reversal.icon == "never" else []
+    return Brief(shown.sentence, [*loud, *never])
+
+
+def effect(revision: Revision) -> tuple[Part, ...]:
+    """The effect sentence alone."""
+    return brief(revision).effect
+
+
+def _concealer(revision: Revision) -> Any:
+    """Stands for a sensitive value: keyed, so that equal values can be told."""
+
+    def conceal(value: str) -> str:
+        proposal = revision.proposal
+        key = redaction.thread_key(
+            settings.HOLDPOINT.tag_key, proposal.agent, proposal.thread
+        )
+        return redaction.chip("sensitive", value, key)
+
+    return conceal
+
+
+def changes(before: Revision, after: Revision) -> list[Moved]:
+    """The arguments that differ, destructive first, with their labels."""
+    if after.tool is None:
+        return []
+    shown = present(
+        tools.definition(after.tool),
+        after.args,
+        before=before.args,
+        labels=after.reading.get("labels", {}),
+        conceal=_concealer(after),
+    )
+    return [_moved(change) for change in shown.changes]
+
+
+def _moved(change: Change) -> Moved:
+    return Moved(
+        change.label,
+        change.before.text if change.before else None,
+        change.after.text if change.after else None,
+    )
+
+
+def claims(proposal: Proposal, revision: Revision) -> list[tuple[str, str]]:
+    """What else the agent says, by heading; all of it untrusted text."""
+    found = [("Claims", revision.expected_outcome), ("To undo", revision.reversal)]
+    for other in revision.alternatives:
+        action = str(other.get("action", ""))
+        why_not = str(other.get("why_not", ""))
+        found.append(("Instead", f"{action}: {why_not}" if why_not else action))
+    found.append(("For", _on_behalf(proposal.on_behalf_of)))
+    if revision.uncertain:
+        found.append(("Unsure", f"{revision.uncertain:.0%}"))
+    return [(heading, text) for heading, text in found if text]
+
+
+def _on_behalf(who: Mapping[str, Any]) -> str:
+    if not who:
+        return ""
+    chain = [str(one) for one in who.get("chain", [])]
+    said = f"{who.get('kind', '')} {who.get('id', '')}".strip()
+    return said + (f", through {', '.join(chain)}" if chain else "")
+
+
+def evidence(revision: Revision) -> list[Evidence]:
+    """The items in the agent's order."""
+    return [_item(item) for item in revision.evidence]
+
+
+def _item(item: Mapping[str, Any]) -> Evidence:
+    text = str(item.get("text", ""))
+    return Evidence(
+        kind=str(item.get("kind", "item")),
+        source=str(item.get("source", "")),
+        at=str(item.get("at", "")),
+        text=text,
+        withheld="" if "text" in item else "Not shown to you.",
+        size=len(text.encode()),
+        redactions=redaction.chips_in(text),
+        digest=str(item.get("digest", ""))[:13].removeprefix("sha256:"),
+    )
+
+
+def as_text(value: Any) -> str:
+    """A stored result as lines of name and value, never as JSON."""
+    return "\n".join(f"{name}: {said}" for name, said in lines_of(value))
+
+
+def names(parts: Iterable[Part]) -> str:
+    """A sentence as plain text, where no chip can be drawn."""
+    return "".join(part.text for part in parts)

@@ -1,0 +1,123 @@
+"""What a request's state is called. One word, one sign; colour never says it alone.
+
+EXPIRED is never called rejected, authorized is never called executed, and what cannot
+be known is never called failed (gate.md sections 3 and 7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from reviews.choices import ExecutionStatus, RequestStatus
+from reviews.models import ApprovalRequest, Execution
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state for the strip, a row and the outcome: a sign, words and what follows."""
+
+    key: str
+    word: str
+    icon: str = "wait"
+    quarters: int | None = None
+    note: str = ""
+    until: datetime | None = None
+    until_words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Approvals given and asked for, over the open steps. Names are not in it."""
+
+    given: int
+    required: int
+
+    @property
+    def squares(self) -> list[bool]:
+        return [place < self.given for place in range(self.required)]
+
+    @property
+    def said(self) -> str:
+        return f"{self.given} of {self.required}"
+
+
+def of_request(
+    request: ApprovalRequest,
+    execution: Execution | None,
+    tally: Tally,
+    *,
+    cause: str,
+    now: datetime,
+) -> State:
+    """The request's state; once authorized, its execution's."""
+    if request.status == RequestStatus.PENDING:
+        return _pending(request, tally, cause, now)
+    if request.status == RequestStatus.RECALLABLE:
+        return State(
+            "recallable",
+            "Approved,",
+            quarters=1,
+            until=request.recall_until,
+            until_words="runs in {}",
+        )
+    if request.status == RequestStatus.AUTHORIZED:
+        return of_execution(execution)
+    return _ended(request)
+
+
+def _pending(
+    request: ApprovalRequest, tally: Tally, cause: str, now: datetime
+) -> State:
+    if request.expires_at <= now:
+        return State("expired", _expired(request), icon="void")
+    if tally.given:
+        said = f"{tally.said} approvals"
+        return State("waiting", said, quarters=2)
+    if cause in {"escalated", "verifier"}:
+        return State("escalated", "With supervisors", icon="up")
+    if cause == "recalled":
+        return State("waiting", "Recalled. Waiting again", icon="back")
+    return State("waiting", "Waiting")
+
+
+def _expired(request: ApprovalRequest) -> str:
+    return f"Expired {request.expires_at:%H:%M:%S}. Nothing was executed."
+
+
+def _ended(request: ApprovalRequest) -> State:
+    at = request.settled_at
+    clock = f" {at:%H:%M:%S}" if at else ""
+    return {
+        RequestStatus.REJECTED: State("rejected", f"Rejected{clock}", icon="no"),
+        RequestStatus.EXPIRED: State("expired", _expired(request), icon="void"),
+        RequestStatus.WITHDRAWN: State("withdrawn", f"Withdrawn{clock}", icon="stop"),
+        RequestStatus.SUPERSEDED: State(
+            "superseded", f"Replaced by a later proposal{clock}", icon="void"
+        ),
+    }[RequestStatus(request.status)]
+
+
+def of_execution(execution: Execution | None) -> State:
+    """The state of an authorized effect; without an execution it has yet to start."""
+    if execution is None:
+        return State("authorized", "Authorized, not started", quarters=1)
+    at = execution.finished_at or execution.claimed_at
+    clock = f" {at:%H:%M:%S}" if at else ""
+    status = ExecutionStatus(execution.status)
+    if status is ExecutionStatus.QUEUED and execution.by_agent:
+        return State("authorized", "Authorized, waits for the agent", quarters=1)
+    return {
+        ExecutionStatus.QUEUED: State("queued", "Approved, starts now", quarters=1),
+        ExecutionStatus.CLAIMED: State("running", f"Running since{clock}", icon="run"),
+        ExecutionStatus.SUCCEEDED: State("executed", f"Done{clock}", icon="ok"),
+        ExecutionStatus.FAILED: State(
+            "failed", f"Failed{clock}. Nothing was changed.", icon="no"
+        ),
+        ExecutionStatus.UNKNOWN: State(
+            "unknown", "Outcome unknown. A person must say.", icon="ask"
+        ),
+        ExecutionStatus.REFUSED: State(
+            "refused", f"Refused{clock}. Nothing was executed.", icon="void"
+        ),
+    }[status]

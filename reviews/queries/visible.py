@@ -1,0 +1,105 @@
+"""Which rows a person may see, and which they may decide now."""
+
+from __future__ import annotations
+
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from journal.clock import ClockTimestamp
+from policies.choices import Role
+from policies.models import Person
+from reviews import permissions, quorum
+from reviews.choices import RequestStatus, Scope
+from reviews.models import (
+    ApprovalRequest,
+    Decision,
+    Proposal,
+    RequestVersion,
+    Revision,
+    Stop,
+)
+from reviews.permissions import Permission
+
+
+def requests(person: Person) -> QuerySet[ApprovalRequest]:
+    """Requests in the person's queues, of their own agents, or all by role."""
+    if permissions.allowed(person, Permission.SEE_ALL):
+        return ApprovalRequest.objects.all()
+    return ApprovalRequest.objects.filter(
+        Q(queue__in=permissions.queues_of(person))
+        | Q(proposal__barred__contains=[person.public_id])
+    )
+
+
+def proposals(person: Person) -> QuerySet[Proposal]:
+    """Proposals the same way; one that never needed a request by its tool's queue."""
+    if permissions.allowed(person, Permission.SEE_ALL):
+        return Proposal.objects.all()
+    queues = permissions.queues_of(person)
+    home = Revision.objects.filter(proposal=OuterRef("pk"), tool__queue__in=queues)
+    return Proposal.objects.filter(
+        Q(barred__contains=[person.public_id])
+        | Q(request__queue__in=queues)
+        | Exists(home)
+    )
+
+
+def decidable(person: Person) -> QuerySet[ApprovalRequest]:
+    """Undecided, unexpired requests that `permissions.check_can_decide` lets pass.
+
+    The same rule as a query, for lists and badges; a test holds the two together.
+    """
+    role = permissions.deciding_role(person)
+    if role is None:
+        return ApprovalRequest.objects.none()
+    me = person.public_id
+    return ApprovalRequest.objects.filter(
+        Exists(_open_versions(me, role)),
+        ~Exists(_votes(person)),
+        ~Exists(_stops(me)),
+        status=RequestStatus.PENDING,
+        expires_at__gt=ClockTimestamp(),
+        queue__in=permissions.queues_of(person),
+    ).exclude(proposal__barred__contains=[me])
+
+
+def _open_versions(me: str, role: Role) -> QuerySet[RequestVersion]:
+    """Sealed versions with a step this role fills, untouched by this person."""
+    fits = Q()
+    for step in Role:
+        if quorum.fills(role, step):
+            fits |= Q(steps__contains=[{"role": step.value}])
+    return RequestVersion.objects.filter(
+        fits, request=OuterRef("pk"), number=OuterRef("version")
+    ).exclude(Q(carried__contains=[me]) | Q(escalated_by__contains=[me]))
+
+
+def _votes(person: Person) -> QuerySet[Decision]:
+    return Decision.objects.filter(
+        request=OuterRef("pk"), version=OuterRef("version"), reviewer=person
+    )
+
+
+def _stops(me: str) -> QuerySet[Stop]:
+    return Stop.objects.filter(scope=Scope.REVIEWER, key=me, lifted_at__isnull=True)
+
+
+def sealed_now() -> QuerySet[RequestVersion]:
+    """The versions people are asked about now, with all that a row shows."""
+    return RequestVersion.objects.filter(number=F("request__version")).select_related(
+        "revision__tool", "revision__policy"
+    )
+
+
+def given() -> Coalesce:
+    """How many approvals count towards the version people are asked about now."""
+    counted = (
+        Decision.objects.filter(
+            request=OuterRef("pk"), version=OuterRef("version"), counts=True
+        )
+        .order_by()
+        .values("request")
+        .annotate(n=Count("pk"))
+        .values("n")
+    )
+    return Coalesce(Subquery(counted), 0)

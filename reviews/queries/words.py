@@ -1,0 +1,64 @@
+"""Sentences made of our words and of marked values, so that a template can set the
+values bold without any markup inside a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+DEEPEST = 6
+
+
+class Part(NamedTuple):
+    """A piece of a sentence; a value is set bold."""
+
+    text: str
+    value: bool = False
+
+
+def sentence(pattern: str, **values: str) -> tuple[Part, ...]:
+    """`sentence("{who} approved", who="Rita")` as parts; empty values vanish."""
+    parts: list[Part] = []
+    rest = pattern
+    while "{" in rest:
+        before, _, after = rest.partition("{")
+        name, _, rest = after.partition("}")
+        parts += [Part(before), Part(values.get(name, ""), True)]
+    parts.append(Part(rest))
+    return tuple(part for part in parts if part.text)
+
+
+def people(count: int, word: str = "person") -> str:
+    """`1 person`, `3 people`, `2 supervisors`."""
+    if count == 1:
+        return f"1 {word}"
+    many = word.removesuffix("person") + "people" if word.endswith("person") else ""
+    return f"{count} {many or word + 's'}"
+
+
+def lines_of(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Structured data as rows of path and value, never as JSON."""
+    depth = path.count(".") + path.count(" ")
+    if isinstance(value, dict) and value and depth < DEEPEST:
+        for key, inner in value.items():
+            yield from lines_of(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list) and value and depth < DEEPEST:
+        for number, inner in enumerate(value, 1):
+            yield from lines_of(inner, f"{path} {number}".strip())
+    else:
+        yield path or "value", scalar(value)
+
+
+def scalar(value: object) -> str:
+    """One value in words."""
+    if value is None or value in ("", {}, []):
+        return "nothing"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def short_hash(value: str) -> str:
+    """The first eight digits of a digest, in two groups, to compare by eye."""
+    digits = value.removeprefix("sha256:")[:8]
+    return f"{digits[:4]}-{digits[4:]}" if len(digits) == 8 else digits
