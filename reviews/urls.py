@@ -1,0 +1,30 @@
+"""The desk's addresses (ux.md 2.2)."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from .views import control, lists, requests, session
+
+app_name = "reviews"
+
+urlpatterns = [
+    path("", lists.home, name="home"),
+    path("sign-in/", session.sign_in, name="sign_in"),
+    path("sign-out/", session.sign_out, name="sign_out"),
+    path("queue/", lists.queue, name="queue"),
+    path("queue/fresh/", lists.queue_fresh, name="queue_fresh"),
+    path("requests/<str:pk>/", requests.request_detail, name="request_detail"),
+    path("requests/<str:pk>/live/", requests.live, name="live"),
+    path("requests/<str:pk>/decide/", requests.decide, name="decide"),
+    path("requests/<str:pk>/recall/", requests.recall, name="recall"),
+    path("escalations/", lists.escalations, name="escalations"),
+    path("announced/", lists.announced, name="announced"),
+    path("unknown/", control.unknown, name="unknown"),
+    path("unknown/<str:pk>/", control.settle, name="settle"),
+    path("stop/", control.stop, name="stop"),
+    path("stop/<int:pk>/lift/", control.lift, name="lift"),
+    path("log/", lists.log, name="log"),
+    path("log/<int:pk>/", lists.log_record, name="log_record"),
+    path("help/", lists.help, name="help"),
+]

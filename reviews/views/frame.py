@@ -1,0 +1,140 @@
+"""What every page carries: navigation with its numbers, environment, the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+
+from journal import clock
+from policies.models import Person
+from reviews import permissions
+from reviews.permissions import Permission
+from reviews.queries import badges
+from reviews.queries.badges import Badges
+
+
+@dataclass(frozen=True, slots=True)
+class NavItem:
+    """One entry of the main navigation; `key` follows `g`."""
+
+    label: str
+    url: str
+    key: str
+    current: bool
+    badge_id: str = ""
+    count: int = 0
+    soon: int = 0
+
+    @property
+    def shown(self) -> str:
+        return badges.capped(self.count)
+
+    @property
+    def has_soon(self) -> bool:
+        return self.badge_id == "badge-queue"
+
+
+class Desk:
+    """Computed when a template asks, once a request: an API answer pays nothing."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.request = request
+        self.stop_url = reverse("reviews:stop")  # a page of a run narrows it
+
+    @property
+    def environment(self) -> str:
+        return str(settings.HOLDPOINT.deployment)
+
+    @cached_property
+    def now(self) -> datetime:
+        """The database's clock, so that countdowns agree with decisions."""
+        return clock.now()
+
+    @cached_property
+    def person(self) -> Person | None:
+        user = getattr(self.request, "user", None)
+        return user if isinstance(user, Person) else None
+
+    @cached_property
+    def roles(self) -> str:
+        if self.person is None:
+            return ""
+        found = permissions.roles_of(self.person)
+        return ", ".join(sorted(role.value for role in found)) or "no role"
+
+    @cached_property
+    def badges(self) -> Badges:
+        return badges.of(self.person) if self.person else Badges()
+
+    @property
+    def waiting(self) -> str:
+        """For the window's title: `(7) Queue`."""
+        return badges.capped(self.badges.queue)
+
+    @cached_property
+    def nav(self) -> list[NavItem]:
+        found = self.badges
+        return [
+            self._item("Queue", "reviews:queue", "q", "queue", found.queue, found.soon),
+            self._item(
+                "Escalations",
+                "reviews:escalations",
+                "e",
+                "escalations",
+                found.escalations,
+            ),
+            self._item("Announced", "reviews:announced", "n"),
+            self._item("Agents", "agents:agents", "r"),
+            self._item("Log", "reviews:log", "l"),
+            *self._policies(),
+        ]
+
+    @property
+    def queue(self) -> NavItem:
+        return self.nav[0]
+
+    def _policies(self) -> list[NavItem]:
+        person = self.person
+        if person is None or not permissions.allowed(person, Permission.SEE_POLICIES):
+            return []
+        return [self._item("Policies", "policies:policies", "p")]
+
+    def _item(
+        self,
+        label: str,
+        name: str,
+        key: str,
+        badge: str = "",
+        count: int = 0,
+        soon: int = 0,
+    ) -> NavItem:
+        url = reverse(name)
+        return NavItem(
+            label,
+            url,
+            key,
+            current=self.request.path.startswith(url),
+            badge_id=f"badge-{badge}" if badge else "",
+            count=count,
+            soon=soon,
+        )
+
+
+def desk(request: HttpRequest) -> Mapping[str, Any]:
+    """The context processor: `desk` in every template."""
+    return {"desk": of(request)}
+
+
+def of(request: HttpRequest) -> Desk:
+    """This request's frame; one object, so that its numbers are counted once."""
+    found: Desk | None = getattr(request, "desk", None)
+    if found is None:
+        found = request.desk = Desk(request)  # type: ignore[attr-defined]
+    return found

@@ -1,0 +1,101 @@
+"""The lists: queue, escalations, announced, log."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_GET, require_safe
+
+from journal.errors import NotFound
+from reviews import htmx, permissions
+from reviews.queries import announced as announced_queries
+from reviews.queries import escalations as escalation_queries
+from reviews.queries import log as log_queries
+from reviews.queries import queue as queue_queries
+
+from . import frame
+from .who import person
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Each role's first page."""
+    decides = permissions.deciding_role(person(request)) is not None
+    return redirect("reviews:queue" if decides else "reviews:log")
+
+
+@require_safe
+@htmx.varies
+def queue(request: HttpRequest) -> HttpResponse:
+    """My queue; all of its state is in the address."""
+    desk = frame.of(request)
+    page = queue_queries.page(
+        person(request),
+        queue_queries.Filters.read(request.GET),
+        unknown=desk.badges.unknown,
+        decidable=desk.badges.queue,
+        now=desk.now,
+    )
+    template = htmx.part(request, "reviews/queue.html", "queue-table")
+    return render(request, template, {"page": page})
+
+
+@require_GET
+@htmx.varies
+def queue_fresh(request: HttpRequest) -> HttpResponse:
+    """How many requests came since the list on the screen was made."""
+    since = parse_datetime(request.GET.get("since", "").replace(" ", "+"))
+    if since is None or since.tzinfo is None:
+        raise NotFound
+    count = queue_queries.newer(person(request), since)
+    found = frame.of(request).badges
+    etag = f"{count}.{found.queue}.{found.soon}.{found.escalations}"
+    context = {"count": count, "back": _back(request), "etag": etag, "oob": True}
+    return htmx.fragment(request, "reviews/_fresh.html", context, etag=etag)
+
+
+def _back(request: HttpRequest) -> str:
+    """The list's own address again, never one that a link brought along."""
+    back, own = request.GET.get("back", ""), reverse("reviews:queue")
+    return back if back == own or back.startswith(f"{own}?") else own
+
+
+@require_safe
+def escalations(request: HttpRequest) -> HttpResponse:
+    """What was handed up or needs two people, by answer-by time."""
+    page = escalation_queries.page(person(request), now=frame.of(request).now)
+    return render(request, "reviews/escalations.html", {"page": page})
+
+
+@require_safe
+def announced(request: HttpRequest) -> HttpResponse:
+    """What ran under NOTIFY."""
+    lines = announced_queries.page(person(request))
+    return render(request, "reviews/announced.html", {"lines": lines})
+
+
+@require_safe
+@htmx.varies
+def log(request: HttpRequest) -> HttpResponse:
+    """Every change, as a sentence."""
+    filters = log_queries.Filters.read(request.GET)
+    page = log_queries.page(person(request), filters)
+    template = htmx.part(request, "reviews/log.html", "log-table")
+    return render(request, template, {"page": page})
+
+
+@require_safe
+def log_record(request: HttpRequest, pk: int) -> HttpResponse:
+    """One record: its sentence, its codes and its exact bytes."""
+    record = log_queries.record(person(request), pk)
+    return render(request, "reviews/log_record.html", {"record": record})
+
+
+@login_not_required
+@require_safe
+def help(request: HttpRequest) -> HttpResponse:
+    """Keys and states, in words."""
+    return render(request, "reviews/help.html")

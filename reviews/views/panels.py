@@ -1,0 +1,198 @@
+"""The four armed panels: what a verdict does, what it needs, and what was typed.
+
+A panel outlives a refusal: the same panel comes back with the message, the typed text
+and the error's own status (ux.md 3.10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from journal.errors import DomainError, FieldError
+from policies import tools
+from reviews.choices import OFFERED, REASONS, Verdict
+from reviews.forms import arguments
+from reviews.forms.arguments import Field
+from reviews.queries.detail import Loaded
+from reviews.queries.words import people, short_hash
+
+HEADINGS = {
+    Verdict.APPROVE: "Approve",
+    Verdict.MODIFY: "Modify, then approve",
+    Verdict.REJECT: "Reject",
+    Verdict.ESCALATE: "Escalate",
+}
+NOTE_HINTS = {
+    Verdict.APPROVE: "optional; the auditor sees it",
+    Verdict.MODIFY: "optional; the agent sees it",
+    Verdict.REJECT: "the agent sees it; needed for Other",
+    Verdict.ESCALATE: "the supervisor sees it; needed for Other",
+}
+STAYING = {"reason", "reauth", "policy", "verifier", "invalid_args", "invalid"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonChoice:
+    code: str
+    label: str
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One verb armed, ready to be committed."""
+
+    name: str
+    heading: str
+    version: int
+    action_hash: str
+    lines: Sequence[str]
+    fields: Sequence[Field]
+    reasons: Sequence[ReasonChoice]
+    reason_required: bool
+    reason_error: str
+    note: str
+    note_hint: str
+    step_up: bool
+    password_error: str
+    problem: str
+    other_errors: Sequence[FieldError]
+    commit: str
+    after: str
+
+    @property
+    def focus(self) -> str:
+        """Where the focus goes: to what is wrong, else the heading, never a button."""
+        if self.reason_error:
+            return "#reasons"
+        if self.password_error:
+            return "#id_password"
+        return "#problem" if self.problem else "#panel"
+
+
+def build(
+    loaded: Loaded,
+    verdict: Verdict,
+    *,
+    data: Mapping[str, str] | None = None,
+    error: DomainError | None = None,
+) -> Panel:
+    """The panel of a verdict on the current version, with what was typed so far."""
+    typed = data or {}
+    code = error.code if error else ""
+    edits = _fields(loaded, verdict, data, error)
+    return Panel(
+        name=verdict.value,
+        heading=HEADINGS[verdict],
+        version=loaded.request.version,
+        action_hash=loaded.request.action_hash,
+        lines=_lines(loaded, verdict),
+        fields=edits,
+        reasons=_reasons(loaded, verdict, typed),
+        reason_required=reason_required(loaded, verdict),
+        reason_error=error.detail if error and code == "reason" else "",
+        note=typed.get("reason", ""),
+        note_hint=NOTE_HINTS[verdict],
+        step_up=loaded.sealed.step_up and verdict in {Verdict.APPROVE, Verdict.MODIFY},
+        password_error=error.detail if error and code == "reauth" else "",
+        problem=error.detail if error and code not in {"reason", "reauth"} else "",
+        other_errors=_unplaced(edits, error),
+        commit=_commit(loaded, verdict),
+        after=_after(loaded, verdict),
+    )
+
+
+def keeps_panel(loaded: Loaded, error: DomainError) -> bool:
+    """Whether the person can correct it here: the request is still theirs."""
+    return error.code in STAYING and not loaded.why_not
+
+
+def reason_required(loaded: Loaded, verdict: Verdict) -> bool:
+    """The same rule as the operation's: refusals, and what the policy marks."""
+    refuses = verdict in {Verdict.REJECT, Verdict.ESCALATE}
+    return refuses or loaded.sealed.requires_reason
+
+
+def _fields(
+    loaded: Loaded,
+    verdict: Verdict,
+    data: Mapping[str, str] | None,
+    error: DomainError | None,
+) -> list[Field]:
+    tool = loaded.revision.tool
+    if verdict is not Verdict.MODIFY or tool is None:
+        return []
+    definition = tools.definition(tool)
+    labels = {**loaded.revision.reading.get("labels", {}), **definition.labels}
+    return arguments.fields(
+        definition,
+        loaded.revision.args,
+        labels=labels,
+        data=data,
+        errors=error.errors if error else (),
+    )
+
+
+def _unplaced(edits: Sequence[Field], error: DomainError | None) -> list[FieldError]:
+    return arguments.unplaced(edits, error.errors) if error else []
+
+
+def _reasons(
+    loaded: Loaded, verdict: Verdict, typed: Mapping[str, str]
+) -> list[ReasonChoice]:
+    if verdict is Verdict.APPROVE and not loaded.sealed.requires_reason:
+        return []
+    chosen = typed.get("reason_code", "")
+    return [
+        ReasonChoice(code.value, REASONS[code], code.value == chosen)
+        for code in OFFERED[verdict]
+    ]
+
+
+def _lines(loaded: Loaded, verdict: Verdict) -> list[str]:
+    if verdict is Verdict.APPROVE:
+        version, digest = loaded.request.version, loaded.request.action_hash
+        said = f"Exactly as shown: version {version}, {short_hash(digest)}."
+        return [said, *_blind(loaded)]
+    if verdict is Verdict.REJECT:
+        return [
+            "Nothing will be executed. The agent is told your reason, not your name."
+        ]
+    if verdict is Verdict.ESCALATE:
+        return ["A supervisor is asked as well. You can no longer decide it yourself."]
+    return []
+
+
+def _blind(loaded: Loaded) -> list[str]:
+    left = loaded.tally.required - loaded.given - 1
+    if left <= 0:
+        return []
+    return [f"{people(left)} more will be asked, blind to your answer."]
+
+
+def _commit(loaded: Loaded, verdict: Verdict) -> str:
+    tally = loaded.tally
+    if verdict is Verdict.APPROVE and tally.required - tally.given > 1:
+        return f"Record my approval ({tally.given + 1} of {tally.required})"
+    return {
+        Verdict.APPROVE: "Approve and run",
+        Verdict.MODIFY: "Approve with my changes",
+        Verdict.REJECT: "Reject",
+        Verdict.ESCALATE: "Escalate",
+    }[verdict]
+
+
+def _after(loaded: Loaded, verdict: Verdict) -> str:
+    if verdict is Verdict.ESCALATE:
+        return "If nobody answers in time it expires. Nothing is executed."
+    if verdict is Verdict.REJECT:
+        return ""
+    seconds = loaded.sealed.recall_seconds
+    said = f"Runs {seconds} s after the last approval; recall with Z until then."
+    if not seconds:
+        said = "Runs at once after the last approval. It cannot be recalled."
+    if verdict is Verdict.MODIFY:
+        later = loaded.request.version + 1
+        said = f"Makes version {later}; earlier votes are void. {said}"
+    return said

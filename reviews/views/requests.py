@@ -1,0 +1,134 @@
+"""One request: read it, arm a verb, commit, recall."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+from django_htmx.http import HttpResponseClientRedirect
+
+from journal.errors import DomainError
+from reviews import htmx, recalls
+from reviews.choices import Verdict
+from reviews.forms import ArmForm, DecisionForm
+from reviews.queries import detail
+from reviews.queries.detail import Loaded
+from reviews.queries.review import ReviewPage
+
+from . import frame, panels, verdicts
+from .who import person
+
+TEMPLATE = "reviews/request.html"
+
+
+@require_safe
+@htmx.varies
+def request_detail(request: HttpRequest, pk: str) -> HttpResponse:
+    """The review page; for htmx R8 with the strip beside it."""
+    loaded = _load(request, pk)
+    armed_before = request.GET.get("from", "")
+    if armed_before in set(Verdict):
+        return _answer(request, ReviewPage(loaded, focus=f"verb-{armed_before}"))
+    return _answer(request, ReviewPage(loaded, said=loaded.said))
+
+
+@require_safe
+@htmx.varies
+def live(request: HttpRequest, pk: str) -> HttpResponse:
+    """The state strip, and R8 when it changed; content being read never moves."""
+    loaded = _load(request, pk)
+    key, _, _ = request.headers.get("If-None-Match", "").strip('"').partition(".")
+    changed = bool(key) and key != loaded.key
+    read = verdicts.version_of(key) or loaded.request.version
+    page = ReviewPage(
+        loaded, read=read, screen=read, said=loaded.said if changed else ""
+    )
+    context = {"page": page, "changed": changed}
+    return htmx.fragment(
+        request, f"{TEMPLATE}#live", context, etag=loaded.etag, settled=page.over
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_post_parameters("password")
+@htmx.varies
+def decide(request: HttpRequest, pk: str) -> HttpResponse:
+    """One door for the four verdicts: GET arms a panel, POST commits it."""
+    loaded = _load(request, pk)
+    if request.method != "POST":
+        return _arm(request, loaded)
+    form = DecisionForm(request.POST)
+    error = htmx.attempt(lambda: verdicts.commit(request, loaded, form))
+    if error is not None:
+        return _refused(request, form, error, pk)
+    if htmx.wants_partial(request) and form.meant is Verdict.MODIFY:
+        return HttpResponseClientRedirect(redirect("reviews:request_detail", pk).url)
+    return _see(pk)
+
+
+@require_POST
+@htmx.varies
+def recall(request: HttpRequest, pk: str) -> HttpResponse:
+    """Take an approval back while its window is open."""
+    loaded = _load(request, pk)
+    recalls.recall(request_id=loaded.request.pk, person=loaded.person)
+    return _see(pk)
+
+
+def _load(request: HttpRequest, pk: str) -> Loaded:
+    return detail.load(person(request), pk, frame.of(request).now)
+
+
+def _see(pk: str) -> HttpResponse:
+    """POST, redirect, GET: with htmx the redirect's answer is the fragment."""
+    response = redirect("reviews:request_detail", pk)
+    response.status_code = 303
+    return response
+
+
+def _arm(request: HttpRequest, loaded: Loaded) -> HttpResponse:
+    form = ArmForm(request.GET)
+    if not form.is_valid() or loaded.why_not:
+        return _answer(request, ReviewPage(loaded))
+    armed = panels.build(loaded, Verdict(form.cleaned_data["arm"]))
+    return _answer(request, ReviewPage(loaded, armed=armed), beside=False)
+
+
+def _refused(
+    request: HttpRequest, form: DecisionForm, error: DomainError, pk: str
+) -> HttpResponse:
+    """The refusal in place, on the state as it is now; nothing typed is lost."""
+    request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
+    loaded = _load(request, pk)
+    if panels.keeps_panel(loaded, error):
+        armed = panels.build(loaded, form.meant, data=request.POST, error=error)
+        page = ReviewPage(loaded, armed=armed, said=error.detail)
+    else:
+        partial = htmx.wants_partial(request)
+        page = ReviewPage(
+            loaded,
+            read=form.seen,
+            screen=form.seen if partial else None,
+            problem=error,
+            said=error.detail,
+            note_kept=request.POST.get("reason", ""),
+        )
+    return _answer(request, page, status=error.status)
+
+
+def _answer(
+    request: HttpRequest, page: ReviewPage, *, beside: bool = True, status: int = 200
+) -> HttpResponse:
+    """The page, or `#decide` with the strip, banner and badges beside it."""
+    partial = htmx.wants_partial(request)
+    template = htmx.part(request, TEMPLATE, "decide")
+    context = {"page": page, "beside": partial and beside}
+    response = render(request, template, context, status=status)
+    if partial and beside:
+        response["HX-Push-Url"] = page.url
+    return response
