@@ -17,4 +17,7 @@ urlpatterns = [
     path("readyz", views.readyz, name="readyz"),
     path("admin/", admin.site.urls),
     path("api/v1/", include((api.urls(), "api"))),
+    path("", include("policies.urls")),
+    path("", include("agents.urls")),
+    path("", include("reviews.urls")),
 ]
