@@ -107,26 +107,29 @@ def propose(
 ) -> HttpResponse:
     """Propose one action. 200 with `Idempotent-Replayed: true` on replay."""
     agent = agent_of(request)
-    stored, replayed = _propose(agent, key, body.model_dump(mode="json"), body)
-    response = answered(
-        stored.body, status=200 if replayed else stored.status, wait=wait
-    )
-    if replayed:
+    stored = _propose(agent, key, body.model_dump(mode="json"), body)
+    return _replaying(stored, answered(stored.body, status=_status(stored), wait=wait))
+
+
+def _status(stored: Stored) -> int:
+    return 200 if stored.replayed else stored.status
+
+
+def _replaying(stored: Stored, response: HttpResponse) -> HttpResponse:
+    if stored.replayed:
         response["Idempotent-Replayed"] = "true"
     return response
 
 
-def _propose(
-    agent: Agent, header: str | None, said: Any, body: ProposalIn
-) -> tuple[Stored, bool]:
+def _propose(agent: Agent, header: str | None, said: Any, body: ProposalIn) -> Stored:
     key = intake.key_of(header, "POST", "/proposals", said)
     stored = idempotency.replay(agent, key.text, key.fingerprint)
     if stored is not None:
-        return stored, True
+        return stored
     asked = intake.asked_to_propose(agent, body)
     stored = proposals.propose(agent=agent, key=key, asked=asked)
     outbox.announce(stored.proposal)
-    return stored, False
+    return stored
 
 
 @router.post("/proposals/batch", response=BatchOut)
@@ -142,7 +145,7 @@ def _propose_item(
 ) -> dict[str, Any]:
     try:
         item = _checked_item(said)
-        stored, replayed = _propose(
+        stored = _propose(
             agent,
             item.idempotency_key,
             item.model_dump(mode="json", exclude={"idempotency_key"}),
@@ -157,8 +160,11 @@ def _propose_item(
             **error.facts,
         }
         return {"status": error.status, "problem": problem}
-    status = 200 if replayed else stored.status
-    return {"status": status, "replayed": replayed, "proposal": stored.body}
+    return {
+        "status": _status(stored),
+        "replayed": stored.replayed,
+        "proposal": stored.body,
+    }
 
 
 def _checked_item(said: dict[str, Any]) -> BatchItemIn:
@@ -217,16 +223,14 @@ def revise(
     )
     stored = idempotency.replay(agent, call.text, call.fingerprint)
     if stored is not None:
-        response = answered(stored.body)
-        response["Idempotent-Replayed"] = "true"
-        return response
+        return _replaying(stored, answered(stored.body))
     proposal = _own(request, proposal_id)
     asked = intake.asked_to_revise(agent, proposal.thread, proposal.tool_name, body)
     stored = proposals.revise(
         agent=agent, key=call, proposal_id=proposal_id, asked=asked
     )
     outbox.announce(proposal_id)
-    return answered(stored.body)
+    return _replaying(stored, answered(stored.body))
 
 
 @router.post("/proposals/{proposal_id}/withdraw", response=ProposalOut)

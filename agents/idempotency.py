@@ -23,6 +23,7 @@ class Stored:
     status: int
     body: dict[str, Any]
     proposal: str
+    replayed: bool = False  # by a later call, or one that lost the race to be first
 
 
 def fingerprint(method: str, path: str, body: Any) -> str:
@@ -43,7 +44,7 @@ def replay(agent: Agent, key: str, print_: str) -> Stored | None:
         raise KeyReused
     if row.status is None or row.body is None:
         raise InProgress
-    return Stored(row.status, row.body, row.proposal)
+    return Stored(row.status, row.body, row.proposal, replayed=True)
 
 
 def take(agent: Agent, key: str, print_: str) -> bool:
