@@ -208,7 +208,7 @@ def late(call: Call, request: ApprovalRequest) -> Call:
     """The same call after a few reads, by chance: a no must not always be first."""
 
     def run() -> None:
-        for _ in range(random.randrange(24)):
+        for _ in range(random.randrange(16)):
             request.proposal.revisions.count()
         call()
 

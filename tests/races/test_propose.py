@@ -1,0 +1,253 @@
+"""Many propose at once: one key is one proposal, one thread begins once, and no two are
+the first of a sum (T22)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from agents import idempotency, intake, proposals, transitions
+from agents import keys as agent_keys
+from agents.models import Agent, IdempotencyKey, Thread
+from agents.proposals import Key
+from agents.schemas import ProposalIn
+from journal import clock, errors
+from journal.models import LogRecord
+from reviews import governance
+from reviews import proposals as gate_proposals
+from reviews.models import ApprovalRequest, Proposal
+from tests import factories
+from tests.agents.conftest import Caller
+from tests.conftest import Gate
+from tests.factories import proposal_body, propose
+from tests.races.together import at_once, before, while_held
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+
+def key_of(text: str, body: ProposalIn) -> Key:
+    said = body.model_dump(mode="json")
+    return intake.key_of(text, "POST", "/proposals", said)
+
+
+def proposing(agent: Agent, key: str, **fields: Any) -> Callable[[], Any]:
+    """What the view does once it has not found the key."""
+    body = proposal_body(**fields)
+    asked = intake.asked_to_propose(agent, body)
+    return partial(proposals.propose, agent=agent, key=key_of(key, body), asked=asked)
+
+
+@pytest.mark.proof
+def test_one_key_at_the_same_moment_is_one_proposal(
+    gate: Gate, proof_n: Callable[..., int], record_proof: Callable[[str, str], None]
+) -> None:
+    """T22, I23: at the operation itself, past the look-up that answers replays."""
+    count = proof_n(small=20, full=50)
+    calls = [proposing(gate.agent, "the-key") for _ in range(count)]
+    results = at_once(*calls)
+    assert all(r.won for r in results)
+    assert len({json.dumps(r.value.body, sort_keys=True) for r in results}) == 1
+    check_one(gate.agent)
+    record_proof("T22", f"{count} concurrent, one key, operation: 1 request")
+
+
+def check_one(agent: Agent) -> None:
+    """One of everything that a proposal leaves behind."""
+    proposal = Proposal.objects.get(agent=agent.slug)
+    assert ApprovalRequest.objects.get().proposal_id == proposal.pk
+    assert IdempotencyKey.objects.get().proposal == proposal.pk
+    kinds = Counter(LogRecord.objects.values_list("kind", flat=True))
+    assert kinds["proposal.submitted"] == kinds["request.opened"] == 1
+
+
+@pytest.fixture
+def caller(gate: Gate) -> Caller:
+    key = agent_keys.issue(agent=gate.agent, by=gate.owen)
+    return Caller(key, itertools.count())
+
+
+@pytest.mark.proof
+def test_one_key_at_the_same_moment_over_http(
+    caller: Caller,
+    gate: Gate,
+    proof_n: Callable[..., int],
+    record_proof: Callable[[str, str], None],
+) -> None:
+    """T22: one 201; the others are replays, or told that it is in progress."""
+    count = proof_n(small=20, full=50)
+    results = at_once(*[partial(caller.propose, key="the-key")] * count)
+    answers = [result.value for result in results]
+    statuses = Counter(answer.status_code for answer in answers)
+    assert statuses[201] == 1
+    assert statuses[201] + statuses[200] + statuses[409] == count
+    assert len({a.json()["id"] for a in answers if a.status_code != 409}) == 1
+    check_one(gate.agent)
+    said = ", ".join(f"{n} x {status}" for status, n in sorted(statuses.items()))
+    record_proof("T22", f"{count} concurrent, one key, HTTP: 1 request ({said})")
+
+
+@pytest.mark.proof
+def test_other_bodies_under_one_key_at_the_same_moment(
+    caller: Caller, gate: Gate, record_proof: Callable[[str, str], None]
+) -> None:
+    """T22: one body is proposed; every other one is 422."""
+    amounts = [f"{n}.00" for n in range(10, 26)]
+    calls = [partial(caller.propose, key="the-key", amount=a) for a in amounts]
+    statuses = Counter(r.value.status_code for r in at_once(*calls))
+    assert statuses == {201: 1, 422: len(amounts) - 1}
+    check_one(gate.agent)
+    record_proof("T22", f"same key, {len(amounts)} bodies: 1 x 201, the others 422")
+
+
+@pytest.mark.proof
+def test_a_replay_after_thirty_days_is_the_same_answer(
+    caller: Caller, gate: Gate, record_proof: Callable[[str, str], None]
+) -> None:
+    """T22: the longest wait is 90 days; the key is kept longer, whatever happened
+    since."""
+    first = caller.propose(key="the-key")
+    factories.decide(ApprovalRequest.objects.get(), gate.rita, "reject")
+    IdempotencyKey.objects.update(created_at=clock.now() - timedelta(days=30))
+    again = caller.propose(key="the-key")
+    assert (again.status_code, again["Idempotent-Replayed"]) == (200, "true")
+    assert again.json() == first.json()
+    record_proof("T22", "replay after 30 days: the same answer")
+
+
+def test_a_rival_with_the_same_key_waits_and_replays(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one's INSERT waits for the first one's commit."""
+    rival = while_held(
+        monkeypatch, gate_proposals, "govern", proposing(gate.agent, "the-key")
+    )
+    stored = proposing(gate.agent, "the-key")()
+    assert rival.result.value.body == stored.body
+    check_one(gate.agent)
+
+
+def test_when_the_first_one_fails_the_rival_is_the_first(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rolled back proposal leaves no key behind: the agent may ask again."""
+    first = proposing(gate.agent, "the-key")
+    rival = while_held(
+        monkeypatch, gate_proposals, "govern", proposing(gate.agent, "the-key")
+    )
+    monkeypatch.setattr(idempotency, "store", failing_once(idempotency.store))
+    with pytest.raises(ZeroDivisionError):
+        first()
+    assert rival.result.won
+    check_one(gate.agent)
+
+
+def failing_once(original: Callable[..., Any]) -> Callable[..., Any]:
+    failures = iter([True])
+
+    def store(*args: Any, **kwargs: Any) -> None:
+        if next(failures, False):
+            raise ZeroDivisionError
+        original(*args, **kwargs)
+
+    return store
+
+
+def test_an_answer_that_is_not_there_yet_is_in_progress(gate: Gate) -> None:
+    """I23: a key whose row was committed without its answer is never a second go."""
+    body = proposal_body()
+    key = key_of("the-key", body)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO agents_idempotencykey (agent_id, key, fingerprint, proposal)"
+            " VALUES (%s, %s, %s, '')",
+            [gate.agent.pk, key.text, key.fingerprint],
+        )
+    with pytest.raises(errors.InProgress):
+        proposing(gate.agent, "the-key")()
+    assert not Proposal.objects.exists()
+
+
+def test_first_proposals_of_a_new_thread_begin_it_once(gate: Gate) -> None:
+    for number in range(5):
+        calls = [
+            proposing(gate.agent, f"{number}-{n}", thread=f"new-{number}", tool="look")
+            for n in range(8)
+        ]
+        assert all(result.won for result in at_once(*calls))
+        assert Thread.objects.filter(name=f"new-{number}").count() == 1
+        begun = LogRecord.objects.filter(kind="thread.started", thread=f"new-{number}")
+        assert begun.count() == 1
+        assert Proposal.objects.filter(thread=f"new-{number}").count() == 8
+
+
+def test_a_rival_begins_the_same_thread_first(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look and the INSERT somebody else's INSERT is committed."""
+    rival = before(
+        monkeypatch, transitions, "start", proposing(gate.agent, "rival", tool="look")
+    )
+    proposing(gate.agent, "mine", tool="look")()
+    assert rival.result.won
+    assert Thread.objects.count() == 1
+    assert Proposal.objects.count() == 2
+
+
+def test_no_two_proposals_are_the_first_of_a_sum(gate: Gate) -> None:
+    """The split transaction at the same moment: of many payments of 49.00 to one
+    customer two stay under 100.00 together, every further one needs supervisors."""
+    for number in range(5):
+        calls = [
+            proposing(
+                gate.agent,
+                f"{number}-{n}",
+                thread=f"t-{number}-{n}",
+                amount="49.00",
+                customer=f"C-{number}",
+            )
+            for n in range(6)
+        ]
+        tiers = Counter(r.value.body["tier"] for r in at_once(*calls))
+        assert tiers == {"approve": 2, "escalate": 4}
+
+
+def test_a_rival_to_a_sum_waits_until_this_one_counts(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    propose(gate.agent, amount="49.00")
+    rival = while_held(
+        monkeypatch,
+        governance.evaluation,
+        "evaluate",
+        proposing(gate.agent, "rival", thread="t-2", amount="49.00"),
+    )
+    mine = proposing(gate.agent, "mine", amount="49.00")()
+    assert mine.body["tier"] == "approve"
+    assert rival.result.value.body["tier"] == "escalate"
+
+
+def test_two_that_supersede_the_same_one(gate: Gate) -> None:
+    """One takes its place; the other is told that it waits no more."""
+    for number in range(5):
+        old = propose(gate.agent, customer=f"C-{number}")
+        calls = [
+            proposing(
+                gate.agent,
+                f"{number}-{n}",
+                thread=f"t-{number}-{n}",
+                tool="look",
+                supersedes=old.pk,
+            )
+            for n in range(3)
+        ]
+        results = at_once(*calls)
+        assert [r.won for r in results].count(True) == 1
+        assert {type(r.refusal) for r in results if r.refusal} == {errors.Conflict}
