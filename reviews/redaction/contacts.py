@@ -43,6 +43,10 @@ _SPELT_EMAIL = re.compile(
     re.IGNORECASE,
 )
 
+_NUMBERS_BEHIND = re.compile(r"(?:\.[\d-]+)+$")
+_ANY_AT = re.compile(rf"\s*(?:{_AT}|[\[({{<]\s?at\s?[\])}}>]|\bat\b)\s*", re.IGNORECASE)
+_ANY_DOT = re.compile(r"\s*(?:\.|[\[({<]\s?dot\s?[\])}>]|\bdot\b)\s*", re.IGNORECASE)
+
 # Most texts have neither, and these two are quick to say so.
 _AT_SIGN = re.compile(r"@|%40|&#|&commat|\\u0040")
 _SPELT = re.compile(
@@ -81,24 +85,22 @@ _MOST_CHECKS = 300
 def find_emails(view: str) -> Iterator[Span]:
     """Addresses, plain, encoded, or with a spelt `(at)` and `(dot)`."""
     for match in _EMAIL.finditer(view) if _AT_SIGN.search(view) else ():
-        labels = match[1].strip("-").split(".")
-        if not labels[-1].isdigit():
-            yield _email(match)
+        # A number that follows without a space is not part of the domain; "3@4.99" is
+        # no address at all.
+        domain = _NUMBERS_BEHIND.sub("", match[1])
+        cut = len(match[1]) - len(domain) if "." in domain else 0
+        if any(char.isalpha() for char in match.group()):
+            yield _email(match.start(), match.group()[: len(match.group()) - cut])
     for match in _SPELT_EMAIL.finditer(view) if _SPELT.search(view) else ():
-        yield _email(match)
+        yield _email(match.start(), match.group())
 
 
-def _email(match: re.Match[str]) -> Span:
-    text = match.group()
-    start = match.start() + len(text) - len(text.lstrip(".+'~-"))
-    end = match.end() - (len(text) - len(text.rstrip("-")))
-    plain = re.sub(rf"\s*(?:{_AT}|[\[({{<]\s?at\s?[\])}}>]|\bat\b)\s*", "@", text.strip(
-        ".+'~-"
-    ), flags=re.IGNORECASE)  # fmt: skip
-    plain = re.sub(
-        r"\s*(?:\.|[\[({<]\s?dot\s?[\])}>]|\bdot\b)\s*", ".", plain, flags=re.I
-    )
-    return Span(start, end, EMAIL, plain.lower())
+def _email(start: int, text: str) -> Span:
+    begun = text.lstrip(".+'~-")
+    start += len(text) - len(begun)
+    address = begun.rstrip("-")
+    plain = _ANY_DOT.sub(".", _ANY_AT.sub("@", address))
+    return Span(start, start + len(address), EMAIL, plain.lower())
 
 
 def find_phones(view: str) -> Iterator[Span]:

@@ -38,6 +38,8 @@ FOUND = [
     # kind, the secret part, the text around it
     ("e-mail", "John.Doe+tag@Example.co.uk", "Write to {}."),
     ("e-mail", "ann@x.org", "'{}', <me>"),
+    ("e-mail", "root@10.0.0.1", "{}"),
+    ("e-mail", "ann@x.org", "{}.85.07"),
     ("e-mail", "müller@bücher.example", "an {} bitte"),
     ("e-mail", "jоhn@example.com", "{}"),  # noqa: RUF001 a Cyrillic o
     ("phone", "775-190-5257", "It is {} today"),
@@ -137,7 +139,7 @@ KEPT = [
     "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     "call 2024-05-15 12:30, text on 05/15/2024 10:15",
     "p-0123456789abcdefghjk r-zzzzzzzzzzzzzzzzzzzz 35.52999999999997",
-    "a @ b, look at example dot the thing, @here, 3 @ 4.99",
+    "a @ b, look at example dot the thing, @here, 3 @ 4.99, 3@4.99",
     "Isabella Lopez from Phoenix paid with a card ending in 8902.",
 ]
 
