@@ -157,9 +157,9 @@ def test_the_size_cap_counts_bytes():
     ids=["deep", "open string", "wide", "lines", "many"],
 )
 def test_a_hostile_megabyte_is_answered_quickly(raw):
-    start = time.monotonic()
+    start = time.process_time()
     outcome(raw)
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 5  # quadratic would take hours
 
 
 def test_floats_are_written_the_one_way():
