@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 from datetime import timedelta
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import yaml
 from django.contrib.auth.models import Group
+from django.db import connection
 from guardian.shortcuts import assign_perm
 
 from agents import intake, proposals
@@ -18,12 +20,13 @@ from journal import clock
 from policies import versions
 from policies.choices import Role
 from policies.models import Person, PolicyVersion, Queue
-from reviews import decisions
-from reviews.choices import Verdict
+from reviews import deadlines, decisions
 from reviews.cases import Said
+from reviews.choices import Verdict
 from reviews.models import ApprovalRequest, Execution, Proposal
 
 POLICY = Path(__file__).parent / "policy.yaml"
+LOOPBACK = ip_network("127.0.0.1/32")
 PASSWORD = "correct horse battery"
 CAST = {
     "rita": Role.REVIEWER,
@@ -57,10 +60,14 @@ def person(name: str, role: Role, **fields: Any) -> Person:
     return found
 
 
-def policy(people: dict[str, Person], document: Any = None) -> PolicyVersion:
+def policy(
+    people: dict[str, Person], document: Any = None, **variables: str
+) -> PolicyVersion:
     """An active policy, everyone who decides admitted to each of its queues."""
     draft = versions.save_draft(
-        text_or_mapping=document or document_of_tests(), author=people["adam"]
+        text_or_mapping=document or document_of_tests(),
+        author=people["adam"],
+        variables=variables,
     )
     for queue in Queue.objects.all():
         for name in ("rita", "tom", "sue", "sam"):
@@ -77,9 +84,7 @@ def document_of_tests() -> dict[str, Any]:
 
 def agent(owner: Person, slug: str = "riley", **fields: Any) -> Agent:
     """A registered agent that may propose every tool of the tests' policy."""
-    tools = fields.pop("tools", None) or [
-        "look", "tag", "pay", "pay_queryable", "pay_opaque", "decline", "deploy", "write"
-    ]  # fmt: skip
+    tools = fields.pop("tools", None) or list(ARGS)
     return Agent.objects.create(
         slug=slug, name=slug.title(), owner=owner, tools=tools, **fields
     )
@@ -167,3 +172,23 @@ def lapsed(execution: Execution) -> None:
     """Move a lease into the past."""
     past = clock.now() - timedelta(seconds=1)
     Execution.objects.filter(pk=execution.pk).update(lease_until=past)
+
+
+def window_over(request: ApprovalRequest) -> None:
+    """Move the end of a recall window into the past, and let the sweep see it."""
+    past = clock.now() - timedelta(seconds=1)
+    ApprovalRequest.objects.filter(pk=request.pk).update(recall_until=past)
+    deadlines.close_recall_windows()
+
+
+def count_of(text: str) -> int:
+    """How many rows of any table hold a text, in any column."""
+    found = 0
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            cursor.execute(
+                f'SELECT count(*) FROM "{table}" AS r WHERE r::text LIKE %s',
+                [f"%{text}%"],
+            )
+            found += cursor.fetchone()[0]
+    return found
