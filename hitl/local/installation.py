@@ -30,10 +30,10 @@ from .supervisor import Interrupted, Service, Supervisor
 
 READY_TIMEOUT_S = 60
 # Those of one group are asked one after the other and waited for together. The groups
-# share five seconds: 3.2 for running tasks and requests, 0.3, and 1.4 for PostgreSQL
+# share five seconds: 3.0 for running tasks and requests, 0.3, and 1.4 for PostgreSQL
 # to write everything down.
 STOP_ORDER = (("riley", "worker", "web"), ("store", "valkey"), ("postgres",))
-TASKS_STOP_S = 3.2
+TASKS_STOP_S = 3.0
 OTHERS_STOP_S = 0.3
 POSTGRES_STOP_S = 1.4
 
