@@ -1,0 +1,186 @@
+"""One retail run: the whole product as it really runs, the store's service beside it,
+four agents and a reviewer at work, and a worker that may be killed on the way."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from django.conf import settings
+
+from agents import keys
+from hitl.environment import LOOPBACK, ROOT
+from hitl.local.process import Child, Program
+from holdpoint_client import Proposal
+from journal.models import LogRecord, OutboxMessage
+from reviews import tokens
+from reviews.models import Execution
+from tests import factories
+from tests.stack import START_S, Stack, free_port, wait_until
+
+from . import policy, service
+from .actors import AGENTS, Agent, Reviewer, Script, dealt
+from .books import Books
+from .store import EFFECTS
+from .tasks import Call
+
+# The product's own ladder, shorter, so that a killed worker is missed for seconds only;
+# and more proposals a minute than four quick agents make.
+ENVIRON = {
+    "WEBHOOK_NETWORKS": f"{LOOPBACK}/32",
+    "HTTP_TIMEOUT": "1",
+    "SOFT_TIME_LIMIT": "2",
+    "TIME_LIMIT": "3",
+    "LEASE_SECONDS": "4",
+    "VISIBILITY_TIMEOUT": "8",
+    "AGENT_RATE_PER_MINUTE": "100000",
+}
+# Where a kill falls: once the effect is committed and its answer held back, while the
+# gate's call is held before the effect, or wherever it may.
+MOMENTS = ("after", "before", "")
+SETTLED_S = 30.0  # for what follows the last answer: mails, the sequencer
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """What a dead worker left claimed, and how much of that had happened."""
+
+    claimed: int
+    happened: int
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a run leaves to be looked at."""
+
+    answers: dict[int, Proposal]
+    kills: list[Kill]
+    seconds: float
+    waits: list[float]  # of an agent for each of its calls
+
+
+@contextmanager
+def store_service(folder: Path, data: Path) -> Iterator[tuple[str, Books]]:
+    """The store's address, and its books to be read from outside."""
+    port, file = free_port(), folder / "store.sqlite"
+    secret = settings.HOLDPOINT.webhook_secret
+    argv = ["-m", "tests.retail.service", str(port), str(file), str(data)]
+    program = Program(
+        name="retail-store",
+        argv=[sys.executable, *argv],
+        env={**os.environ, service.SECRET: secret},
+        log=folder / "store.log",
+        cwd=ROOT,
+    )
+    child = Child(program)
+    try:
+        url = f"http://{LOOPBACK}:{port}"
+        wait_until(lambda: _answers(url), START_S, (folder / "store.log").read_text)
+        yield url, Books(file, {})
+    finally:
+        child.kill()
+
+
+def _answers(url: str) -> bool:
+    """An unsigned call is refused by whoever is there."""
+    try:
+        return httpx.post(f"{url}/none", trust_env=False).status_code == 401
+    except httpx.TransportError:
+        return False
+
+
+@dataclass
+class Run:
+    """A stack, the store beside it, and the calls to be made."""
+
+    stack: Stack
+    url: str
+    books: Books
+    data: Path
+    calls: Sequence[Call]
+
+    def play(self, rejects: Script, kills: int) -> Played:
+        """Everybody works until every call is settled; the worker dies `kills` times,
+        spread over the run. Child processes start here, so call it from the main
+        thread."""
+        agents, reviewer = self._cast(rejects)
+        self.stack.start_worker()
+        begun = time.monotonic()
+        with ThreadPoolExecutor(len(agents) + 1) as pool:
+            working = [pool.submit(agent.work) for agent in agents]
+            reviewing = pool.submit(reviewer.work)
+            try:
+                dead = self._kill(kills, agents, [*working, reviewing])
+                _all_done(working, reviewing)
+            finally:
+                reviewer.stopping.set()
+        seconds = time.monotonic() - begun
+        wait_until(_quiet, SETTLED_S)
+        answers = {n: p for agent in agents for n, p in agent.answers.items()}
+        waits = [wait for agent in agents for wait in agent.seconds]
+        return Played(answers, dead, seconds, waits)
+
+    def _cast(self, rejects: Script) -> tuple[list[Agent], Reviewer]:
+        people = factories.cast()
+        factories.policy(people, policy.document(self.data, self.url))
+        work = dealt(self.calls)
+        base_url = self.stack.base_url
+        agents = []
+        for name in AGENTS:
+            row = factories.agent(people["owen"], name, tools=list(EFFECTS))
+            key = keys.issue(agent=row, by=people["owen"])
+            agents.append(Agent(name, key, base_url, work[name]))
+        token = tokens.mint(person=people["rita"], name="retail")
+        return agents, Reviewer(base_url, token, self.calls, rejects)
+
+    def _kill(
+        self, kills: int, agents: Sequence[Agent], others: Sequence[Future[None]]
+    ) -> list[Kill]:
+        dead = []
+        for number in range(kills):
+            due = (number + 1) * len(self.calls) // (kills + 1)
+            while sum(len(agent.answers) for agent in agents) < due:
+                _still_well(others)
+                time.sleep(0.01)
+            dead.append(self._kill_once(MOMENTS[number % len(MOMENTS)]))
+        return dead
+
+    def _kill_once(self, moment: str) -> Kill:
+        """SIGKILL to the worker and its pool, and a new worker."""
+        if moment:
+            httpx.post(f"{self.url}/hold/{moment}", trust_env=False, timeout=10)
+        self.stack.kill_worker()
+        claimed = Execution.objects.filter(status="claimed")
+        left = list(claimed.values_list("idempotency_key", flat=True))
+        counts = self.books.counts()
+        happened = sum(key in counts for key in left)
+        self.stack.start_worker()
+        return Kill(len(left), happened)
+
+
+def _still_well(others: Sequence[Future[None]]) -> None:
+    """Raise what ended a thread before its time."""
+    for future in others:
+        if future.done():
+            future.result()
+
+
+def _all_done(working: Sequence[Future[None]], reviewing: Future[None]) -> None:
+    while not all(future.done() for future in working):
+        _still_well([*working, reviewing])
+        time.sleep(0.01)
+    for future in working:
+        future.result()
+
+
+def _quiet() -> bool:
+    """Every promise kept, and every record in its place."""
+    waiting = OutboxMessage.objects.filter(done_at__isnull=True).exists()
+    return not waiting and not LogRecord.objects.filter(position=None).exists()
