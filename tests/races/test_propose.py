@@ -21,7 +21,7 @@ from agents.proposals import Key
 from agents.schemas import ProposalIn
 from journal import clock, errors
 from journal.models import LogRecord
-from reviews import governance
+from policies import evaluation
 from reviews import proposals as gate_proposals
 from reviews.models import ApprovalRequest, Proposal
 from tests import factories
@@ -225,7 +225,7 @@ def test_a_rival_to_a_sum_waits_until_this_one_counts(
     propose(gate.agent, amount="49.00")
     rival = while_held(
         monkeypatch,
-        governance.evaluation,
+        evaluation,
         "evaluate",
         proposing(gate.agent, "rival", thread="t-2", amount="49.00"),
     )

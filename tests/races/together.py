@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -99,7 +98,7 @@ class Rival:
 
 
 def before(
-    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, call: Call
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, call: Call
 ) -> Rival:
     """The rival runs from beginning to end where `module.name` is called next."""
     rival = Rival(call)
@@ -113,7 +112,7 @@ def before(
 
 
 def while_held(
-    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, call: Call
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, call: Call
 ) -> Rival:
     """The rival begins where `module.name` is called next, and is left waiting for a
     lock that the caller holds; it ends when the caller lets go."""
@@ -135,9 +134,7 @@ def _alone(call: Call) -> Result:
         connection.close()
 
 
-def _once(
-    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, first: Call
-) -> None:
+def _once(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, first: Call) -> None:
     original = getattr(module, name)
     mine = threading.get_ident()
     ran: list[bool] = []
