@@ -33,7 +33,8 @@ check: .venv/.for-testing
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py check
-	$(BIN)/python manage.py makemigrations --check --dry-run
+	@# No database is asked: whether it agrees is a question for `migrate`.
+	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 
 bench: .venv/.for-testing
 	$(BIN)/python -m bench $(ARGS)
