@@ -129,6 +129,20 @@ def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) ->
     return Claim(execution, definition, execution.fence, untouched=event == "claim")
 
 
+def check_held(claim: Claim) -> None:
+    """Raises StaleFence when the lease may end during the effect: who was held up for
+    so long does not begin what a successor may be doing. Reads only."""
+    enough = timedelta(seconds=settings.HOLDPOINT.http_timeout)
+    held = Execution.objects.filter(
+        pk=claim.execution.pk,
+        status=ExecutionStatus.CLAIMED,
+        fence=claim.fence,
+        lease_until__gt=clock.ClockTimestamp() + enough,
+    )
+    if not held.exists():
+        raise StaleFence
+
+
 def fenced(execution_id: str, fence: int) -> Execution:
     """The claimed execution, locked. Raises StaleFence when another took it over."""
     execution = locks.execution(execution_id)

@@ -40,9 +40,13 @@ def run(execution_id: str) -> None:
         proposal=claim.execution.proposal_id, execution=execution_id
     )
     faults.point("after_claim")
-    outcome = _attempt(claim)
-    faults.point("before_record")
-    _conclude(claim, outcome)
+    try:
+        outcome = _attempt(claim)
+        faults.point("before_record")
+        _conclude(claim, outcome)
+    except StaleFence:
+        logger.warning("stale_fence", execution=execution_id, fence=claim.fence)
+        return
     faults.point("after_record")
     outbox.announce(claim.execution.proposal_id)
 
@@ -62,6 +66,7 @@ def _attempt(claim: Claim) -> Outcome | No:
         return Outcome("unknown", code=no.code, detail=no.detail)
     # A keyed provider answers a repeated key from its memory, so a state that our
     # own earlier attempt changed is no reason to stop here.
+    claims.check_held(claim)
     faults.point("before_effect")
     outcome = executors.perform(claim.definition, claim.call)
     faults.point("after_effect")
@@ -71,18 +76,15 @@ def _attempt(claim: Claim) -> Outcome | No:
 
 
 def _conclude(claim: Claim, outcome: Outcome | No) -> None:
-    try:
-        if isinstance(outcome, No):
-            refuse(execution_id=claim.execution.pk, fence=claim.fence, no=outcome)
-        else:
-            record(
-                execution_id=claim.execution.pk,
-                fence=claim.fence,
-                outcome=outcome,
-                actor=claims.EXECUTOR,
-            )
-    except StaleFence:
-        logger.warning("stale_fence", execution=claim.execution.pk, fence=claim.fence)
+    if isinstance(outcome, No):
+        refuse(execution_id=claim.execution.pk, fence=claim.fence, no=outcome)
+        return
+    record(
+        execution_id=claim.execution.pk,
+        fence=claim.fence,
+        outcome=outcome,
+        actor=claims.EXECUTOR,
+    )
 
 
 @transaction.atomic(durable=True)

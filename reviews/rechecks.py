@@ -29,7 +29,8 @@ class No:
 
 
 def check(execution: Execution, definition: ToolDefinition) -> No | None:
-    """The first reason not to perform this execution now, cheapest first."""
+    """The first reason not to perform this execution now, cheapest first, and the
+    switches once more: what is read in between may take seconds."""
     return (
         switches(execution)
         or _bytes(execution)
@@ -38,6 +39,7 @@ def check(execution: Execution, definition: ToolDefinition) -> No | None:
         or _approvers(execution)
         or _world(execution, definition)
         or _verifiers(execution, definition)
+        or switches(execution)
     )
 
 
