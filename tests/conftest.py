@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker, Settings
 
@@ -17,6 +18,13 @@ from policies.models import Person, PolicyVersion
 from tests import emptying, factories, guards, stack, worlds
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """`make test COVERAGE=1` counts the branches of templates too."""
+    if config.getoption("cov_source", None):
+        engines: Any = settings.TEMPLATES
+        engines[0]["OPTIONS"]["debug"] = True
 
 
 @pytest.fixture(autouse=True)
