@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from . import api, views
+from . import api, docs, views
 
 handler400 = views.bad_request
 handler403 = views.forbidden
@@ -16,6 +16,7 @@ urlpatterns = [
     path("livez", views.livez, name="livez"),
     path("readyz", views.readyz, name="readyz"),
     path("admin/", admin.site.urls),
+    path("api/v1/docs", docs.docs, name="docs"),
     path("api/v1/", include((api.urls(), "api"))),
     path("", include("policies.urls")),
     path("", include("agents.urls")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from .views import control, lists, requests, session
+from .views import control, lists, requests, session, tokens
 
 app_name = "reviews"
 
@@ -26,5 +26,7 @@ urlpatterns = [
     path("stop/<int:pk>/lift/", control.lift, name="lift"),
     path("log/", lists.log, name="log"),
     path("log/<int:pk>/", lists.log_record, name="log_record"),
+    path("me/tokens/", tokens.tokens, name="tokens"),
+    path("me/tokens/<int:pk>/revoke/", tokens.token_revoke, name="token_revoke"),
     path("help/", lists.help, name="help"),
 ]

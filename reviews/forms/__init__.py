@@ -81,3 +81,11 @@ class SettleForm(forms.Form):
         max_length=NOTE_LENGTH,
         error_messages={"required": "Say how you know. The log keeps it."},
     )
+
+
+class TokenForm(forms.Form):
+    """The name of a new personal token."""
+
+    name = forms.CharField(
+        max_length=64, error_messages={"required": "Name what will use it."}
+    )

@@ -1,0 +1,97 @@
+"""The API's documentation as a page of our own, made from its OpenAPI schema: nothing
+from elsewhere, no script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from . import api
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One property of a body, or a parameter of the query."""
+
+    name: str
+    kind: str
+    required: bool
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One operation: who calls it, what goes in."""
+
+    method: str
+    path: str
+    about: str
+    audience: str
+    parameters: tuple[Field, ...]
+    body: tuple[Field, ...]
+
+    @property
+    def anchor(self) -> str:
+        return f"{self.method}{self.path}".replace("/", "-").strip("-").lower()
+
+
+@login_not_required
+@require_safe
+def docs(request: HttpRequest) -> HttpResponse:
+    """Every call, agents' first. Public, as the schema is."""
+    found = list(calls(api.api.get_openapi_schema()))
+    groups = [(who, [c for c in found if c.audience == who]) for who in AUDIENCES]
+    return render(request, "docs.html", {"groups": groups})
+
+
+AUDIENCES = ("agents", "people")
+
+
+def calls(schema: dict[str, Any]) -> Iterator[Call]:
+    """The schema's operations in the order of the code."""
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            yield Call(
+                method=method.upper(),
+                path=path,
+                about=operation.get("description", operation.get("summary", "")),
+                audience=next(iter(operation.get("tags", [])), "agents"),
+                parameters=tuple(_parameters(operation)),
+                body=tuple(_body(operation, schema)),
+            )
+
+
+def _parameters(operation: dict[str, Any]) -> Iterator[Field]:
+    for given in operation.get("parameters", []):
+        kind = f"{given['in']}, {_kind(given.get('schema', {}))}"
+        required = bool(given.get("required"))
+        yield Field(given["name"], kind, required, given.get("description", ""))
+
+
+def _body(operation: dict[str, Any], schema: dict[str, Any]) -> Iterator[Field]:
+    content = operation.get("requestBody", {}).get("content", {})
+    reference = content.get("application/json", {}).get("schema", {}).get("$ref", "")
+    model = schema["components"]["schemas"].get(reference.rpartition("/")[2], {})
+    required = set(model.get("required", []))
+    for name, part in model.get("properties", {}).items():
+        about = part.get("description", "")
+        yield Field(name, _kind(part), name in required, about)
+
+
+def _kind(part: dict[str, Any]) -> str:
+    """A type in a word or two."""
+    if "enum" in part:
+        return " | ".join(str(value) for value in part["enum"])
+    if "$ref" in part:
+        return "object"
+    choices = part.get("anyOf", part.get("oneOf", []))
+    if choices:
+        return " or ".join(dict.fromkeys(_kind(choice) for choice in choices))
+    kind = str(part.get("type", "any"))
+    return f"{kind} of {_kind(part['items'])}" if "items" in part else kind

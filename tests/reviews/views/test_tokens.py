@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+from reviews import tokens
+from reviews.models import PersonalToken
+from tests.conftest import Gate
+
+
+@pytest.fixture
+def rita(gate: Gate) -> Client:
+    client = Client()
+    client.force_login(gate.rita, "django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def test_a_token_is_shown_once_and_works(gate: Gate, rita: Client) -> None:
+    page = rita.post("/me/tokens/", {"name": "nightly"})
+    (text,) = re.findall(r"hpp_[a-z0-9]{8}_[a-z0-9]{32}", page.content.decode())
+    assert page["Cache-Control"] == "no-store"
+    assert tokens.authenticate(text) == gate.rita
+    assert text not in rita.get("/me/tokens/").content.decode()
+
+
+def test_a_token_needs_a_name(rita: Client) -> None:
+    page = rita.post("/me/tokens/", {"name": " "})
+    assert page.status_code == 422
+    assert b"Name what will use it." in page.content
+    assert not PersonalToken.objects.exists()
+
+
+def test_only_ones_own_token_is_ended(gate: Gate, rita: Client) -> None:
+    tokens.mint(person=gate.tom, name="his")
+    toms = PersonalToken.objects.get()
+    assert rita.post(f"/me/tokens/{toms.pk}/revoke/").status_code == 404
+    tokens.mint(person=gate.rita, name="hers")
+    hers = PersonalToken.objects.get(person=gate.rita)
+    assert rita.post(f"/me/tokens/{hers.pk}/revoke/").status_code == 302
+    assert PersonalToken.objects.filter(revoked_at__isnull=False).get() == hers
+
+
+def test_ending_by_a_link_does_nothing(gate: Gate, rita: Client) -> None:
+    tokens.mint(person=gate.rita, name="hers")
+    hers = PersonalToken.objects.get()
+    assert rita.get(f"/me/tokens/{hers.pk}/revoke/").status_code == 405
