@@ -1,11 +1,27 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from django.test import Client
+from pytest_django import Settings
+
+from policies.models import Person
+
+PASSWORD = "correct-horse-battery"
 
 
-def test_livez_answers_without_a_database(client: Client) -> None:
-    response = client.get("/livez", secure=False)
+@pytest.fixture
+def person(db: None) -> Person:
+    return Person.objects.create_user("rita", password=PASSWORD)
+
+
+def sign_in(client: Client, password: str, name: str = "rita") -> int:
+    data = {"username": name, "password": password}
+    return client.post("/sign-in/", data).status_code
+
+
+def test_livez_asks_nobody(client: Client) -> None:
+    response = client.get("/livez")
     assert response.status_code == 200
     assert response.json() == {"status": "ok"}
 
@@ -14,8 +30,83 @@ def test_livez_answers_without_a_database(client: Client) -> None:
 def test_readyz_names_database_and_broker(client: Client) -> None:
     response = client.get("/readyz")
     assert response.json() == {"status": "ok", "database": "ok", "broker": "ok"}
+    assert "no-store" in response["Cache-Control"]
 
 
-@pytest.mark.django_db(transaction=True)
-def test_two() -> None:
-    pass
+@pytest.mark.django_db
+def test_readyz_tells_of_a_dead_broker(client: Client, settings: Settings) -> None:
+    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
+        update={"redis_url": "redis://127.0.0.1:1/0"}
+    )
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["broker"] == "unreachable"
+    assert response.json()["database"] == "ok"
+
+
+@pytest.mark.django_db
+def test_readyz_tells_of_migrations_that_are_not_applied(client: Client) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM django_migrations WHERE app = 'reviews'")
+    response = client.get("/readyz")
+    assert response.status_code == 503
+    assert response.json()["database"] == "migrations are not applied"
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz"])
+def test_health_is_only_read(client: Client, path: str) -> None:
+    assert client.post(path).status_code == 405
+
+
+def test_without_a_sign_in_a_page_sends_there(client: Client) -> None:
+    response = client.get("/queue/")
+    assert response.status_code == 302
+    assert response["Location"] == "/sign-in/?next=/queue/"
+
+
+def test_five_wrong_passwords_close_the_name_from_this_address(
+    client: Client, person: Person
+) -> None:
+    answers = [sign_in(client, "wrong") for _ in range(5)]
+    assert answers[-1] == 429
+    assert sign_in(client, PASSWORD) == 429
+    response = client.post("/sign-in/", {"username": "rita", "password": PASSWORD})
+    assert response["Retry-After"] == "900"
+    assert b"Try again in 15 minutes" in response.content
+
+
+def test_other_names_and_addresses_are_not_closed(
+    client: Client, person: Person
+) -> None:
+    for _ in range(5):
+        sign_in(client, "wrong")
+    assert sign_in(client, "wrong", name="tom") != 429
+    elsewhere = Client(REMOTE_ADDR="192.0.2.7")
+    assert sign_in(elsewhere, PASSWORD) == 302
+
+
+def test_a_header_does_not_change_the_address(client: Client, person: Person) -> None:
+    for number in range(5):
+        client.post(
+            "/sign-in/",
+            {"username": "rita", "password": "wrong"},
+            headers={"X-Forwarded-For": f"192.0.2.{number}"},
+        )
+    assert sign_in(client, PASSWORD) == 429
+
+
+def test_a_form_without_its_token_is_refused_as_signed_out(person: Person) -> None:
+    client = Client(enforce_csrf_checks=True)
+    response = client.post("/sign-in/", {"username": "rita", "password": PASSWORD})
+    assert response.status_code == 403
+    assert b"Sign in and send it again" in response.content
+
+
+def test_cookies_carry_the_host_prefix(client: Client, person: Person) -> None:
+    sign_in(client, PASSWORD)
+    session = client.cookies["__Host-session"]
+    assert session["secure"]
+    assert session["httponly"]
+    assert session["path"] == "/"
+    assert session["domain"] == ""
+    assert session["samesite"] == "Lax"
