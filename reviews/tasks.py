@@ -9,7 +9,7 @@ from datetime import timedelta
 from celery import current_app, shared_task
 
 from journal import outbox
-from journal.errors import NotFound
+from journal.errors import Conflict, Decided, NotFound
 from policies.choices import Role
 
 from . import deadlines, executions, proposals, stop_work
@@ -93,8 +93,15 @@ def enforce_stop(message_id: int) -> None:
         if message is None:
             return
         for proposal_id in stop_work.under(Stop.objects.get(pk=message.subject)):
-            proposals.withdraw_stopped(proposal_id=proposal_id, code="stopped")
-            outbox.announce(proposal_id)
+            _withdraw(proposal_id)
+
+
+def _withdraw(proposal_id: str) -> None:
+    try:
+        proposals.withdraw_stopped(proposal_id=proposal_id, code="stopped")
+    except (Decided, Conflict):
+        return  # settled or claimed since it was listed; the others still wait
+    outbox.announce(proposal_id)
 
 
 @shared_task
