@@ -30,6 +30,12 @@ _BLOCK = Then(block=True)
 _APPROVE = Then(tier=Tier.APPROVE)
 _ESCALATE = Then(tier=Tier.ESCALATE)
 _UNCERTAIN = Then(tier=Tier.APPROVE, flag="uncertain")
+_LEAST = {
+    Tier.NOTIFY: "people are always told.",
+    Tier.APPROVE: "a person is always asked.",
+    Tier.ESCALATE: "two people are always asked.",
+    Tier.BLOCK: "never done.",
+}
 _USUAL = 3600  # seconds; nothing waits for what is blocked
 
 
@@ -296,7 +302,7 @@ def _floor(tool: ToolDefinition, base: Base, tier: Tier) -> Iterator[Finding]:
     chosen = base.effect_class
     name = f"class.{chosen.name}" if chosen else "tool.floor"
     what = (chosen.title or chosen.name) if chosen else tool.title
-    yield Finding(name, f"{what}: {tier} is the least.", Then(tier=tier))
+    yield Finding(name, f"{what}: {_LEAST[tier]}", Then(tier=tier))
 
 
 def _evaluation(

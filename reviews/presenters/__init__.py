@@ -13,7 +13,7 @@ from policies.documents import ToolDefinition
 
 from . import email, money, record, table
 from .common import Subject
-from .leaves import HIDDEN, Conceal
+from .leaves import HIDDEN, Conceal, in_order
 from .shapes import Presentation, texts
 
 __all__ = ["Presentation", "present", "texts"]
@@ -42,5 +42,6 @@ def present(
     value the schema marks sensitive, from its JSON; it should be keyed, so that equal
     values can be told without being read.
     """
+    args = in_order(args, definition.arguments)
     subject = Subject(definition, args, before, labels or {}, facts or {}, conceal)
     return _KINDS.get(definition.presenter, table.show)(subject)

@@ -43,6 +43,24 @@ def leaves(value: Mapping[str, Any]) -> list[Leaf]:
     ]
 
 
+def in_order(value: Any, schema: Any) -> Any:
+    """Objects with their members as the schema requires them, the others after.
+
+    Canonical bytes sort members by name, which nobody would read an address by.
+    """
+    if not isinstance(schema, Mapping):
+        return value
+    if isinstance(value, list):
+        return [in_order(item, schema.get("items")) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    parts = schema.get("properties", {})
+    names = dict.fromkeys([*schema.get("required", ()), *value])
+    return {
+        name: in_order(value[name], parts.get(name)) for name in names if name in value
+    }
+
+
 def cell(value: Any, conceal: Conceal | None = None) -> Cell:
     """A leaf as text and type; `conceal` replaces the text of a sensitive one."""
     text, kind = _said(value)

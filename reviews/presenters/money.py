@@ -57,8 +57,8 @@ def _balances(subject: Subject, amount: Money) -> Iterator[Change]:
             "changed",
             balance.label,
             balance.fact,
-            Cell(figure(Money(was, amount.currency)), "money"),
-            Cell(_signed(now, amount.currency), "money"),
+            Cell(figure(Money(was, amount.currency))),
+            Cell(_signed(now, amount.currency)),
         )
 
 

@@ -20,11 +20,12 @@ HEAVY = {"reversible": False, "blast_radius": 4}
 def test_without_rules_the_floor_is_the_tier():
     assert judge(builders.document()).tier is Tier.AUTO
     assert judge(builders.document()).rules == ()
-    for risk, tier in (("medium", "notify"), ("high", "approve")):
+    told, asked = "people are always told.", "a person is always asked."
+    for risk, tier, said in (("medium", "notify", told), ("high", "approve", asked)):
         found = judge(builders.document(risk=risk))
         assert found.tier == tier
         assert found.rules == (
-            AppliedRule("tool.floor", f"Pay: {tier} is the least.", tier),
+            AppliedRule("tool.floor", f"Pay: {said}", tier),
         )
 
 

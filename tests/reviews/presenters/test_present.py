@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reviews.presenters import inert, present, texts
-from reviews.presenters.leaves import leaves
+from reviews.presenters.leaves import in_order, leaves
 from reviews.presenters.shapes import Cell, Text, Value
 from tests.reviews.definitions import TEXT, tool
 
@@ -359,3 +359,20 @@ def test_every_text_of_a_presentation_can_be_printed():
     for text in texts(shown):
         inert.display(text)
         inert.chip(text)
+
+
+def test_members_stand_as_the_schema_requires_them_and_none_is_lost():
+    schema = {
+        "required": ["line1", "city"],
+        "properties": {"place": {"required": ["b", "a"]}},
+    }
+    args = {
+        "city": "Harwick",
+        "extra": 1,
+        "line1": "12 Alder Row",
+        "place": {"a": 1, "b": 2},
+    }
+    ordered = in_order(args, schema)
+    assert ordered == args
+    assert list(ordered) == ["line1", "city", "extra", "place"]
+    assert list(ordered["place"]) == ["b", "a"]
