@@ -8,7 +8,7 @@ from policies.choices import Tier
 
 from . import permissions, quorum, requests
 from .cases import Case, note, tally, write
-from .governance import Action, govern
+from .governance import Action, Ruling, govern
 from .models import Revision
 from .proposals import Narrative, blocked_edit, replace_revision
 from .readers import Reading
@@ -22,6 +22,7 @@ def modify(case: Case, reading: Reading | None) -> None:
     ruling = govern(action, now=case.now)
     if ruling.tier is Tier.BLOCK:
         raise blocked_edit(ruling)
+    _check_may_lower(case, ruling)
     money = ruling.money
     if money and permissions.above_ceiling(said.person, money.minor, money.currency):
         raise Policy(errors=[{"path": "args", "message": "above what you may decide"}])
@@ -37,6 +38,20 @@ def modify(case: Case, reading: Reading | None) -> None:
     if not rises:
         _count_editor(case)
     _log_edit(case, before, shown)
+
+
+def _check_may_lower(case: Case, ruling: Ruling) -> None:
+    """An edit asks for less authority only by someone who could have given all that
+    was asked: a reviewer's edit cannot undo a colleague's escalation. Raises Policy."""
+    asked = case.version.steps
+    if all(quorum.fills(case.role, step["role"]) for step in asked):
+        return
+    asks = requests.steps_of(ruling.evaluation)
+    tier = requests.asked_tier(ruling.evaluation)
+    lower = tier.rank < Tier(case.request.tier).rank
+    if lower or quorum.weaker(asks, than=asked):
+        message = "this would need fewer people than were asked: a supervisor must"
+        raise Policy(errors=[{"path": "args", "message": message}])
 
 
 def _edited(case: Case, before: Revision, reading: Reading | None) -> Action:

@@ -314,14 +314,16 @@ def replace_revision(
     proposal.revision = revision.number
     observe(ruling, now=now)
     escalated_by = request.sealed.escalated_by
+    by_agent = author.kind == "agent"
+    asked = requests.asked_again(request, ruling.evaluation, by_agent=by_agent)
     transitions.request.apply(
         request,
         event,
         actor=author,
         now=now,
-        changes=_asked_anew(request, revision, ruling),
+        changes=_asked_anew(request, revision, ruling, asked.tier),
         policy=revision.policy_number,
-        steps=requests.steps_of(ruling.evaluation),
+        steps=asked.steps,
         data={"rules": [rule.id for rule in ruling.evaluation.rules]},
     )
     requests.seal(
@@ -330,19 +332,20 @@ def replace_revision(
         ruling.evaluation,
         cause="revised" if event == "revise" else "modified",
         now=now,
+        steps=asked.steps,
         escalated_by=escalated_by,
     )
     return revision
 
 
 def _asked_anew(
-    request: ApprovalRequest, revision: Revision, ruling: Ruling
+    request: ApprovalRequest, revision: Revision, ruling: Ruling, tier: Tier
 ) -> dict[str, Any]:
     """The request row's new columns; the deadline is the one on the row in hand."""
     return {
         "version": request.version + 1,
         "action_hash": revision.action_hash,
-        "tier": requests.asked_tier(ruling.evaluation),
+        "tier": tier,
         "risk": ruling.evaluation.risk,
         "queue": requests.queue_of(ruling.evaluation),
         "expires_at": request.expires_at,

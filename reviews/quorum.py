@@ -39,6 +39,19 @@ def place(steps: Sequence[StepData], given: Iterable[int], role: str) -> int | N
     return next(iter([*exact, *fillable]), None)
 
 
+def weaker(steps: Sequence[StepData], *, than: Sequence[StepData]) -> bool:
+    """Whether steps ask for fewer people, or for fewer supervisors."""
+    return any(
+        _places(steps, role) < _places(than, role)
+        for role in (Role.REVIEWER, Role.SUPERVISOR)
+    )
+
+
+def _places(steps: Sequence[StepData], role: str) -> int:
+    """How many places only this role, or one that may stand in for it, can fill."""
+    return sum(step["required"] for step in steps if fills(step["role"], role))
+
+
 def complete(steps: Sequence[StepData], given: Iterable[int]) -> bool:
     """Whether every step has its approvals."""
     return not any(missing(steps, given))

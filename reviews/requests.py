@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from journal import canonical, log
 from policies.choices import Role, Tier
@@ -15,6 +15,10 @@ from . import quorum, transitions
 from .governance import Ruling
 from .models import ApprovalRequest, Proposal, RequestVersion, Revision
 from .quorum import StepData
+
+# What made a version that asks for a supervisor more.
+HANDED_UP = ("escalated", "verifier")
+ONE_MORE: StepData = {"role": Role.SUPERVISOR.value, "required": 1}
 
 
 def asked_tier(evaluation: Evaluation) -> Tier:
@@ -137,7 +141,28 @@ def evaluation_of(revision: Revision) -> Evaluation:
     return Evaluation.from_json(revision.evaluation)
 
 
+class Asked(NamedTuple):
+    """How much authority a question asks for."""
+
+    tier: Tier
+    steps: list[StepData]
+
+
+def was_escalated(request: ApprovalRequest) -> bool:
+    """Whether a person or a verifier handed this question up, in any version."""
+    return request.versions.filter(cause__in=HANDED_UP).exists()
+
+
+def asked_again(
+    request: ApprovalRequest, evaluation: Evaluation, *, by_agent: bool
+) -> Asked:
+    """What a new revision asks for: the policy's answer, and where the agent replaced
+    what was handed up, still a supervisor: its data never lowers the tier [I15]."""
+    asked = Asked(asked_tier(evaluation), steps_of(evaluation))
+    keeps = by_agent and asked.tier is not Tier.ESCALATE and was_escalated(request)
+    return Asked(Tier.ESCALATE, [*asked.steps, ONE_MORE]) if keeps else asked
+
+
 def escalated_steps(version: RequestVersion, given: Sequence[int]) -> list[StepData]:
     """The unfinished steps and one supervisor's more (gate.md section 6)."""
-    more: StepData = {"role": Role.SUPERVISOR, "required": 1}
-    return [*quorum.unfinished(version.steps, given), more]
+    return [*quorum.unfinished(version.steps, given), ONE_MORE]
