@@ -9,12 +9,14 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from journal import clock, log, outbox
-from journal.errors import AgentStopped, Conflict, NotFound, NotYours
+from journal.errors import AgentStopped, Conflict, Invalid, NotFound, NotYours, at
 from policies.models import Person
 
 from . import permissions
 from .choices import Scope, StopMode
 from .models import Stop
+
+LONGEST_KEY = 200  # characters: an agent's slug, a slash and a thread's name
 
 
 def thread_key(agent: str, thread: str) -> str:
@@ -56,10 +58,11 @@ def stop(
 ) -> Stop:
     """Switch something off, at once.
 
-    Raises NotYours, or Conflict when the same switch is off already. A task then
-    withdraws and refuses what waits, in chunks.
+    Raises NotYours, Invalid for a key that nothing has, or Conflict when the same
+    switch is off already. A task then withdraws and refuses what waits, in chunks.
     """
     permissions.check_can_stop(person, scope, mode, owns=owns)
+    key = _checked_key(scope, key)
     now = clock.now()
     try:
         row = Stop.objects.create(
@@ -72,6 +75,13 @@ def stop(
     return row
 
 
+def _checked_key(scope: Scope, key: str) -> str:
+    """Everything is one switch, or a second key would hide that it is off already."""
+    if len(key) > LONGEST_KEY:
+        raise Invalid(errors=[at("target", "nothing has so long a name")])
+    return "" if scope is Scope.EVERYTHING else key
+
+
 @transaction.atomic(durable=True)
 def lift(*, stop_id: int, person: Person, reason: str) -> Stop:
     """Switch back on. Everything takes two people: the first one's call only asks.
@@ -82,6 +92,8 @@ def lift(*, stop_id: int, person: Person, reason: str) -> Stop:
     row = Stop.objects.filter(pk=stop_id, lifted_at__isnull=True).first()
     if row is None:
         raise NotFound
+    if row.scope == Scope.REVIEWER and row.key == person.public_id:
+        raise NotYours("Your own decisions were stopped. Someone else must lift it.")
     now = clock.now()
     if row.scope == Scope.EVERYTHING and not row.lift_asked_by:
         _write(row, lift_asked_by=person.public_id)
