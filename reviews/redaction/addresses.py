@@ -52,7 +52,8 @@ _PO_BOX = re.compile(
 
 # ---- name first: Hauptstraße 12, Keizersgracht 123-B, Calle de Alcalá 42, Via Roma, 10
 _HOUSE = r"\d{1,4}(?:[ ]?[a-zA-Z]\b|[\-/]\d{1,4}|-[A-Z]\b)?(?![\w]|[.,]\d)"
-_CAPITAL = r"[^\W\d_a-z][\w'.\-]*"
+# Bounded: a run of "A.A.A." would be read to its end from every one of its letters.
+_CAPITAL = r"[^\W\d_a-z][\w'.\-]{0,40}+"
 _ENDINGS = (
     "straße strasse str. weg gasse platz allee ufer damm laan straat gracht plein kade "
     "dijk singel gatan vägen vej gade veien"
