@@ -1,0 +1,99 @@
+"""Ways around the authority that was asked for, each tried and shut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from journal import errors
+from policies.choices import Tier
+from reviews import stops
+from reviews.choices import RequestStatus, Scope
+from reviews.models import ApprovalRequest
+from tests.conftest import Gate
+from tests.factories import decide, propose, revise
+
+
+def args(amount: str) -> dict[str, Any]:
+    return {"customer": "C-1", "amount": amount, "currency": "USD"}
+
+
+@pytest.fixture
+def escalated(gate: Gate) -> ApprovalRequest:
+    """A small payment that rita handed up: one reviewer and one supervisor are due."""
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "escalate")
+    request.refresh_from_db()
+    return request
+
+
+def test_a_reviewers_edit_does_not_undo_an_escalation(
+    gate: Gate, escalated: ApprovalRequest
+) -> None:
+    with pytest.raises(errors.Policy):
+        decide(escalated, gate.tom, "modify", args=args("39.00"))
+    escalated.refresh_from_db()
+    assert (escalated.status, escalated.version) == (RequestStatus.PENDING, 2)
+    assert escalated.tier == Tier.ESCALATE
+
+
+def test_a_reviewers_edit_may_ask_for_more(
+    gate: Gate, escalated: ApprovalRequest
+) -> None:
+    decide(escalated, gate.tom, "modify", args=args("600.00"))
+    escalated.refresh_from_db()
+    assert escalated.status == RequestStatus.PENDING
+    assert escalated.sealed.steps == [{"role": "supervisor", "required": 2}]
+
+
+def test_a_supervisors_edit_settles_an_escalation(
+    gate: Gate, escalated: ApprovalRequest
+) -> None:
+    decide(escalated, gate.sue, "modify", args=args("39.00"))
+    escalated.refresh_from_db()
+    assert escalated.status == RequestStatus.AUTHORIZED
+
+
+def test_an_agents_revision_does_not_undo_an_escalation(
+    gate: Gate, escalated: ApprovalRequest
+) -> None:
+    revise(gate.agent, escalated.proposal, amount="40.01")
+    escalated.refresh_from_db()
+    assert escalated.tier == Tier.ESCALATE
+    steps = escalated.sealed.steps
+    assert [step["role"] for step in steps] == ["reviewer", "supervisor"]
+    assert escalated.sealed.step_up
+    decide(escalated, gate.tom)
+    escalated.refresh_from_db()
+    assert escalated.status == RequestStatus.PENDING
+    decide(escalated, gate.sue)
+    escalated.refresh_from_db()
+    assert escalated.status == RequestStatus.AUTHORIZED
+
+
+def test_who_escalated_cannot_vote_on_the_revision(
+    gate: Gate, escalated: ApprovalRequest
+) -> None:
+    revise(gate.agent, escalated.proposal, amount="40.01")
+    with pytest.raises(errors.Escalated):
+        decide(escalated, gate.rita)
+
+
+def test_a_stopped_reviewer_cannot_switch_themselves_on(gate: Gate) -> None:
+    key = gate.sue.public_id
+    stop = stops.stop(scope=Scope.REVIEWER, key=key, person=gate.adam, reason="left")
+    with pytest.raises(errors.NotYours):
+        stops.lift(stop_id=stop.pk, person=gate.sue, reason="me again")
+    stops.lift(stop_id=stop.pk, person=gate.sam, reason="cleared")
+
+
+def test_everything_is_one_switch_whatever_key_is_sent(gate: Gate) -> None:
+    stops.stop(scope=Scope.EVERYTHING, key="a", person=gate.adam, reason="halt")
+    with pytest.raises(errors.Conflict):
+        stops.stop(scope=Scope.EVERYTHING, key="b", person=gate.alma, reason="halt")
+
+
+def test_a_key_that_no_switch_can_have_is_refused(gate: Gate) -> None:
+    with pytest.raises(errors.Invalid):
+        stops.stop(scope=Scope.TOOL, key="x" * 201, person=gate.sue, reason="odd")
