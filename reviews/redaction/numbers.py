@@ -10,7 +10,7 @@ from .labels import CARD, IBAN, NATIONAL_ID, SEPARATOR
 from .spans import Span
 
 # ---- cards: Luhn, and a prefix and length that an issuer uses (ISO/IEC 7812)
-_RUN = re.compile(r"\d(?<!\w\d)(?:[ \t\-._]{0,3}\d){12,}+(?![\w])")
+_RUN = re.compile(r"\d(?<!\w\d)(?:[ \t\-._]{0,3}\d){12,}+")
 _DECIMAL = re.compile(r"\d+\.\d+")
 _GROUP = re.compile(r"\d+")
 _ISSUERS = re.compile(
@@ -25,8 +25,11 @@ _CARD_LENGTHS = range(13, 20)
 def find_cards(view: str) -> Iterator[Span]:
     """Card numbers, in groups or digit by digit."""
     for run in _RUN.finditer(view):
-        if not _DECIMAL.fullmatch(run.group()):
-            yield from _cards_in(run.group(), run.start())
+        digits = run.group()
+        if view[run.end() : run.end() + 1].isalpha():
+            digits = digits.rstrip("0123456789")  # the last group is part of a word
+        if not _DECIMAL.fullmatch(digits):
+            yield from _cards_in(digits, run.start())
 
 
 def _cards_in(run: str, offset: int) -> Iterator[Span]:
