@@ -1,0 +1,1 @@
+"""Side by side with the raw floor: what the gate costs on this machine, in one run."""

@@ -1,0 +1,40 @@
+"""`make bench ARGS="--rounds 3 --seconds 2 --only G1"`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+import django
+
+from hitl.local.faults import Fault
+
+from . import servers
+from .report import Options
+
+GOALS = ("G1", "G2", "G3", "G4")
+
+
+def main() -> None:
+    options = _options()
+    try:
+        with servers.private():
+            django.setup()
+            # Only now: the goals import models.
+            importlib.import_module("bench.goals").run(options)
+    except Fault as error:
+        sys.exit(f"bench: {error}")
+
+
+def _options() -> Options:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--only", action="append", choices=GOALS, default=[])
+    given = parser.parse_args()
+    return Options(given.rounds, given.seconds, frozenset(given.only or GOALS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Prepare the gate and the floor in one database, measure what was asked for, print."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable
+
+from django.core.management import call_command
+from django.db import connection
+
+from . import disk, floor, round_trip, seed, web, worker
+from .report import Line, Options, say
+from .seed import House
+
+GOALS: dict[str, Callable[[House, Options], Line]] = {
+    "G1": round_trip.measure,
+    "G2": disk.measure,
+    "G3": worker.measure,
+    "G4": web.measure,
+}
+
+
+def run(options: Options) -> None:
+    """One line a goal, after all of them are done."""
+    began = time.monotonic()
+    call_command("migrate", interactive=False, verbosity=0)
+    floor.create()
+    house = seed.house()
+    say(_machine())
+    lines = [
+        measure(house, options)
+        for goal, measure in GOALS.items()
+        if goal in options.only
+    ]
+    say("\nMedians over rounds (lowest-highest where given):")
+    for line in lines:
+        say(str(line))
+    say(f"{time.monotonic() - began:.0f} s")
+
+
+def _machine() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT name, setting FROM pg_settings WHERE name IN"
+            " ('server_version', 'fsync', 'synchronous_commit', 'full_page_writes')"
+        )
+        found = dict(cursor.fetchall())
+    load = os.getloadavg()[0]
+    return (
+        f"{os.cpu_count()} cores, load {load:.1f}, Python {platform.python_version()}, "
+        f"PostgreSQL {found.pop('server_version')}, "
+        + ", ".join(f"{name} {value}" for name, value in sorted(found.items()))
+    )

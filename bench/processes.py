@@ -1,0 +1,79 @@
+"""The product's own processes for a measurement: web and worker, as `make up` starts
+them, but for their number."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+
+import httpx
+from django.conf import settings
+from django.core.management import call_command
+
+from hitl.environment import LOOPBACK
+from hitl.local import programs
+from hitl.local.layout import Layout, layout
+from hitl.local.process import Child, Program
+from tests.stack import free_port, wait_until
+
+START_S = 60.0
+
+
+@contextmanager
+def worker() -> Iterator[None]:
+    """One Celery worker with its beat, which also knows our no-op."""
+    here = _here()
+    program = programs.worker(here, _environ())
+    more = ["--include", "bench.tasks"]
+    with _running(replace(program, argv=[*program.argv, *more])):
+        wait_until(lambda: " ready." in _read(here, "worker"), START_S)
+        yield
+
+
+@contextmanager
+def webs(count: int) -> Iterator[list[int]]:
+    """So many web processes; gives their ports once all are ready."""
+    here = _here()
+    call_command("collectstatic", interactive=False, verbosity=0)
+    with ExitStack() as stack:
+        ports = [free_port() for _ in range(count)]
+        for port in ports:
+            program = programs.web(here, _environ() | {"PORT": str(port)})
+            stack.enter_context(_running(program))
+        for port in ports:
+            wait_until(partial(_ready, port), START_S)
+        yield ports
+
+
+def _here() -> Layout:
+    return layout(settings.HOLDPOINT.state)
+
+
+def _environ() -> dict[str, str]:
+    """As in production: a line a request, in JSON."""
+    return {**os.environ, "LOG_LEVEL": "INFO", "LOG_FORMAT": "json"}
+
+
+@contextmanager
+def _running(program: Program) -> Iterator[Child]:
+    child = Child(program)
+    try:
+        yield child
+    finally:
+        child.stop(within=5)
+
+
+def _read(here: Layout, name: str) -> str:
+    file = here.logs / f"{name}.log"
+    return file.read_text(errors="replace") if file.exists() else ""
+
+
+def _ready(port: int) -> bool:
+    try:
+        answer = httpx.get(f"http://{LOOPBACK}:{port}/readyz", trust_env=False)
+    except httpx.TransportError:
+        return False
+    return answer.status_code == 200

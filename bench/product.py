@@ -1,0 +1,85 @@
+"""One gated round trip by the product's own operations, with everything on: caps,
+stops, look-ups, policy, sums, redaction, checkpoint, log, outbox, re-checks."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from django.db import connection
+
+from agents import intake, proposals
+from agents.idempotency import Stored
+from agents.schemas import ProposalIn
+from policies.models import Person
+from reviews import decisions, executions
+from reviews.cases import Said
+from reviews.choices import Verdict
+from reviews.models import ApprovalRequest
+
+from .asked import body
+from .seed import House
+
+ACTIONS_A_THREAD = 10
+_EXECUTION = "SELECT id FROM reviews_execution WHERE proposal_id = %s"
+
+
+@dataclass
+class Client:
+    """One client: its own threads, agents in turn, a reviewer."""
+
+    house: House
+    number: int
+    run: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+    count: Iterator[int] = field(default_factory=itertools.count)
+
+    def action(self) -> None:
+        """Checkpointed, decided, performed once and recorded."""
+        request = self.decide(self.propose())
+        self.perform(request.proposal_id)
+
+    def propose(self) -> Stored:
+        thread, turn = divmod(next(self.count), ACTIONS_A_THREAD)
+        agents = self.house.agents
+        agent = agents[(self.number + thread) % len(agents)]
+        said = body(f"{self.run}-{self.number}-{thread}")
+        key = intake.key_of(f"{said['thread']}-{turn}", "POST", "/proposals", said)
+        asked = intake.asked_to_propose(agent, ProposalIn.model_validate(said))
+        return proposals.propose(agent=agent, key=key, asked=asked)
+
+    def decide(self, stored: Stored) -> ApprovalRequest:
+        asked = stored.body["request"]
+        return decisions.decide(
+            Said(
+                request_id=asked["id"],
+                person=self._reviewer(),
+                verdict=Verdict.APPROVE,
+                version=asked["version"],
+                action_hash=stored.body["action_hash"],
+            )
+        )
+
+    def perform(self, proposal_id: str) -> None:
+        """As the worker does it, without the broker between."""
+        with connection.cursor() as cursor:
+            cursor.execute(_EXECUTION, [proposal_id])
+            (execution_id,) = cursor.fetchone()
+        executions.run(execution_id)
+
+    def _reviewer(self) -> Person:
+        """As a sign-in finds them: roles and queues are not remembered from before."""
+        reviewers = self.house.reviewers
+        return copy.copy(reviewers[self.number % len(reviewers)])
+
+
+@contextmanager
+def client(house: House, number: int) -> Iterator[Callable[[], object]]:
+    """One client of the whole round trip on a connection of its own."""
+    try:
+        yield Client(house, number).action
+    finally:
+        connection.close()

@@ -1,0 +1,52 @@
+"""What is printed: a line a round while it works, and one line a goal at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .load import median
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the caller chose. `seconds` is the length of one measurement."""
+
+    rounds: int
+    seconds: float
+    only: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One goal's outcome, beside its bar in speed.md."""
+
+    goal: str
+    measured: str
+    bar: str
+    held: bool
+    basis: str  # how many, and of what
+
+    def __str__(self) -> str:
+        word = "held" if self.held else "short"
+        return f"{self.goal}: {self.measured}; bar {self.bar}: {word}; {self.basis}"
+
+
+def say(text: str) -> None:
+    """At once: whoever waits sees that it works."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def ratio(values: Sequence[float]) -> str:
+    """The median over rounds, and how far the rounds lay apart."""
+    return f"{median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
+
+
+def list_of(values: Iterable[object]) -> str:
+    return " / ".join(str(value) for value in values)
+
+
+def ms(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"

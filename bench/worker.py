@@ -1,0 +1,155 @@
+"""G3: from an approval to the recorded effect, through Celery and the broker, beside a
+raw decision, a raw hop of a message and a raw effect."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from celery import current_app
+
+from journal import outbox
+
+from . import floor, processes, product, tasks
+from .floor import Floor
+from .load import median, percentile
+from .report import Line, Options, ms, say
+from .seed import House
+
+P50, P99 = 1.5, 3.0
+SAMPLES = 50  # for each second of the options: one of both takes about 20 ms
+PATIENCE_S = 20.0
+_DONE = (
+    "SELECT 1 FROM reviews_execution WHERE proposal_id = %s AND status = 'succeeded'"
+)
+_KEPT = "UPDATE journal_outboxmessage SET done_at = now() WHERE done_at IS NULL"
+_UNDONE = "SELECT count(*) FROM journal_outboxmessage WHERE done_at IS NULL"
+
+
+@dataclass(slots=True)
+class Round:
+    """Seconds: the product's, and of each sample the sum of the raw three."""
+
+    ours: list[float] = field(default_factory=list)
+    raw: list[float] = field(default_factory=list)
+
+    def over(self, percent: float) -> float:
+        return percentile(self.ours, percent) / percentile(self.raw, percent)
+
+    def __str__(self) -> str:
+        pairs = (
+            f"p{p} {ms(percentile(self.ours, p))} of {ms(percentile(self.raw, p))}"
+            for p in (50, 99)
+        )
+        return ", ".join(pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """One client of ours, one of the floor, and an ear."""
+
+    client: product.Client
+    floor: Floor
+    ear: psycopg.Connection[Any]
+
+    def sample(self, into: Round) -> None:
+        """One of each, while the worker has nothing else to do."""
+        stored = self.client.propose()
+        self._settle()
+        into.ours.append(self._ours(stored))
+        self._settle()
+        into.raw.append(self._raw())
+
+    def _ours(self, stored: Any) -> float:
+        began = time.monotonic()
+        self.client.decide(stored)
+        for told in self.ear.notifies(timeout=PATIENCE_S):
+            ended = time.monotonic()
+            if told.payload == stored.proposal and self._done(stored.proposal):
+                return ended - began
+        raise TimeoutError("the worker did not execute it")
+
+    def _done(self, proposal: str) -> bool:
+        found = self.floor.connection.execute(_DONE, [proposal]).fetchone()
+        self.floor.connection.commit()
+        return found is not None
+
+    def _raw(self) -> float:
+        asked = self.floor.propose()
+        began = time.monotonic()
+        self.floor.decide(asked)
+        decided = time.monotonic()
+        hopped = _hop()
+        effect = time.monotonic()
+        self.floor.perform(asked)
+        return (decided - began) + hopped + (time.monotonic() - effect)
+
+    def _settle(self) -> None:
+        """Until every promise is kept, so that mails of one sample do not stand in
+        the way of the next."""
+        end = time.monotonic() + PATIENCE_S
+        while self._undone():
+            if time.monotonic() > end:
+                raise TimeoutError("the worker does not keep up")
+            time.sleep(0.002)
+
+    def _undone(self) -> int:
+        found = self.floor.connection.execute(_UNDONE).fetchone()
+        self.floor.connection.commit()
+        return int(found[0]) if found else 0
+
+
+def _hop() -> float:
+    """From sending a no-op to its first line in the worker."""
+    began = time.monotonic()
+    current_app.send_task("bench.tasks.hop", retry=False, ignore_result=True)
+    told: Any = tasks.broker().blpop([tasks.HOP], timeout=int(PATIENCE_S))
+    if told is None:
+        raise TimeoutError("the no-op did not arrive")
+    return float(told[1]) - began
+
+
+def measure(house: House, options: Options) -> Line:
+    """Sample by sample in turn."""
+    rounds: list[Round] = []
+    _forget()
+    with processes.worker(), _bench(house) as bench:
+        for _ in range(5):
+            bench.sample(Round())
+        for number in range(options.rounds):
+            rounds.append(Round())
+            for _ in range(round(SAMPLES * options.seconds)):
+                bench.sample(rounds[-1])
+            say(f"G3 round {number + 1}: {rounds[-1]}")
+    return _line(rounds, options)
+
+
+def _forget() -> None:
+    """Promises of other measurements would be kept meanwhile."""
+    tasks.broker().flushdb()
+    with floor.connect() as connection:
+        connection.execute(_KEPT)
+
+
+@contextmanager
+def _bench(house: House) -> Iterator[Bench]:
+    with floor.connect() as raw, floor.connect(autocommit=True) as ear:
+        ear.execute(f"LISTEN {outbox.CHANNEL}")
+        yield Bench(product.Client(house, 0), Floor(raw), ear)
+
+
+def _line(rounds: list[Round], options: Options) -> Line:
+    middle, tail = (median([r.over(p) for r in rounds]) for p in (50, 99))
+    ours, raw = ([t for r in rounds for t in getattr(r, w)] for w in ("ours", "raw"))
+    return Line(
+        "G3 approve -> executed",
+        f"p50 {middle:.2f} x, p99 {tail:.2f} x raw decide + hop + effect "
+        f"({Round(ours, raw)})",
+        f"p50 <= {P50} x, p99 <= {P99:.0f} x",
+        middle <= P50 and tail <= P99,
+        f"n = {len(ours)} of each, {options.rounds} rounds",
+    )
