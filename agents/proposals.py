@@ -81,7 +81,7 @@ def propose(*, agent: Agent, key: Key, asked: Asked) -> Stored:
     proposal = gate.submit(
         _action(agent, asked, proposal_id), asked.narrative, asked.origin, now=now
     )
-    faults.point("proposed_uncommitted")
+    faults.point("proposed_uncommitted", asked.thread)
     return _answer(agent, key, proposal.pk, status=201)
 
 

@@ -7,25 +7,21 @@ import os
 import signal
 from pathlib import Path
 
-# "<point>" or "<point>=<flag file>": with a file, only the first process to take it
-# away dies, so that its successor gets through.
+# A folder of flags. A file `<point>` in it kills the first process that comes by, a
+# file `<point>@<subject>` the first one that is about this row. Taking the flag away
+# is what arms the death, so that the successor gets through.
 ARMED = os.environ.get("HOLDPOINT_FAULT", "")
 
 
-def point(name: str) -> None:
-    """SIGKILL this process if it is armed for this point."""
-    if not ARMED:
-        return
-    armed, _, flag = ARMED.partition("=")
-    if armed == name and _taken(flag):
+def point(name: str, subject: str = "") -> None:
+    """SIGKILL this process if a flag is up for this point."""
+    if ARMED and (_taken(name) or _taken(f"{name}@{subject}")):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _taken(flag: str) -> bool:
-    if not flag:
-        return True
     try:
-        Path(flag).unlink()
+        (Path(ARMED) / flag).unlink()
     except FileNotFoundError:
         return False
     return True

@@ -20,7 +20,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Greatest, Least, Now
 from structlog.stdlib import get_logger
 
-from . import transactions
+from . import faults, transactions
 from .models import OutboxMessage
 
 Fact = str | int
@@ -95,6 +95,7 @@ def consume(message_id: int) -> Iterator[OutboxMessage | None]:
     except BaseException:
         _rest(message)
         raise
+    faults.point("before_done", message.subject)
     _held(message).update(done_at=Now(), held_until=None)
 
 
@@ -160,6 +161,7 @@ def _span(seconds: int) -> Value:
 def _send(messages: Sequence[OutboxMessage]) -> int:
     """How many the broker took; the first failure ends it, for the sweep is there."""
     for count, message in enumerate(messages):
+        faults.point("before_nudge", message.subject)
         try:
             celery.current_app.send_task(
                 message.task, args=[message.pk], retry=False, ignore_result=True

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from journal import clock, log
+from journal import clock, faults, log
 from journal.errors import StaleFence
 from policies import facts, tools
 from policies.choices import ExecutionClass
@@ -125,6 +125,7 @@ def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) ->
         },
         data={"execution": execution.pk, "fence": execution.fence + 1},
     )
+    faults.point("claim_uncommitted", execution.pk)
     definition = tools.definition(execution.grant.revision.known_tool)
     return Claim(execution, definition, execution.fence, untouched=event == "claim")
 

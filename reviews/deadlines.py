@@ -9,7 +9,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from journal import clock, log, outbox
+from journal import clock, faults, log, outbox
 from policies import facts
 from policies.choices import ExecutionClass
 
@@ -35,6 +35,7 @@ def expire_chunk() -> list[str]:
     )
     proposals = [row.proposal_id for row in rows]
     facts.release_many(proposals)
+    faults.point("expiry_uncommitted")
     return proposals
 
 
@@ -48,6 +49,7 @@ def close_recall_windows() -> list[str]:
     now = clock.now()
     for row in rows:
         cases.authorize(row, actor=TIMER, now=now)
+        faults.point("window_uncommitted", row.pk)
     return [row.proposal_id for row in rows]
 
 

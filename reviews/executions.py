@@ -32,22 +32,22 @@ def run(execution_id: str) -> None:
 
     Safe to call any number of times at once: only one caller gets the claim.
     """
-    faults.point("before_claim")
+    faults.point("before_claim", execution_id)
     claim = claims.take(execution_id=execution_id, actor=claims.EXECUTOR)
     if claim is None:
         return
     structlog.contextvars.bind_contextvars(
         proposal=claim.execution.proposal_id, execution=execution_id
     )
-    faults.point("after_claim")
+    faults.point("after_claim", execution_id)
     try:
         outcome = _attempt(claim)
-        faults.point("before_record")
+        faults.point("before_record", execution_id)
         _conclude(claim, outcome)
     except StaleFence:
         logger.warning("stale_fence", execution=execution_id, fence=claim.fence)
         return
-    faults.point("after_record")
+    faults.point("after_record", execution_id)
     outbox.announce(claim.execution.proposal_id)
 
 
@@ -67,9 +67,9 @@ def _attempt(claim: Claim) -> Outcome | No:
     # A keyed provider answers a repeated key from its memory, so a state that our
     # own earlier attempt changed is no reason to stop here.
     claims.check_held(claim)
-    faults.point("before_effect")
+    faults.point("before_effect", claim.execution.pk)
     outcome = executors.perform(claim.definition, claim.call)
-    faults.point("after_effect")
+    faults.point("after_effect", claim.execution.pk)
     if outcome.this_attempt_only and not untouched:
         return Outcome("unknown", code=outcome.code, detail=outcome.detail)
     return outcome
@@ -103,6 +103,7 @@ def record(
         _fail(execution, outcome, actor, now)
     else:
         _doubt(execution, outcome, actor, now)
+    faults.point("record_uncommitted", execution_id)
     return execution
 
 

@@ -87,6 +87,7 @@ def live(transactional_db: None, _stack: stack.Stack) -> Iterator[stack.Stack]:
     yield _stack
     _stack.kill_worker()
     _stack.empty_broker()
+    _stack.disarm()
 
 
 @pytest.fixture(scope="session")

@@ -67,8 +67,24 @@ class Stack:
             "DATABASE_URL": parts._replace(path=f"/{name}").geturl(),
             "REDIS_URL": settings.HOLDPOINT.redis_url,
             "LOG_LEVEL": "INFO",
+            "HOLDPOINT_FAULT": str(self.faults),
             **self.extra,
         }
+
+    @property
+    def faults(self) -> Path:
+        return self.state / "faults"
+
+    def arm(self, point: str, subject: str = "") -> Path:
+        """Whoever passes this point next, about this row, dies by SIGKILL; the file
+        that this returns is gone by then (journal/faults.py)."""
+        flag = self.faults / (f"{point}@{subject}" if subject else point)
+        flag.touch()
+        return flag
+
+    def disarm(self) -> None:
+        for flag in self.faults.iterdir():
+            flag.unlink()
 
     def start_web(self) -> None:
         """Start it unless it runs, and wait until it says that it is ready."""
@@ -155,6 +171,7 @@ def make(state: Path) -> Stack:
     """A stack with the keys of this run: the test and the processes must be able to
     read what the other encrypted."""
     state.mkdir(exist_ok=True)
+    (state / "faults").mkdir(exist_ok=True)
     if not (state / "keys").exists():
         shutil.copytree(settings.HOLDPOINT.state / "keys", state / "keys")
     return Stack(state)
