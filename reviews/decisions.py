@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import transaction
 
-from journal import clock, log, outbox
+from journal import clock, faults, log, outbox
 from journal.errors import (
     Decided,
     DomainError,
@@ -20,15 +20,25 @@ from journal.errors import (
     Reauth,
     Stale,
     VerifierRefused,
+    Withdrawn,
 )
 from policies import facts, tools
 from policies.choices import Tier
 
-from . import locks, permissions, quorum, readers, requests, transitions, verifiers
+from . import (
+    locks,
+    permissions,
+    quorum,
+    readers,
+    requests,
+    stops,
+    transitions,
+    verifiers,
+)
 from .cases import Case, Said, still, tally, write
-from .choices import ReasonCode, RequestStatus, Verdict
+from .choices import ReasonCode, RequestStatus, StopMode, Verdict
 from .edits import modify
-from .models import ApprovalRequest, Decision, RequestVersion
+from .models import ApprovalRequest, Decision, Proposal, RequestVersion
 from .proposals import check_open
 from .readers import Reading
 
@@ -118,15 +128,25 @@ def _record(said: Said, outside: _Outside) -> ApprovalRequest:
         modify(case, outside.reading)
     else:
         VERDICTS[said.verdict](case)
+    faults.point("decided_uncommitted", request.pk)
     return request
 
 
 def _check_current(said: Said, request: ApprovalRequest, now: datetime) -> None:
     check_open(request, now)
+    _check_not_stopped(request.proposal)
     if request.status == RequestStatus.RECALLABLE and said.verdict != Verdict.REJECT:
         raise Decided
     if (said.version, said.action_hash) != (request.version, request.action_hash):
         raise Stale(current_version=request.version)
+
+
+def _check_not_stopped(proposal: Proposal) -> None:
+    """Under a stop nothing waits: what the withdrawal has not reached yet is no
+    longer to be decided either. A pause keeps it decidable."""
+    mode = stops.in_force(proposal.agent, proposal.thread, proposal.tool_name)
+    if mode is StopMode.STOPPED:
+        raise Withdrawn("This was stopped. Your decision was not recorded.")
 
 
 def _check_reason(said: Said, version: RequestVersion) -> None:
@@ -222,7 +242,7 @@ def _people_of_complete_steps(case: Case, given: list[int]) -> list[str]:
 def _extended(case: Case, seconds: int) -> datetime:
     """The deadline moves on the first escalation only, never past the rule's most."""
     request = case.request
-    if request.versions.filter(cause__in=["escalated", "verifier"]).exists():
+    if requests.was_escalated(request):
         return request.expires_at
     later = request.expires_at + timedelta(seconds=seconds)
     return min(later, request.expires_at_most)

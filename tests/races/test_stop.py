@@ -1,0 +1,106 @@
+"""A stop against everything that is on its way [I24]."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from journal import errors
+from journal.models import OutboxMessage
+from reviews import decisions, executions, locks, proposals, stops, tasks
+from reviews.choices import ExecutionStatus, RequestStatus, Scope
+from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Stop
+from tests import worlds
+from tests.conftest import Gate
+from tests.factories import decide, propose, said
+from tests.races.together import at_once, before
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+
+def stopping(gate: Gate) -> partial[Stop]:
+    return partial(
+        stops.stop, scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd"
+    )
+
+
+def enforce() -> None:
+    for message in OutboxMessage.objects.filter(topic="stop.raised", done_at=None):
+        tasks.enforce_stop(message.pk)
+
+
+def statuses() -> set[str]:
+    return set(ApprovalRequest.objects.values_list("status", flat=True))
+
+
+def test_a_stop_right_before_the_verdict_leaves_nothing_to_decide(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = propose(gate.agent).request
+    seen = said(request, gate.rita)
+    before(monkeypatch, locks, "approval_request", stopping(gate))
+    with pytest.raises(errors.Withdrawn):
+        decisions.decide(seen)
+    assert not Decision.objects.exists()
+    enforce()
+    assert statuses() == {RequestStatus.WITHDRAWN}
+
+
+def test_what_is_settled_during_the_withdrawal_does_not_hold_up_the_rest(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (propose(gate.agent, customer=c) for c in ("C-1", "C-2"))
+    no = partial(decisions.decide, said(first.request, gate.rita, "reject"))
+    stop = stopping(gate)
+
+    def reject_first() -> None:
+        rejecting(no)
+
+    def rejecting(call: partial[ApprovalRequest]) -> None:
+        # In time: the verdict's own look at the switches came before the stop.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(stops, "in_force", lambda *_: None)
+            call()
+
+    stop()
+    before(monkeypatch, proposals, "withdraw_stopped", reject_first)
+    enforce()
+    first.request.refresh_from_db()
+    second.request.refresh_from_db()
+    assert first.request.status == RequestStatus.REJECTED
+    assert second.request.status == RequestStatus.WITHDRAWN
+    assert OutboxMessage.objects.get(topic="stop.raised").done_at is not None
+
+
+def test_a_stop_against_verdicts_claims_and_proposals(gate: Gate) -> None:
+    """Whatever the order: in the end nothing waits that was there, nothing runs that
+    had not begun, and every effect had its grant."""
+    waiting = [propose(gate.agent, customer=f"C-{n}") for n in range(3)]
+    granted = [propose(gate.agent, customer=f"D-{n}") for n in range(3)]
+    for proposal in granted:
+        decide(proposal.request, gate.rita)
+    rows = Execution.objects.filter(proposal__in=granted)
+    *results, stopped = at_once(
+        *[partial(decisions.decide, said(p.request, gate.tom)) for p in waiting],
+        *[partial(executions.run, row.pk) for row in rows],
+        partial(propose, gate.agent, "look", thread="t-9"),
+        stopping(gate),
+    )
+    assert stopped.won
+    refusals = {type(r.refusal) for r in results if r.refusal}
+    assert refusals <= {errors.Withdrawn, errors.AgentStopped}
+    enforce()
+    check_halted()
+
+
+def check_halted() -> None:
+    for row in Execution.objects.all():
+        executions.run(row.pk)
+    assert RequestStatus.PENDING not in statuses()
+    left = set(Execution.objects.values_list("status", flat=True))
+    assert left <= {ExecutionStatus.SUCCEEDED, ExecutionStatus.REFUSED}
+    done = Execution.objects.filter(status=ExecutionStatus.SUCCEEDED)
+    assert len(worlds.effects()) == done.count()
+    for row in done.filter(proposal__request__isnull=False):
+        assert Proposal.objects.get(pk=row.proposal_id).request.status == "authorized"
