@@ -16,13 +16,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command, get_commands
+from django.core.management import call_command
 from django.db import DatabaseError, connections
 
 from hitl import checks
 from hitl.environment import LOOPBACK
 
-from . import defaults, keys, postgres, preflight, programs, valkey
+from . import defaults, files, keys, postgres, preflight, programs, valkey
 from .faults import Fault
 from .layout import Layout, make_run
 from .process import Child, Program
@@ -60,10 +60,9 @@ class Installation:
         self._broker()
         with self._step("migrations and files"):
             _command("migrate", interactive=False)
-            _command("collectstatic", interactive=False)
-        if "seed_demo" in get_commands():
-            with self._step("demo data"):
-                _command("seed_demo")
+            files.collect(self.here)
+        with self._step("demo data"):
+            _command("seed_demo")
         connections.close_all()
         self._processes()
 
@@ -97,14 +96,12 @@ class Installation:
             self.supervisor.launch("valkey", Service(start, OTHERS_STOP_S))
 
     def _processes(self) -> None:
-        demo = programs.has_store()
-        with self._step("web, worker and store" if demo else "web and worker"):
-            if demo:
-                self._run(programs.store(self.here, self.environ), OTHERS_STOP_S)
+        with self._step("web, worker and store"):
+            self._run(programs.store(self.here, self.environ), OTHERS_STOP_S)
             self._run(programs.web(self.here, self.environ), TASKS_STOP_S)
             self._run(programs.worker(self.here, self.environ), TASKS_STOP_S)
             self._wait_ready()
-        if programs.has_riley() and self.environ.get("DEMO") != "0":
+        if self.environ.get("DEMO") != "0":
             self._run(programs.riley(self.here, self.environ), TASKS_STOP_S)
 
     def _run(self, program: Program, stop_within: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import signal
 import sys
 from collections.abc import Mapping
@@ -17,14 +16,6 @@ WEB_LAST_CALLS_S = 1
 WORKER_PROCESSES = 2
 # The shop and its agent know the gate's addresses, and nothing of its database.
 NOT_FOR_THE_DEMO = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"}
-
-
-def has_store() -> bool:
-    return importlib.util.find_spec("demo.store") is not None
-
-
-def has_riley() -> bool:
-    return importlib.util.find_spec("demo.riley.__main__") is not None
 
 
 def web(here: Layout, environ: Mapping[str, str]) -> Program:

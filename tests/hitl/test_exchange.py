@@ -8,6 +8,7 @@ import pytest
 
 from hitl import exchange
 from hitl.exchange import BODY_LIMIT, Answer, Gone, Message, read_body
+from tests import loops
 
 
 def read(chunks: list[Message], length: int | None = None) -> Any:
@@ -21,7 +22,7 @@ def read(chunks: list[Message], length: int | None = None) -> Any:
         raise AssertionError
 
     declared = [] if length is None else [(b"content-length", b"%d" % length)]
-    return asyncio.run(read_body({"headers": declared}, receive))
+    return loops.run(read_body({"headers": declared}, receive))
 
 
 def chunk(body: bytes, *, more: bool) -> Message:

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import connection
 
 from hitl.hub import CHANNEL, Hub, Subscription
+from tests import loops
 
 pytestmark = [pytest.mark.servers, pytest.mark.django_db(transaction=True)]
 
@@ -25,16 +26,16 @@ def address() -> str:
 def run(story: Callable[[Hub, psycopg.AsyncConnection], Awaitable[None]]) -> None:
     """Play a story with a hub that listens and another session that speaks."""
 
+    url = address()
+
     async def play() -> None:
-        hub = Hub(address())
+        hub = Hub(url)
         await listening(hub)
-        async with await psycopg.AsyncConnection.connect(
-            address(), autocommit=True
-        ) as other:
+        async with await psycopg.AsyncConnection.connect(url, autocommit=True) as other:
             await story(hub, other)
         await hub.stop()
 
-    asyncio.run(asyncio.wait_for(play(), 20))
+    loops.run(play())
 
 
 async def listening(hub: Hub) -> None:
@@ -147,4 +148,4 @@ def test_an_unreachable_database_is_tried_again_without_an_end() -> None:
             assert await quiet(subscription)
         await hub.stop()
 
-    asyncio.run(asyncio.wait_for(story(), 20))
+    loops.run(story())

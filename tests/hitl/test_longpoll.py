@@ -14,6 +14,7 @@ import pytest
 from hitl.exchange import Message, Receive, Scope, Send
 from hitl.hub import Hub
 from hitl.longpoll import LongPoll, wait_seconds
+from tests import loops
 
 KEY = (b"authorization", b"Bearer key")
 
@@ -97,7 +98,7 @@ def play(story: Story) -> None:
     async def run() -> None:
         await story(Client(Hub(""), Gate()))
 
-    asyncio.run(asyncio.wait_for(run(), 20))
+    loops.run(run())
 
 
 def soon(client: Client, act: Callable[[], None], after: float = 0.1) -> None:

@@ -9,10 +9,17 @@ from typing import Any
 from hitl.asgi import Web
 from hitl.hub import Hub
 
+asked: list[str] = []
+
 
 def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """A WSGI application that names the waiter's own path as what to wait for."""
+    """A WSGI application that names the waiter's own path as what to wait for;
+    `/asked` says how many have asked."""
+    if environ["PATH_INFO"] == "/asked":
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return [str(len(asked)).encode()]
     subject = environ["PATH_INFO"].rsplit("/", 1)[-1]
+    asked.append(subject)
     headers = [("Content-Type", "application/json"), ("Holdpoint-Wait", subject)]
     start_response("200 OK", headers)
     return [b'{"status": ', b'"pending"}']
