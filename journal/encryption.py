@@ -34,7 +34,7 @@ def seal(key: bytes, data: bytes, aad: bytes) -> bytes:
     return VERSION + nonce + _cipher(key).encrypt(nonce, data, VERSION + aad)
 
 
-def open(key: bytes, sealed: bytes, aad: bytes) -> bytes:
+def open(key: bytes, sealed: bytes | memoryview, aad: bytes) -> bytes:
     """What `seal` was given. Raises `Unreadable` and never returns part of it."""
     sealed = bytes(sealed)  # the database driver may hand over a memoryview
     if len(sealed) < _HEADER_BYTES + _TAG_BYTES:

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 class TransactionIdField(models.Field):  # type: ignore[type-arg]
     """PostgreSQL's xid8: the 64-bit id of the transaction that wrote the row."""
 
-    def db_type(self, connection: Any) -> str:  # noqa: ARG002
+    def db_type(self, connection: Any) -> str:
         return "xid8"
 
 

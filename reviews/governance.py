@@ -13,8 +13,8 @@ from journal.errors import InvalidArgs
 from policies import active, evaluation, facts, tools
 from policies.choices import Risk, Tier
 from policies.documents import ToolDefinition
-from policies.facts import Inputs
 from policies.evaluation import Evaluation
+from policies.facts import Inputs
 from policies.models import PolicyVersion, Tool
 from policies.money import Money
 

@@ -52,11 +52,12 @@ def about_execution(execution: Execution, what: str, queue: Queue) -> int:
     """Tell the queue's supervisors about an effect that ran or may have run."""
     people = deciders(queue, roles=[Role.SUPERVISOR])
     proposal = execution.proposal
+    run = f"/threads/{proposal.agent}/{proposal.thread}/"
     facts = {
         "what": what,
         "execution": execution,
         "tool": proposal.tool_name,
-        "link": f"{settings.HOLDPOINT.base_url}/threads/{proposal.agent}/{proposal.thread}/",
+        "link": settings.HOLDPOINT.base_url + run,
     }
     subject = f"{what}: {proposal.tool_name} ({execution.pk})"
     return _send(people, subject, "mail/execution.txt", facts)

@@ -36,7 +36,8 @@ json_values = st.recursive(
 
 
 def vectors(shared: Any, name: str) -> list[dict[str, str]]:
-    return json.loads(shared(f"vectors/{name}").read_text())
+    found: list[dict[str, str]] = json.loads(shared(f"vectors/{name}").read_text())
+    return found
 
 
 def outcome(raw: bytes) -> str:

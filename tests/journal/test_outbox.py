@@ -133,6 +133,7 @@ def test_the_sweep_waits_before_it_sends_again(broker):
 def test_a_consumed_message_is_done_once():
     message = publish(subject="r-9", version=3)
     with outbox.consume(message.pk) as mine:
+        assert mine is not None
         assert (mine.subject, mine.facts) == ("r-9", {"version": 3})
         assert not connection.in_atomic_block
     with outbox.consume(message.pk) as again:
@@ -186,6 +187,7 @@ def test_a_consumer_that_died_frees_the_message_when_its_hold_ends(settings, bro
     broker.sent.clear()
     assert outbox.sweep() == 1
     with outbox.consume(message.pk) as mine:
+        assert mine is not None
         assert mine.attempts == 2
 
 
@@ -194,6 +196,7 @@ def test_who_lost_the_hold_writes_nothing():
     with outbox.consume(message.pk):
         make_due(message, held=False)
         taken = outbox._claim(message.pk)
+    assert taken is not None
     message.refresh_from_db()
     assert message.done_at is None
     assert message.attempts == taken.attempts == 2

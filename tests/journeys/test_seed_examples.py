@@ -13,10 +13,11 @@ import pytest
 from django.template import Context, Template
 
 from agents import proposals
+from agents.choices import ThreadResult
 from journal import clock, errors
 from journal.models import LogRecord
 from policies import facts
-from reviews import executions
+from reviews import decisions, executions
 from reviews.models import Execution, Proposal
 from tests import factories
 from tests.conftest import Gate
@@ -127,7 +128,7 @@ def test_one_decision_one_effect_and_a_second_click_is_stale(desk: Gate) -> None
     executions.run(execution.pk)
     assert executions.result_of(Execution.objects.get(pk=execution.pk)) == first
     with pytest.raises(errors.Decided):
-        factories.decisions.decide(seen)
+        decisions.decide(seen)
     assert LogRecord.objects.filter(kind="decision.refused").exists()
 
 
@@ -184,5 +185,5 @@ def test_a_blocked_wire_tool_never_asks_anybody(desk: Gate) -> None:
 
 def test_a_finished_case_closes_its_thread(desk: Gate) -> None:
     ask(desk, "process_refund", {"amount": "12.00"})
-    proposals.finish(agent=desk.agent, name="t-1", result="completed")
+    proposals.finish(agent=desk.agent, name="t-1", result=ThreadResult.COMPLETED)
     assert Proposal.objects.get().request.status == "withdrawn"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from journal import errors
@@ -62,7 +64,7 @@ def test_a_pause_takes_nothing_back(gate: Gate) -> None:
 def test_who_may_stop_what(
     gate: Gate, name: str, scope: Scope, mode: StopMode, may: bool
 ) -> None:
-    given = {"scope": scope, "key": "k", "mode": mode, "person": gate.people[name]}
+    given: Any = {"scope": scope, "key": "k", "mode": mode, "person": gate.people[name]}
     if may:
         stops.stop(**given, reason="odd")
     else:

@@ -34,7 +34,7 @@ def test_an_opened_request_is_mailed_to_those_who_may_decide(gate: Gate) -> None
 def test_a_mail_holds_facts_and_a_link_and_nothing_of_the_agents(gate: Gate) -> None:
     propose(gate.agent, rationale=HOSTILE)
     drain("request.opened")
-    text = mail.outbox[0].subject + mail.outbox[0].body
+    text = f"{mail.outbox[0].subject} {mail.outbox[0].body}"
     assert "evil" not in text
     assert "\u202e" not in text
     request = ApprovalRequest.objects.get()
