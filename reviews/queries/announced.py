@@ -56,7 +56,7 @@ def _line(proposal: Proposal) -> Announced:
     execution = next(iter(proposal.executions.all()), None)
     running = execution is not None and execution.status in UNFINISHED
     thread = reverse("agents:thread", args=[proposal.agent, proposal.thread])
-    stop = f"{reverse('reviews:stop')}?agent={proposal.agent}&thread={proposal.thread}"
+    stop = reverse("agents:stop_thread", args=[proposal.agent, proposal.thread])
     return Announced(
         id=proposal.pk,
         at=proposal.created_at,

@@ -143,6 +143,15 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """One record of a history: when and what."""
+
+    at: datetime
+    said: tuple[Part, ...]
+    flags: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Day:
     name: datetime
     events: list[Event]
@@ -193,6 +202,26 @@ def records_about(person: Person, request: ApprovalRequest) -> list[LogRecord]:
     if not permissions.roles_of(person) & permissions.NEVER_DECIDE:
         found = found.exclude(_others_votes(person))
     return list(found.order_by("pk")[:PAGE])
+
+
+def history(person: Person, request: ApprovalRequest) -> list[Told]:
+    """The same as lines, in two queries at most."""
+    rows = records_about(person, request)
+    names = names_of(row.actor_id for row in rows if row.actor_kind == "person")
+    hides = _hides_names(person, request)
+    told = []
+    for row in rows:
+        leaf = json.loads(bytes(row.leaf))
+        actor = who(row, names, hide=hides and row.actor_id != person.public_id)
+        told.append(Told(row.at, said(row, leaf, actor), _flags(leaf)))
+    return told
+
+
+def _hides_names(person: Person, request: ApprovalRequest) -> bool:
+    if permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        return False
+    owned = person.public_id in request.proposal.barred
+    return owned or request.status in OPEN
 
 
 @dataclass(frozen=True, slots=True)

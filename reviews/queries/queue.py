@@ -30,7 +30,7 @@ from reviews.models import ApprovalRequest, Decision
 from reviews.permissions import Permission
 from reviews.presenters.shapes import Part
 
-from . import clocks, showing, states, visible
+from . import clocks, showing, states, unknown, visible
 from .clocks import Clock
 from .states import State, Tally
 
@@ -154,12 +154,14 @@ class QueuePage:
 
 
 def page(
-    person: Person, filters: Filters, *, unknown: int, decidable: int, now: datetime
+    person: Person, filters: Filters, *, decidable: int, now: datetime
 ) -> QueuePage:
-    """One page of the queue. `decidable` and `unknown` are the header's numbers."""
+    """One page of the queue. `decidable` is the header's number."""
     base = _tab(person, filters.tab, now)
     found = _narrowed(base, filters)
-    ordered = loaded(found, person).order_by(*_order(filters))
+    is_open = filters.tab == "open"
+    ordered = _rows(found) if is_open else loaded(found, person)
+    ordered = ordered.order_by(*_order(filters))
     rows = list(ordered[: filters.show + 1])
     more = len(rows) > filters.show
     tabs = _tabs(person, filters, decidable, now)
@@ -175,8 +177,8 @@ def page(
         caption=f"{TABS[filters.tab]} requests",
         fresh_url=f"{reverse('reviews:queue_fresh')}?{urlencode(_since(filters, now))}",
         more_url=filters.url(show=filters.show + PAGE) if more else "",
-        unknown_count=unknown,
-        polls=filters.tab == "open",
+        unknown_count=unknown.settleable(person).count() if is_open else 0,
+        polls=is_open,
     )
 
 
@@ -196,7 +198,7 @@ def _since(filters: Filters, now: datetime) -> Mapping[str, str]:
 
 def _tab(person: Person, tab: str, now: datetime) -> QuerySet[ApprovalRequest]:
     if tab == "done":
-        return _done(person, now)
+        return visible.requests(person).filter(_done(person, now))
     if not _decides(person):
         return visible.requests(person).filter(_still_open(now))
     if tab == "open":
@@ -220,35 +222,26 @@ def _settled(now: datetime) -> Q:
     return Q(status__in=SETTLED, settled_at__gt=now - DONE_FOR) | overdue
 
 
-def _done(person: Person, now: datetime) -> QuerySet[ApprovalRequest]:
+def _done(person: Person, now: datetime) -> Q:
     """What I decided, and what expired in my queues: silence is everyone's."""
-    settled = visible.requests(person).filter(_settled(now))
     if permissions.allowed(person, Permission.SEE_ALL) and not _decides(person):
-        return settled
+        return _settled(now)
     decided = Decision.objects.filter(reviewer=person).values("request")
     lapsed = Q(status__in=[RequestStatus.EXPIRED, RequestStatus.PENDING])
-    return settled.filter(Q(pk__in=decided) | lapsed)
+    return _settled(now) & (Q(pk__in=decided) | lapsed)
 
 
 def _tabs(person: Person, filters: Filters, decidable: int, now: datetime) -> list[Tab]:
-    counts = {
-        **visible.requests(person).aggregate(
-            still_open=Count("pk", filter=_still_open(now))
-        ),
-        "done": _done(person, now).count(),
-    }
+    found = visible.requests(person).aggregate(
+        still_open=Count("pk", filter=_still_open(now)),
+        done=Count("pk", filter=_done(person, now)),
+    )
+    counts = {"open": found["still_open"], "done": found["done"]}
     if _decides(person):
-        counts |= {"open": decidable, "waiting": counts["still_open"] - decidable}
-    else:
-        counts["open"] = counts["still_open"]
+        waiting = max(found["still_open"] - decidable, 0)
+        counts |= {"open": decidable, "waiting": waiting}
     return [
-        Tab(
-            name,
-            label,
-            max(counts[name], 0),
-            Filters(tab=name).url(),
-            name == filters.tab,
-        )
+        Tab(name, label, counts[name], Filters(tab=name).url(), name == filters.tab)
         for name, label in TABS.items()
         if name in counts
     ]
@@ -273,20 +266,21 @@ def _narrowed(
     return found
 
 
+def _rows(found: QuerySet[ApprovalRequest]) -> QuerySet[ApprovalRequest]:
+    """With what every row shows, in two queries however many rows there are."""
+    sealed = Prefetch("versions", visible.sealed_now(), to_attr="sealed_now")
+    found = found.select_related("proposal").prefetch_related(sealed)
+    return found.annotate(given=visible.given())
+
+
 def loaded(
     found: QuerySet[ApprovalRequest], person: Person
 ) -> QuerySet[ApprovalRequest]:
-    """With all that a row shows, in four queries however many rows there are."""
+    """The same with the person's own votes and what came of it, in two more."""
     own = Decision.objects.filter(reviewer=person).order_by("at")
-    return (
-        found.select_related("proposal")
-        .prefetch_related(
-            Prefetch("versions", visible.sealed_now(), to_attr="sealed_now"),
-            Prefetch("decisions", own, to_attr="own_decisions"),
-            Prefetch("proposal__executions"),
-        )
-        .annotate(given=visible.given())
-    )
+    votes = Prefetch("decisions", own, to_attr="own_decisions")
+    ran = Prefetch("proposal__executions", to_attr="ran")
+    return _rows(found).prefetch_related(votes, ran)
 
 
 def _order(filters: Filters) -> list[Any]:
@@ -317,13 +311,13 @@ def _banded(
 
 
 def row(request: ApprovalRequest, now: datetime) -> Row:
-    """One line of a list, from a request as `loaded` loads it."""
+    """One line of a list, from a request as `_rows` or `loaded` loads it."""
     sealed = request.sealed_now[0]  # type: ignore[attr-defined]
     tally = Tally(
         given=request.given,  # type: ignore[attr-defined]
         required=sum(step["required"] for step in sealed.steps),
     )
-    execution = next(iter(request.proposal.executions.all()), None)
+    execution = next(iter(getattr(request.proposal, "ran", [])), None)
     revision = sealed.revision
     revision.proposal = request.proposal
     shown = showing.brief(revision)
@@ -359,7 +353,7 @@ def _flags(request: ApprovalRequest, reason: bool, shown: showing.Brief) -> list
 
 
 def _noted(state: State, request: ApprovalRequest) -> State:
-    own = request.own_decisions  # type: ignore[attr-defined]
+    own = getattr(request, "own_decisions", [])
     if not own:
         return state
     return replace(state, note=SAID[Verdict(own[-1].verdict)])

@@ -225,7 +225,7 @@ class ReviewPage:
 
     @property
     def stop_url(self) -> str:
-        return f"{reverse('reviews:stop')}?agent={self.agent}&thread={self.thread}"
+        return reverse("agents:stop_thread", args=[self.agent, self.thread])
 
     @property
     def parent(self) -> str:
@@ -288,9 +288,8 @@ class ReviewPage:
         return self.loaded.sealed.created_at
 
     @cached_property
-    def history(self) -> list[log.Event]:
-        records = log.records_about(self.loaded.person, self.loaded.request)
-        return log.lines(self.loaded.person, records)
+    def history(self) -> list[log.Told]:
+        return log.history(self.loaded.person, self.loaded.request)
 
     # R8
     @property

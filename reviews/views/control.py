@@ -90,13 +90,11 @@ def unknown(request: HttpRequest) -> HttpResponse:
 
 
 def _unknown(
-    request: HttpRequest,
-    form: SettleForm | None = None,
-    pk: str = "",
-    status: int = 200,
+    request: HttpRequest, form: SettleForm | None = None, pk: str = ""
 ) -> HttpResponse:
     lines = unknown_queries.page(person(request))
     context = {"lines": lines, "form": form, "settling": pk}
+    status = 422 if form else 200
     return render(request, "reviews/unknown.html", context, status=status)
 
 

@@ -35,7 +35,6 @@ def queue(request: HttpRequest) -> HttpResponse:
     page = queue_queries.page(
         person(request),
         queue_queries.Filters.read(request.GET),
-        unknown=desk.badges.unknown,
         decidable=desk.badges.queue,
         now=desk.now,
     )

@@ -125,6 +125,7 @@ def _answer(
     request: HttpRequest, page: ReviewPage, *, beside: bool = True, status: int = 200
 ) -> HttpResponse:
     """The page, or `#decide` with the strip, banner and badges beside it."""
+    frame.of(request).stop_url = page.stop_url
     partial = htmx.wants_partial(request)
     template = htmx.part(request, TEMPLATE, "decide")
     context = {"page": page, "beside": partial and beside}
