@@ -1,0 +1,127 @@
+"""Agents and their runs, as people see them."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from guardian.shortcuts import remove_perm
+
+from policies.models import Queue
+from reviews import stops
+from reviews.choices import Scope
+from reviews.models import Stop
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+RUN = "/threads/riley/t-1/"
+CHECKPOINT = {
+    "summary": "Waits. <script>alert(1)</script> Write to dana@mail.example",
+    "state": {"step": "refund", "seen": ["order", "carrier"], "done": False},
+    "blob": "c2VjcmV0LWJsb2I=",
+    "resume_at": "execute",
+}
+
+
+def signed_in(gate: Gate, name: str) -> Client:
+    client = Client()
+    client.force_login(gate.people[name], "django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def test_agents_are_seen_by_whom_they_concern(gate: Gate) -> None:
+    propose(gate.agent)
+    for name in gate.people:
+        assert b"Riley" in signed_in(gate, name).get("/agents/").content, name
+    for queue in Queue.objects.all():
+        remove_perm("policies.decide", gate.rita, queue)
+    rita = signed_in(gate, "rita")
+    assert b"No agent to see" in rita.get("/agents/").content
+    for path in ("/agents/riley/", RUN, "/agents/riley/stop/", f"{RUN}stop/"):
+        assert rita.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/agents/", "/agents/riley/", RUN])
+def test_they_are_read_by_people_who_signed_in(gate: Gate, path: str) -> None:
+    propose(gate.agent)
+    assert Client().get(path)["Location"].startswith("/sign-in/")
+    client = signed_in(gate, "sue")
+    assert client.get(path).status_code == 200
+    assert client.post(path).status_code == 405
+
+
+def test_an_agent_shows_its_day(gate: Gate) -> None:
+    propose(gate.agent)
+    decide(propose(gate.agent, customer="C-2").request, gate.rita, "reject")
+    source = signed_in(gate, "sue").get("/agents/riley/").content.decode()
+    assert "1 pending" in source
+    assert "1 rejected" in source
+    assert "Owen Example" in source
+    assert "/threads/riley/t-1/" in source
+
+
+def test_a_run_shows_its_steps_and_whose_turn_it_is(gate: Gate) -> None:
+    request = propose(gate.agent, checkpoint=CHECKPOINT).request
+    propose(gate.agent, "look")
+    propose(gate.agent, "nothing_like_it", args={})
+    source = signed_in(gate, "rita").get(RUN).content.decode()
+    assert "Paused, waiting for you." in source
+    assert f"/requests/{request.pk}/" in source
+    assert (
+        "Paused, waiting for you."
+        not in signed_in(gate, "otto").get(RUN).content.decode()
+    )
+    assert "Blocked: tool.unknown" in signed_in(gate, "otto").get(RUN).content.decode()
+
+
+def test_a_checkpoint_is_inert_redacted_and_without_its_blob(gate: Gate) -> None:
+    propose(gate.agent, checkpoint=CHECKPOINT)
+    source = signed_in(gate, "sue").get(RUN).content.decode()
+    assert "<script>alert" not in source
+    assert "dana@mail.example" not in source
+    assert "secret-blob" not in source
+    assert "c2VjcmV0" not in source
+    assert "seen 2" in source
+
+
+def test_a_runs_queries_do_not_grow(gate: Gate, django_assert_max_num_queries) -> None:
+    for number in range(4):
+        propose(gate.agent, customer=f"C-{number}")
+    client = signed_in(gate, "sue")
+    client.get(RUN)
+    with django_assert_max_num_queries(18):
+        client.get(RUN)
+
+
+def test_nobody_reads_a_run_that_is_not_there(gate: Gate) -> None:
+    client = signed_in(gate, "sue")
+    assert client.get("/threads/riley/never/").status_code == 404
+    assert client.get("/agents/nobody/").status_code == 404
+
+
+def test_the_owner_stops_their_own_agent(gate: Gate) -> None:
+    propose(gate.agent)
+    owen = signed_in(gate, "owen")
+    sent = {"target": "agent:riley", "mode": "stopped", "reason": "broken"}
+    assert owen.post("/agents/riley/stop/", sent).status_code == 302
+    assert Stop.objects.get().key == "riley"
+    source = owen.get("/agents/riley/").content.decode()
+    assert "Stopped" in source
+    assert "broken" in source
+
+
+def test_an_owner_never_stops_anothers(gate: Gate) -> None:
+    propose(gate.agent)
+    factories.agent(gate.rita, "robin")
+    owen = signed_in(gate, "owen")
+    for target in ("agent:robin", "thread:robin/t-1", "tool:pay", "everything:"):
+        sent = {"target": target, "mode": "stopped", "reason": "mischief"}
+        assert owen.post("/agents/riley/stop/", sent).status_code == 403
+    assert not Stop.objects.exists()
+
+
+def test_a_stopped_run_says_so(gate: Gate) -> None:
+    propose(gate.agent)
+    stops.stop(scope=Scope.THREAD, key="riley/t-1", person=gate.sue, reason="x")
+    source = signed_in(gate, "sue").get(RUN).content.decode()
+    assert "<b>Stopped</b>" in source

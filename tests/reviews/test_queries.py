@@ -1,0 +1,258 @@
+"""Who may read what, and who is blind to what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Group
+from django.test import Client
+from guardian.shortcuts import remove_perm
+
+from journal import clock, errors
+from policies.choices import Role
+from policies.models import Person, Queue
+from reviews import permissions, stops
+from reviews.choices import Scope, StopMode
+from reviews.models import ApprovalRequest
+from reviews.queries import badges, detail, log, queue, visible
+from reviews.queries.queue import Filters
+from reviews.queries.review import ReviewPage
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews import states
+
+NOTE = "the customer sent me a photograph"
+
+
+def fresh(person: Person) -> Person:
+    """Without what was remembered of roles and queues."""
+    return Person.objects.get(pk=person.pk)
+
+
+def requests_of_every_kind(gate: Gate) -> Iterator[ApprovalRequest]:
+    """Pending ones whose next decider differs."""
+    yield propose(gate.agent).request
+    yield propose(gate.agent, amount="899.00", customer="C-2").request
+    approved_once = propose(gate.agent, amount="700.00", customer="C-3").request
+    decide(approved_once, gate.sue)
+    yield approved_once
+    handed_up = propose(gate.agent, customer="C-4").request
+    decide(handed_up, gate.rita, "escalate")
+    yield handed_up
+    late = propose(gate.agent, customer="C-5").request
+    factories.overdue(late)
+    yield late
+    yield propose(gate.agent, "write").request
+    done = propose(gate.agent, customer="C-6").request
+    decide(done, gate.rita, "reject")
+    yield done
+
+
+def may_decide(person: Person, request: ApprovalRequest) -> bool:
+    request.refresh_from_db()
+    if request.status != "pending" or request.expires_at <= clock.now():
+        return False
+    return not permissions.can_decide(fresh(person), request, request.sealed)
+
+
+def test_the_list_holds_exactly_what_the_operation_lets_pass(gate: Gate) -> None:
+    requests = list(requests_of_every_kind(gate))
+    for name, person in gate.people.items():
+        listed = set(visible.decidable(fresh(person)).values_list("pk", flat=True))
+        allowed = {one.pk for one in requests if may_decide(person, one)}
+        assert listed == allowed, name
+
+
+def test_a_stopped_reviewer_has_nothing_to_decide(gate: Gate) -> None:
+    propose(gate.agent)
+    stops.stop(
+        scope=Scope.REVIEWER,
+        key=gate.rita.public_id,
+        mode=StopMode.STOPPED,
+        person=gate.adam,
+        reason="left",
+    )
+    assert not visible.decidable(fresh(gate.rita)).exists()
+    assert visible.decidable(fresh(gate.tom)).exists()
+
+
+def test_who_owns_the_agent_never_decides_but_may_read(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    gate.owen.groups.add(Group.objects.get(name=Role.REVIEWER))
+    owen = fresh(gate.owen)
+    assert not visible.decidable(owen).exists()
+    assert visible.requests(owen).get() == request
+
+
+def test_a_stranger_to_the_queue_sees_nothing(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    remove_perm("policies.decide", gate.rita, Queue.objects.get(name="money"))
+    rita = fresh(gate.rita)
+    assert not visible.requests(rita).exists()
+    assert not visible.proposals(rita).exists()
+    with pytest.raises(errors.NotFound):
+        detail.load(rita, request.pk, clock.now())
+
+
+def test_auditors_see_all_and_decide_nothing(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    otto = fresh(gate.otto)
+    assert visible.requests(otto).get() == request
+    assert detail.load(otto, request.pk, clock.now()).why_not
+
+
+def test_the_badge_counts_what_i_can_still_decide(gate: Gate) -> None:
+    list(requests_of_every_kind(gate))
+    rita, sue = badges.of(fresh(gate.rita)), badges.of(fresh(gate.sue))
+    assert (rita.queue, rita.escalations) == (2, 0)
+    assert (sue.queue, sue.escalations) == (4, 2)
+
+
+def test_the_badge_says_what_expires_soon(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    soon = clock.now() + timedelta(minutes=3)
+    ApprovalRequest.objects.filter(pk=request.pk).update(expires_at=soon)
+    assert badges.of(fresh(gate.rita)).soon == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(0, ""), (7, "7"), (99, "99"), (100, "99+")]
+)
+def test_badges_are_capped(number: int, said: str) -> None:
+    assert badges.capped(number) == said
+
+
+def page_source(gate: Gate, name: str, request: ApprovalRequest) -> str:
+    client = Client()
+    client.force_login(gate.people[name], "django.contrib.auth.backends.ModelBackend")
+    return client.get(f"/requests/{request.pk}/").content.decode()
+
+
+def test_a_second_approver_reads_nothing_of_the_first(gate: Gate) -> None:
+    request = propose(gate.agent, amount="899.00").request
+    decide(request, gate.sue, reason_code="verified", reason=NOTE)
+    source = page_source(gate, "sam", request)
+    assert "1 of 2" in source
+    for hidden in ("Sue", gate.sue.public_id, NOTE, "Checked, it is right"):
+        assert hidden not in source
+
+
+def test_the_log_is_blind_too_until_it_is_settled(gate: Gate) -> None:
+    request = propose(gate.agent, amount="899.00").request
+    decide(request, gate.sue, reason_code="verified", reason=NOTE)
+    kinds = set(log.records(fresh(gate.sam)).values_list("kind", flat=True))
+    assert "decision.recorded" not in kinds
+    decide(request, gate.sam)
+    kinds = set(log.records(fresh(gate.sam)).values_list("kind", flat=True))
+    assert "decision.recorded" in kinds
+
+
+def test_who_escalated_is_not_named_while_it_is_open(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "escalate", reason_code="unsafe")
+    records = log.records_about(fresh(gate.sue), request)
+    said = [
+        part.text for line in log.lines(fresh(gate.sue), records) for part in line.said
+    ]
+    assert log.HIDDEN_NAME in said
+    assert not any("Rita" in text for text in said)
+
+
+def test_auditors_read_every_vote_at_once(gate: Gate) -> None:
+    request = propose(gate.agent, amount="899.00").request
+    decide(request, gate.sue, reason_code="verified", reason=NOTE)
+    assert NOTE in page_source(gate, "otto", request)
+
+
+def test_once_settled_everybody_reads_who_said_what(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "reject", reason_code="unsafe", reason=NOTE)
+    source = page_source(gate, "tom", request)
+    assert "Rita Example" in source
+    assert NOTE in source
+
+
+def test_an_owner_reads_the_outcome_without_names(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "reject", reason_code="unsafe")
+    lines = log.lines(fresh(gate.owen), log.records(fresh(gate.owen)))
+    said = " ".join(part.text for line in lines for part in line.said)
+    assert "rejected" in said
+    assert "Rita" not in said
+
+
+def test_reviewers_read_their_own_part_of_the_log(gate: Gate) -> None:
+    mine, other = propose(gate.agent).request, propose(gate.agent, "write").request
+    decide(mine, gate.rita, "reject", reason_code="unsafe")
+    found = set(log.records(fresh(gate.rita)).values_list("request", flat=True))
+    assert mine.pk in found
+    assert other.pk not in found
+
+
+def queue_page(person: Person, **filters: str) -> queue.QueuePage:
+    person = fresh(person)
+    decidable = badges.of(person).queue
+    return queue.page(
+        person, Filters.read(filters), decidable=decidable, now=clock.now()
+    )
+
+
+def test_the_queue_has_bands_and_least_time_first(gate: Gate) -> None:
+    document = factories.document_of_tests()
+    document["tools"]["tag"]["floor"] = "approve"
+    factories.policy(gate.people, document)
+    tag = propose(gate.agent, "tag").request
+    late, soon = (propose(gate.agent, customer=c).request for c in ("C-7", "C-8"))
+    deploy = propose(gate.agent, "deploy").request
+    at = clock.now() + timedelta(minutes=2)
+    ApprovalRequest.objects.filter(pk=soon.pk).update(expires_at=at)
+    bands = queue_page(gate.sue).bands
+    assert [[row.id for row in band] for band in bands] == [
+        [deploy.pk],
+        [soon.pk, late.pk],
+        [tag.pk],
+    ]
+
+
+def test_an_agents_priority_orders_only_within_its_band(gate: Gate) -> None:
+    usual = propose(gate.agent, customer="C-7").request
+    urgent = propose(gate.agent, customer="C-8", priority="critical").request
+    deploy = propose(gate.agent, "deploy", priority="low").request
+    rows = [row.id for band in queue_page(gate.sue).bands for row in band]
+    assert rows == [deploy.pk, urgent.pk, usual.pk]
+
+
+def test_tabs_are_by_whose_turn_it_is(gate: Gate) -> None:
+    list(requests_of_every_kind(gate))
+    counts = {tab.name: tab.count for tab in queue_page(gate.rita).tabs}
+    assert counts == {"open": 2, "waiting": 3, "done": 2}
+    for name, count in counts.items():
+        rows = [row for band in queue_page(gate.rita, tab=name).bands for row in band]
+        assert len(rows) == count, name
+
+
+def test_filters_narrow_and_foolish_ones_are_ignored(gate: Gate) -> None:
+    propose(gate.agent)
+    propose(gate.agent, "write")
+    rows = [r for band in queue_page(gate.rita, tool="write").bands for r in band]
+    assert [row.tool for row in rows] == ["write"]
+    found = Filters.read({"tab": "nope", "sort": "x", "show": "-3", "risk": "odd"})
+    assert found == Filters()
+
+
+def test_an_empty_queue_says_what_is_with_others(gate: Gate) -> None:
+    propose(gate.agent, amount="899.00")
+    page = queue_page(gate.rita)
+    assert page.empty == "Nothing waits for you."
+    assert page.empty_note == "1 item is with others."
+
+
+@pytest.mark.parametrize("status", ["pending", "recallable", "authorized", "rejected"])
+def test_a_state_has_words_and_a_sign(gate: Gate, status: str) -> None:
+    request = getattr(states, status)(gate)
+    page = ReviewPage(detail.load(fresh(gate.rita), request.pk, clock.now()))
+    assert page.state.word
+    assert page.state.icon or page.state.quarters is not None
