@@ -1,0 +1,104 @@
+"""A real Chromium at the desk. Every page that a test leaves is checked: no console
+message, no request off the page, no focus on nothing after a swap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from tests import factories
+from tests.conftest import Gate
+
+WITHIN_MS = 9000
+# Chromium tells of every answer of 400 and more; that one came is what is tested.
+EXPECTED = "Failed to load resource: the server responded with a status of 4"
+
+
+@dataclass
+class Desk:
+    """One person's browser."""
+
+    page: Page
+    base: str
+    said: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> Page:
+        self.page.goto(self.base + path)
+        return self.page
+
+    def focus(self) -> str:
+        """The id, or else the tag, of what has the focus."""
+        found = self.page.evaluate(
+            "document.activeElement.id || document.activeElement.tagName"
+        )
+        return str(found)
+
+    def heard(self, region: str = "#sr-status") -> str:
+        """What a screen reader was told last, in the five seconds that it stands."""
+        return self.page.inner_text(region)
+
+    def overflow(self) -> int:
+        """Pixels by which the page scrolls sideways."""
+        width = "document.documentElement.scrollWidth - innerWidth"
+        return int(self.page.evaluate(width))
+
+    def violations(self) -> list[str]:
+        """What axe finds, one line a rule."""
+        found = Axe().run(self.page).response["violations"]
+        return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
+
+    def complaints(self) -> list[str]:
+        return [line for line in self.said if not line.startswith(EXPECTED)]
+
+
+SitDown = Callable[..., Desk]
+
+
+@pytest.fixture
+def sit_down(
+    live_server: LiveServer, gate: Gate, browser: Browser
+) -> Iterator[SitDown]:
+    """`sit_down("rita", javascript=False)`: a browser in which Rita is signed in."""
+    opened: list[tuple[BrowserContext, Desk]] = []
+
+    def start(name: str, *, javascript: bool = True, **options: Any) -> Desk:
+        context = browser.new_context(
+            **{"viewport": {"width": 1280, "height": 800}, **options},
+            java_script_enabled=javascript,
+        )
+        context.set_default_timeout(WITHIN_MS)
+        desk = Desk(context.new_page(), live_server.url)
+        _listen(desk)
+        _sign_in(desk, name)
+        opened.append((context, desk))
+        return desk
+
+    expect.set_options(timeout=WITHIN_MS)
+    yield start
+    for context, desk in opened:
+        assert desk.complaints() == []
+        context.close()
+
+
+def _sign_in(desk: Desk, name: str) -> None:
+    page = desk.open("/sign-in/?next=/help/")
+    page.fill("#id_username", name)
+    page.fill("#id_password", factories.PASSWORD)
+    page.press("#id_password", "Enter")
+    page.wait_for_url("**/help/")
+
+
+def _listen(desk: Desk) -> None:
+    def off_page(request: Any) -> None:
+        if not request.url.startswith(desk.base):
+            desk.said.append(f"request to {request.url}")
+
+    desk.page.on("console", lambda message: desk.said.append(message.text))
+    desk.page.on("pageerror", lambda error: desk.said.append(str(error)))
+    desk.page.on("request", off_page)

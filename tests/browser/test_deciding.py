@@ -1,0 +1,241 @@
+"""Two strokes decide: a key arms, Ctrl and Enter commit. The focus is never lost."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from reviews.choices import RequestStatus
+from reviews.models import ApprovalRequest, Decision
+from tests import factories
+from tests.browser.conftest import Desk, SitDown
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def waiting(gate: Gate) -> ApprovalRequest:
+    """A request with a recall window of a minute."""
+    document = factories.document_of_tests()
+    document["recall"]["high"] = 60
+    factories.policy(gate.people, document)
+    return propose(gate.agent).request
+
+
+def arm(desk: Desk, key: str) -> None:
+    desk.page.keyboard.press(key)
+    desk.page.wait_for_selector("[data-testid=panel]")
+    expect(desk.page.locator("#panel")).to_be_focused()
+
+
+def test_approve_and_recall_by_keys(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = desk.open("/queue/")
+    assert page.title().startswith("(1) ")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_be_focused()
+    arm(desk, "a")
+    assert not Decision.objects.exists()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#outcome")).to_be_focused()
+    expect(page.locator("[data-testid=state]")).to_contain_text("Approved, runs in")
+    assert "Recall possible" in desk.heard()
+    assert page.inner_text("#badge-queue") == ""
+    assert page.title().startswith("Request")
+    page.keyboard.press("z")
+    expect(page.locator("[data-testid=state]")).to_contain_text("Recalled")
+    assert desk.focus() == "decide"
+    assert page.inner_text("#badge-queue") == "1"
+    assert desk.violations() == []
+
+
+def test_escape_gives_the_focus_back_to_the_verb(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    arm(desk, "x")
+    page.fill("#id_reason", "kept on the way")
+    page.keyboard.press("Escape")
+    expect(page.locator("#verb-reject")).to_be_focused()
+    arm(desk, "u")
+    expect(page.locator("#id_reason")).to_have_value("kept on the way")
+
+
+def test_a_missing_reason_takes_the_focus_and_is_heard(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    arm(desk, "x")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#reasons")).to_be_focused()
+    assert "Choose a reason" in desk.heard("#sr-alert")
+    page.keyboard.press("2")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#outcome")).to_contain_text("Rejected")
+    assert Decision.objects.get().reason_code == "wrong_amount"
+
+
+def test_plain_enter_in_a_field_commits_nothing(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    arm(desk, "m")
+    page.press("[name='arg.amount']", "Enter")
+    page.wait_for_timeout(300)
+    assert not Decision.objects.exists()
+
+
+def test_keys_are_silent_while_typing_and_when_switched_off(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    page.fill("#find", "a")
+    page.press("#find", "x")
+    assert page.locator("[data-testid=panel]").count() == 0
+    page.click("[data-keys]")
+    page.keyboard.press("a")
+    page.wait_for_timeout(300)
+    assert page.locator("[data-testid=panel]").count() == 0
+
+
+def test_modify_counts_its_changes_and_takes_them_back(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    arm(desk, "m")
+    amount = page.locator("[name='arg.amount']")
+    commit = page.locator("[data-testid=commit]")
+    amount.fill("12.50")
+    page.fill("[name='arg.note']", "half")
+    expect(commit).to_contain_text("Approve with my 2 changes")
+    page.get_by_role("button", name="Revert Note").click()
+    expect(commit).to_contain_text("Approve with my 1 change")
+    assert desk.violations() == []
+    amount.press("Control+Enter")
+    expect(page.locator("h1")).to_contain_text("12.50")
+    waiting.refresh_from_db()
+    assert waiting.version == 2
+
+
+def test_someone_else_decides_and_my_note_is_kept(
+    gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("tom")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    arm(desk, "x")
+    page.fill("#id_reason", "mine")
+    decide(waiting, gate.rita, "reject", reason_code="unsafe")
+    expect(page.locator("#outcome")).to_contain_text("Rejected")
+    expect(page.locator("#kept-text")).to_have_value("mine")
+    assert page.locator("[data-testid=commit]").count() == 0
+    assert desk.focus() == "kept-text"
+    assert "Rejected" in desk.heard()
+    assert desk.violations() == []
+
+
+def test_a_new_version_takes_the_verbs_away_and_moves_nothing(
+    gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    heading = page.inner_text("h1")
+    factories.revise(gate.agent, waiting.proposal, amount="400.00")
+    banner = page.locator("[data-testid=banner]")
+    expect(banner).to_contain_text("40.00")
+    expect(banner).to_contain_text("400.00")
+    assert page.inner_text("h1") == heading
+    assert page.locator("[data-testid=verb-approve]").count() == 0
+    assert "The agent replaced" in desk.heard("#sr-alert")
+    assert desk.violations() == []
+    page.keyboard.press("r")
+    expect(page.locator("h1")).to_contain_text("400.00")
+    expect(page.locator("[data-testid=verb-approve]")).to_be_visible()
+
+
+def test_it_expires_while_it_is_read(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    arm(desk, "x")
+    page.fill("#id_reason", "too late")
+    factories.overdue(waiting)
+    expect(page.locator("[data-testid=state]")).to_contain_text("Nothing was executed")
+    expect(page.locator("#kept-text")).to_have_value("too late")
+    assert desk.focus() != "BODY"
+
+
+def test_the_way_back_in_the_browser_leaves_the_panel(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    arm(desk, "a")
+    assert page.url.endswith("?arm=approve")
+    page.go_back()
+    expect(page.locator("[data-testid=verb-approve]")).to_be_visible()
+
+
+def test_all_of_it_without_javascript(
+    gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    page = sit_down("rita", javascript=False).open("/queue/")
+    page.click(".effect")
+    page.click("[data-testid=verb-reject]")
+    page.fill("#id_reason", "as I said")
+    page.click("[data-testid=commit]")
+    expect(page.locator("#reason-error")).to_be_visible()
+    expect(page.locator("#id_reason")).to_have_value("as I said")
+    page.check("input[name=reason_code][value=not_needed]")
+    page.click("[data-testid=commit]")
+    expect(page.locator("#outcome")).to_contain_text("Rejected")
+    waiting.refresh_from_db()
+    assert waiting.status == RequestStatus.REJECTED
+
+
+def test_modify_and_recall_without_javascript(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    page = sit_down("rita", javascript=False).open(f"/requests/{waiting.pk}/")
+    page.click("[data-testid=verb-modify]")
+    page.fill("[name='arg.amount']", "1.00")
+    page.click("[data-testid=commit]")
+    expect(page.locator("[data-testid=state]")).to_contain_text("Approved")
+    page.click("[data-testid=recall]")
+    expect(page.locator("[data-testid=state]")).to_contain_text("Recalled")
+
+
+def test_a_queue_says_what_is_new_and_keeps_its_rows(
+    gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    desk.page.clock.install()
+    page = desk.open("/queue/")
+    propose(gate.agent, "write")
+    page.clock.run_for(16_000)
+    expect(page.locator("#fresh")).to_contain_text("1 new · show")
+    assert page.locator("tbody tr").count() == 1
+    assert page.inner_text("#badge-queue") == "2"
+    page.click("#fresh a")
+    expect(page.locator("tbody tr")).to_have_count(2)
+
+
+def test_a_run_is_stopped_from_its_request_in_three_steps(
+    gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("sue")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    page.keyboard.press("s")
+    page.fill("#id_reason", "runs wild")
+    page.press("#id_reason", "Control+Enter")
+    expect(page.locator("[data-testid=switch]")).to_contain_text("Run riley/t-1")
