@@ -1,0 +1,43 @@
+"""The one word that an agent sees is the same in Python and in SQL."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents import outcomes
+from reviews import executions
+from reviews.models import Proposal
+from tests import factories
+from tests.conftest import Gate
+
+
+@pytest.mark.parametrize(
+    ("tool", "verdict", "runs", "word"),
+    [
+        ("pay", "", False, "pending"),
+        ("pay", "reject", False, "rejected"),
+        ("pay", "approve", False, "granted"),
+        ("pay", "approve", True, "executed"),
+        ("decline", "approve", True, "failed"),
+        ("look", "", False, "granted"),
+        ("look", "", True, "executed"),
+        ("nowhere", "", False, "blocked"),
+    ],
+)
+def test_both_say_the_same(
+    gate: Gate, tool: str, verdict: str, runs: bool, word: str
+) -> None:
+    proposal = factories.propose(gate.agent, tool)
+    if verdict:
+        factories.decide(proposal.request, gate.rita, verdict)
+    if runs:
+        executions.run(proposal.executions.get().pk)
+    loaded = outcomes.load("riley", proposal.pk)
+    assert loaded is not None
+    annotated = outcomes.with_status(Proposal.objects.all()).get(pk=proposal.pk)
+    assert outcomes.describe(loaded)["status"] == annotated.said == word
+
+
+def test_every_status_has_a_word() -> None:
+    assert set(outcomes.EXECUTION_SAYS) == set(outcomes.ExecutionStatus)
+    assert set(outcomes.REQUEST_SAYS) == set(outcomes.RequestStatus)
