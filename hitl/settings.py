@@ -36,19 +36,23 @@ INSTALLED_APPS = [
     "agents.apps.AgentsConfig",
     "hitl.apps.HitlConfig",
 ]
+if HOLDPOINT.local:
+    INSTALLED_APPS.append("demo.apps.DemoConfig")  # for `manage.py seed_demo` alone
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "hitl.middleware.RequestContext",
+    # Before whatever may answer early, so that its answer carries their headers too.
     "csp.middleware.CSPMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "hitl.middleware.Boundary",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "hitl.middleware.DomainErrors",
     # Last: it replaces the answer of a sign-in that was locked out.
@@ -84,6 +88,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "reviews.views.frame.desk",
             ],
         },
     }
@@ -170,6 +175,8 @@ CSRF_COOKIE_NAME = f"{_PREFIX}csrf"
 CSRF_COOKIE_SECURE = _SECURE
 CSRF_COOKIE_HTTPONLY = True  # forms carry the token; no script needs the cookie
 CSRF_COOKIE_SAMESITE = "Lax"
+# In the session: a cookie of theirs would have a plain name.
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 CSRF_FAILURE_VIEW = "hitl.views.csrf_failure"
 CSRF_TRUSTED_ORIGINS = [HOLDPOINT.base_url]
 

@@ -80,6 +80,12 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return _answer(request, 403, "session", detail)
 
 
+def from_elsewhere(request: HttpRequest) -> HttpResponse:
+    """Another site made the browser send this."""
+    detail = "This came from another site. Nothing was done. Do it on this page."
+    return _answer(request, 403, "session", detail)
+
+
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     detail = "This could not be read. Nothing was done. Check the address or reload."
     return _answer(request, 400, "bad_request", detail)
