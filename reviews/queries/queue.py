@@ -46,6 +46,7 @@ ORDER = {
     "newest": "Newest first.",
     "oldest": "Oldest first.",
 }
+DONE_SAID = "Settled in the last 7 days, newest first."
 EMPTY = {
     "open": "Nothing waits for you.",
     "waiting": "Nothing waits for others.",
@@ -170,7 +171,7 @@ def page(
         tabs=tabs,
         choices=_choices(base, filters),
         bands=_banded(rows[: filters.show], filters, now),
-        order_said=ORDER[filters.sort],
+        order_said=DONE_SAID if filters.tab == "done" else ORDER[filters.sort],
         time_label="Settled" if filters.tab == "done" else "Expires",
         empty=EMPTY[filters.tab] if base_is_empty(tabs) else "Nothing fits the filter.",
         empty_note=_with_others(tabs, filters),
@@ -368,7 +369,7 @@ def _choices(base: QuerySet[ApprovalRequest], filters: Filters) -> list[Choice]:
         ("risk", "Risk", {"": "any", **{r.value: r.value.title() for r in Risk}}),
         ("tool", "Tool", {"": "any", **{t: t for t in tools}}),
         ("agent", "Agent", {"": "any", **{a: a for a in agents}}),
-        ("sort", "Sort", SORTS),
+        *([] if filters.tab == "done" else [("sort", "Sort", SORTS)]),
     ]
     return [
         Choice(
