@@ -28,7 +28,7 @@ from . import idempotency
 from .checkpoints import Suspended
 from .models import Agent
 from .proposals import Asked, Key
-from .schemas import ARGS_LIMIT, ActionIn, CheckpointIn, ProposalIn
+from .schemas import ARGS_LIMIT, STATE_LIMIT, ActionIn, CheckpointIn, ProposalIn
 
 
 def key_of(header: str | None, method: str, path: str, body: Any) -> Key:
@@ -69,8 +69,10 @@ def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
 
 
 def asked_to_revise(agent: Agent, thread: str, tool: str, body: ActionIn) -> Asked:
-    """Raises TooLarge, InvalidArgs."""
+    """Raises TooLarge, ToolNotAllowed, InvalidArgs."""
     _check_size(body)
+    if tools.current(tool) is not None and tool not in agent.tools:
+        raise ToolNotAllowed  # it was allowed once, or there would be no proposal
     return Asked(
         thread=thread,
         tool=tool,
@@ -115,6 +117,9 @@ def _undeclared(
 def _check_size(body: ActionIn) -> None:
     if len(canonical.encode(body.args)) > ARGS_LIMIT:
         raise TooLarge("The arguments are larger than 64 KiB. Nothing was proposed.")
+    state = body.checkpoint.state if body.checkpoint else {}
+    if len(canonical.encode(state)) > STATE_LIMIT:
+        raise TooLarge("The state is larger than 64 KiB. Put it into the blob.")
 
 
 def _narrative(body: ActionIn) -> Narrative:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -18,6 +19,8 @@ from reviews.models import Proposal
 
 from . import outcomes
 from .models import Agent, AgentKey, Thread
+
+PROPOSAL_ID = re.compile(r"p-[a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,10 @@ def _cursor(last: Proposal) -> str:
 def _after(rows: QuerySet[Any], cursor: str) -> QuerySet[Any]:
     try:
         at, _, pk = base64.urlsafe_b64decode(cursor).decode().partition("|")
-        moment = datetime.fromisoformat(at)
-    except ValueError:
+        moment = datetime.fromisoformat(at).astimezone(UTC)
+        if not PROPOSAL_ID.fullmatch(pk):
+            raise ValueError(pk)
+    except (ValueError, OverflowError):
         raise Invalid(
             errors=[{"path": "cursor", "message": "not a cursor of ours"}]
         ) from None

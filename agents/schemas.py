@@ -15,6 +15,7 @@ THREAD = r"^[A-Za-z0-9._:-]{1,128}$"
 LONGEST_TEXT = 20_000
 MOST_EVIDENCE = 12  # items a request, unless a policy says otherwise
 ARGS_LIMIT = 64 * 1024  # bytes of canonical JSON
+STATE_LIMIT = 64 * 1024  # the same, of a checkpoint's structured state
 BLOB_LIMIT = 512 * 1024  # bytes
 
 
@@ -32,6 +33,13 @@ def _base64(text: str) -> str:
     if size > BLOB_LIMIT:
         raise ValueError(f"must be at most {BLOB_LIMIT} bytes")
     return text
+
+
+def _place(name: str) -> str:
+    """In an address these would lead to another page: nobody could stop the run."""
+    if name in {".", ".."}:
+        raise ValueError("must be a name, not . or ..")
+    return name
 
 
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
@@ -84,7 +92,7 @@ class ActionIn(Strict):
 class ProposalIn(ActionIn):
     """`POST /proposals`. Only thread, tool and args are required."""
 
-    thread: Annotated[str, Field(pattern=THREAD)]
+    thread: Annotated[str, Field(pattern=THREAD), AfterValidator(_place)]
     tool: Annotated[str, Field(min_length=1, max_length=64)]
     on_behalf_of: OnBehalfOf | None = None
     parent: Annotated[str, Field(max_length=40)] = ""
