@@ -1,12 +1,19 @@
-"""Read-only: nobody edits rows. What must be changed has an operation."""
+"""Read-only: nobody edits rows. What must be changed has an operation.
+
+Open to staff who never decide: here every vote is in sight, and reviewers are blind.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.auth.models import Group
 from django.http import HttpRequest
 
+from policies.models import Person
+
+from . import permissions
 from .models import (
     ApprovalRequest,
     Decision,
@@ -24,6 +31,17 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
 
     actions = None
 
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        person = request.user
+        return (
+            isinstance(person, Person)
+            and person.is_staff
+            and bool(permissions.roles_of(person) & permissions.NEVER_DECIDE)
+        )
+
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
@@ -34,7 +52,10 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
         return False
 
 
+# Groups are the roles: who renames one changes what its people may do.
+admin.site.unregister(Group)
 for model in (
+    Group,
     ApprovalRequest,
     Decision,
     Execution,
