@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from journal.errors import DomainError
+from journal.errors import DomainError, NotFound
 from policies.models import Person
 from reviews import permissions, stops
 from reviews.choices import OPEN, ExecutionStatus, Scope, StopMode
 from reviews.models import ApprovalRequest, Execution, Stop
 from reviews.permissions import Permission
 
-from . import log
+from . import log, visible
 
 NAMES = {
     Scope.THREAD: "This run",
@@ -86,7 +86,12 @@ def page(
     mode: str = "",
 ) -> StopPage:
     """What can be stopped from here. `owns`: the person owns the agent; `target` and
-    `mode` are what was chosen, else the narrowest scope and the strictest mode."""
+    `mode` are what was chosen, else the narrowest scope and the strictest mode.
+
+    Raises NotFound for an agent's or run's page that is not this person's to see.
+    """
+    if agent and not owns and not _sees(person, agent, thread):
+        raise NotFound
     scopes = _scopes(person, agent, thread, tool, owns)
     return StopPage(
         scopes=_chosen(scopes, target),
@@ -97,6 +102,14 @@ def page(
         agent=agent,
         thread=thread,
     )
+
+
+def _sees(person: Person, agent: str, thread: str) -> bool:
+    """Whether anything this run or agent proposed is this person's to see."""
+    if permissions.allowed(person, Permission.SEE_ALL):
+        return True
+    run = {"agent": agent} | ({"thread": thread} if thread else {})
+    return visible.proposals(person).filter(**run).exists()
 
 
 def _scopes(
@@ -156,14 +169,27 @@ def may_stop(person: Person, scope: Scope, mode: StopMode, *, owns: bool) -> boo
 
 
 def in_force(person: Person) -> list[Switch]:
-    """Every switch that is off now, newest first."""
-    rows = list(Stop.objects.filter(lifted_at__isnull=True).order_by("-at"))
+    """Every switch that is off now and concerns this person, newest first."""
+    found = Stop.objects.filter(lifted_at__isnull=True).order_by("-at")
+    rows = [row for row in found if _concerns(person, row)]
     names = log.names_of(
         [row.by for row in rows]
         + [row.key for row in rows if row.scope == Scope.REVIEWER]
     )
     lifts = permissions.allowed(person, Permission.LIFT)
     return [_switch(row, names, lifts, person) for row in rows]
+
+
+def _concerns(person: Person, row: Stop) -> bool:
+    """Tools and everything are everybody's; runs, agents and people are not."""
+    scope = Scope(row.scope)
+    if scope in {Scope.EVERYTHING, Scope.TOOL}:
+        return True
+    if scope is Scope.REVIEWER:
+        own = row.key == person.public_id
+        return own or permissions.allowed(person, Permission.SEE_ALL)
+    agent, _, thread = row.key.partition("/")
+    return _sees(person, agent, thread)
 
 
 def _switch(row: Stop, names: dict[str, str], lifts: bool, person: Person) -> Switch:

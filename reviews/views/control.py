@@ -11,7 +11,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from journal.errors import NotFound
+from journal.errors import NotFound, NotYours
 from reviews import settlements, stops
 from reviews.choices import StopMode
 from reviews.forms import ReasonForm, SettleForm, StopForm
@@ -54,13 +54,15 @@ def _stop(
 ) -> HttpResponse:
     scope, key = form.cleaned_data["target"]
     mode = StopMode(form.cleaned_data["mode"])
+    if not switches.offers(page, scope, key):
+        raise NotYours("This page does not stop that. Nothing was changed.")
     stops.stop(
         scope=scope,
         key=key,
         mode=mode,
         person=person(request),
         reason=form.cleaned_data["reason"],
-        owns=owns and switches.offers(page, scope, key),
+        owns=owns,
     )
     done = "Paused." if mode is StopMode.PAUSED else "Halting."
     messages.success(request, f"{done} Nothing new starts.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -46,14 +48,23 @@ def queue(request: HttpRequest) -> HttpResponse:
 @htmx.varies
 def queue_fresh(request: HttpRequest) -> HttpResponse:
     """How many requests came since the list on the screen was made."""
-    since = parse_datetime(request.GET.get("since", "").replace(" ", "+"))
-    if since is None or since.tzinfo is None:
+    since = _moment(request.GET.get("since", ""))
+    if since is None:
         raise NotFound
     count = queue_queries.newer(person(request), since)
     found = frame.of(request).badges
     etag = f"{count}.{found.queue}.{found.soon}.{found.escalations}"
     context = {"count": count, "back": _back(request), "etag": etag, "oob": True}
     return htmx.fragment(request, "reviews/_fresh.html", context, etag=etag)
+
+
+def _moment(said: str) -> datetime | None:
+    """None for what is no moment: a thirteenth month, no zone, before the year 1."""
+    try:
+        found = parse_datetime(said.replace(" ", "+"))
+        return found.astimezone(UTC) if found and found.tzinfo else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _back(request: HttpRequest) -> str:
