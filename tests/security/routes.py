@@ -1,0 +1,249 @@
+"""Every route of the product: who may read it, who may write it, and a write that
+works. A route that is not in this table fails tests/security/test_bypass_matrix.py."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from tests.factories import PASSWORD
+from tests.security.world import AGENTS, ALL, PEOPLE, Who, World
+
+NONE: frozenset[Who] = frozenset()
+BEARERS = AGENTS | {Who.TOKEN}
+# Who is told of the first agent's request, and who of its runs.
+SEES = frozenset(
+    {Who.REVIEWER, Who.SUPERVISOR, Who.ADMINISTRATOR, Who.AUDITOR, Who.OWNER}
+)
+SEES_BY_API = SEES | {Who.TOKEN}
+DECIDES = frozenset({Who.REVIEWER, Who.SUPERVISOR})
+STOPS = frozenset({Who.SUPERVISOR, Who.ADMINISTRATOR, Who.OWNER})
+PAUSES = STOPS | {Who.REVIEWER}
+LIFTS = frozenset({Who.SUPERVISOR, Who.ADMINISTRATOR})
+READS_POLICY = PEOPLE - {Who.OWNER, Who.OTHER_OWNER}
+READS_LOG = SEES - {Who.REVIEWER}
+SETTLES = frozenset({Who.SUPERVISOR})
+FIRST_AGENT = frozenset({Who.AGENT})
+
+Body = Callable[[World], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """`sees`: for everybody else the thing is not there (404, not 403). `ids` names
+    what fills the address; `body` makes a write that works."""
+
+    get: frozenset[Who] = NONE
+    post: frozenset[Who] = NONE
+    sees: frozenset[Who] = ALL
+    ids: dict[str, str] = field(default_factory=dict)
+    query: str = ""
+    body: Body = lambda world: {}
+    writes: bool = True
+
+
+def _verdict(world: World) -> dict[str, Any]:
+    world.waiting.refresh_from_db()
+    return {
+        "verdict": "approve",
+        "version": world.waiting.version,
+        "action_hash": world.waiting.action_hash,
+        "password": PASSWORD,
+    }
+
+
+def _stop(scope: str, mode: str) -> Body:
+    return lambda world: {"target": scope, "mode": mode, "reason": "odd"}
+
+
+def _proposal(world: World) -> dict[str, Any]:
+    return {"thread": "t-9", "tool": "look", "args": {"q": "shoes"}}
+
+
+def _batch(world: World) -> dict[str, Any]:
+    return {"items": [{**_proposal(world), "idempotency_key": "b-1"}]}
+
+
+def _revision(world: World) -> dict[str, Any]:
+    return {"args": {"customer": "C-1", "amount": "39.00", "currency": "USD"}}
+
+
+def _outcome(world: World) -> dict[str, Any]:
+    return {
+        "fence": world.ids["fence"],
+        "status": "succeeded",
+        "action_hash": world.ids["action_hash"],
+    }
+
+
+REQUEST = {"pk": "request"}
+RUN = {"slug": "agent", "name": "thread"}
+ROUTES: dict[str, Row] = {
+    "livez": Row(get=ALL),
+    "readyz": Row(get=ALL),
+    "docs": Row(get=ALL),
+    "reviews:help": Row(get=ALL),
+    "reviews:sign_in": Row(get=ALL, post=ALL, writes=False),
+    "reviews:sign_out": Row(post=PEOPLE, writes=False),
+    # The desk
+    "reviews:home": Row(get=PEOPLE),
+    "reviews:queue": Row(get=PEOPLE),
+    "reviews:queue_fresh": Row(get=PEOPLE, query="since=2026-01-01T00:00:00Z"),
+    "reviews:escalations": Row(get=PEOPLE),
+    "reviews:announced": Row(get=PEOPLE),
+    "reviews:request_detail": Row(get=SEES, sees=SEES, ids=REQUEST),
+    "reviews:live": Row(get=SEES, sees=SEES, ids=REQUEST),
+    "reviews:decide": Row(
+        get=SEES, post=DECIDES, sees=SEES, ids=REQUEST, body=_verdict
+    ),
+    "reviews:recall": Row(post=DECIDES, sees=SEES, ids={"pk": "held"}),
+    "reviews:unknown": Row(get=PEOPLE),
+    "reviews:settle": Row(
+        post=SETTLES,
+        sees=SETTLES,
+        ids={"pk": "unknown"},
+        body=lambda world: {"happened": "yes", "reason": "seen in the ledger"},
+    ),
+    "reviews:log": Row(get=PEOPLE),
+    "reviews:log_record": Row(get=READS_LOG, sees=READS_LOG, ids={"pk": "record"}),
+    "reviews:tokens": Row(get=PEOPLE, post=PEOPLE, body=lambda world: {"name": "new"}),
+    "reviews:token_revoke": Row(
+        post={Who.REVIEWER}, sees={Who.REVIEWER}, ids={"pk": "own_token"}
+    ),
+    # Stop
+    "reviews:stop": Row(
+        get=SEES,
+        post=PAUSES - {Who.OWNER},  # an owner has a Stop page of their own
+        sees=SEES,
+        query="agent=riley&thread=t-1",
+        body=_stop("thread:riley/t-1", "paused"),
+    ),
+    "reviews:lift": Row(
+        post=LIFTS, ids={"pk": "stop"}, body=lambda world: {"reason": "fine"}
+    ),
+    # Agents and policies
+    "agents:agents": Row(get=PEOPLE),
+    "agents:agent": Row(get=SEES, sees=SEES, ids={"slug": "agent"}),
+    "agents:stop_agent": Row(
+        get=SEES,
+        post=STOPS,
+        sees=SEES,
+        ids={"slug": "agent"},
+        body=_stop("agent:riley", "stopped"),
+    ),
+    "agents:thread": Row(get=SEES, sees=SEES, ids=RUN),
+    "agents:stop_thread": Row(
+        get=SEES,
+        post=PAUSES,
+        sees=SEES,
+        ids=RUN,
+        body=_stop("thread:riley/t-1", "paused"),
+    ),
+    "policies:policies": Row(get=READS_POLICY, sees=READS_POLICY),
+    "policies:policy": Row(
+        get=READS_POLICY, sees=READS_POLICY, ids={"number": "policy"}
+    ),
+    # The API: agents
+    "api:openapi-json": Row(get=ALL),
+    "api:api-root": Row(),
+    "api:propose": Row(post=AGENTS, body=_proposal),
+    "api:propose_batch": Row(post=AGENTS, body=_batch),
+    "api:list_proposals": Row(get=AGENTS),
+    "api:list_tools": Row(get=AGENTS),
+    "api:whoami": Row(get=AGENTS),
+    "api:get_proposal": Row(get=FIRST_AGENT, ids={"proposal_id": "proposal"}),
+    "api:revise": Row(
+        post=FIRST_AGENT, ids={"proposal_id": "proposal"}, body=_revision
+    ),
+    "api:withdraw": Row(post=FIRST_AGENT, ids={"proposal_id": "proposal"}),
+    "api:redeem": Row(post=FIRST_AGENT, body=lambda world: {"token": world.token}),
+    "api:report_outcome": Row(
+        post=FIRST_AGENT, ids={"execution_id": "execution"}, body=_outcome
+    ),
+    "api:resume": Row(get=FIRST_AGENT, ids={"thread": "thread"}),
+    "api:finish": Row(
+        post=FIRST_AGENT,
+        ids={"thread": "thread"},
+        body=lambda world: {"result": "completed"},
+    ),
+    # The API: people
+    "api:list_requests": Row(get=PEOPLE | {Who.TOKEN}),
+    "api:get_request": Row(
+        get=SEES_BY_API, sees=SEES_BY_API, ids={"request_id": "request"}
+    ),
+    "api:decide": Row(
+        post=DECIDES | {Who.TOKEN},
+        sees=SEES_BY_API,
+        ids={"request_id": "request"},
+        body=_verdict,
+    ),
+}
+OF_AGENTS = {
+    name
+    for name, row in ROUTES.items()
+    if name.startswith("api:") and (row.get | row.post) & {Who.AGENT} and row.get != ALL
+}
+ABSENT = {
+    "request": "r-00000000000000000000",
+    "held": "r-00000000000000000000",
+    "proposal": "p-00000000000000000000",
+    "execution": "x-00000000000000000000",
+    "unknown": "x-00000000000000000000",
+    "agent": "nemo",
+    "thread": "t-404",
+    "stop": 987654321,
+    "own_token": 987654321,
+    "record": 987654321,
+    "policy": 987654321,
+}
+
+
+class Route(NamedTuple):
+    """A name and an address pattern of the resolver."""
+
+    name: str
+    pattern: str
+
+
+def registered() -> Iterator[Route]:
+    """Every route that the resolver knows."""
+    yield from _walk(get_resolver(), (), "")
+
+
+def _walk(
+    resolver: URLResolver, spaces: tuple[str, ...], before: str
+) -> Iterator[Route]:
+    for entry in resolver.url_patterns:
+        pattern = before + str(entry.pattern)
+        if isinstance(entry, URLPattern):
+            yield Route(":".join([*spaces, entry.name or ""]), pattern)
+        else:
+            inner = (*spaces, entry.namespace) if entry.namespace else spaces
+            yield from _walk(entry, inner, pattern)
+
+
+def address(name: str, ids: dict[str, Any]) -> str:
+    """The address of a listed route with these things in it."""
+    row = ROUTES[name]
+    path = reverse(name, kwargs={slot: ids[what] for slot, what in row.ids.items()})
+    return f"{path}?{row.query}" if row.query else path
+
+
+def send(world: World, who: Who, method: str, name: str, path: str) -> Any:
+    """One call as this caller sends it: forms to pages, JSON to the API."""
+    client, body = world.clients[who], ROUTES[name].body(world)
+    if method in {"GET", "HEAD", "OPTIONS"}:
+        return client.generic(method, path)
+    if not name.startswith("api:"):
+        return getattr(client, method.lower())(path, body)
+    return client.generic(
+        method,
+        path,
+        json.dumps(body).encode(),
+        content_type="application/json",
+        headers={"Idempotency-Key": "k-1"},
+    )

@@ -1,0 +1,192 @@
+"""A gate with one of everything, and everyone who may knock at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from django.db import connection
+from django.test import Client
+from guardian.shortcuts import assign_perm
+
+from agents import keys
+from agents.models import Agent
+from journal.models import LogRecord
+from policies.choices import Role
+from policies.models import Person, Queue
+from reviews import executions, grants, settlements, stops, tokens
+from reviews.choices import Scope
+from reviews.executors import Outcome
+from reviews.models import Execution, PersonalToken, Proposal
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+class Who(StrEnum):
+    """Everyone who may knock: people by session, and three kinds of key."""
+
+    NOBODY = "nobody"
+    REVIEWER = "reviewer"
+    STRANGER = "reviewer of another queue"
+    SUPERVISOR = "supervisor"
+    ADMINISTRATOR = "administrator"
+    AUDITOR = "auditor"
+    OWNER = "owner"
+    OTHER_OWNER = "owner of another agent"
+    AGENT = "agent key"
+    OTHER_AGENT = "other agent's key"
+    TOKEN = "personal token"
+
+
+PEOPLE = frozenset(
+    {
+        Who.REVIEWER,
+        Who.STRANGER,
+        Who.SUPERVISOR,
+        Who.ADMINISTRATOR,
+        Who.AUDITOR,
+        Who.OWNER,
+        Who.OTHER_OWNER,
+    }
+)
+AGENTS = frozenset({Who.AGENT, Who.OTHER_AGENT})
+ALL = frozenset(Who)
+
+
+@dataclass
+class World:
+    """`ids` fill the addresses of the first agent's things."""
+
+    gate: Gate
+    people: dict[Who, Person]
+    clients: dict[Who, Client] = field(default_factory=dict)
+    ids: dict[str, Any] = field(default_factory=dict)
+    waiting: Any = None
+    token: str = ""
+
+
+def build(gate: Gate) -> World:
+    """The tests' gate, a second owner with an agent, and a reviewer of other mail."""
+    people = {
+        Who.REVIEWER: gate.rita,
+        Who.STRANGER: factories.person("zoe", Role.REVIEWER),
+        Who.SUPERVISOR: gate.sue,
+        Who.ADMINISTRATOR: gate.adam,
+        Who.AUDITOR: gate.otto,
+        Who.OWNER: gate.owen,
+        Who.OTHER_OWNER: factories.person("olga", Role.OWNER),
+    }
+    assign_perm("policies.decide", people[Who.STRANGER], Queue.objects.get(name="mail"))
+    document = factories.document_of_tests()
+    document["recall"]["high"] = 60  # so that there is something to recall
+    policy = factories.policy(gate.people, document)
+    other = factories.agent(people[Who.OTHER_OWNER], "other")
+    world = World(gate, people, ids={"policy": policy.number})
+    _fill(world, other)
+    _invite(world, other)
+    return world
+
+
+def _fill(world: World, other: Agent) -> None:
+    gate = world.gate
+    checkpoint = {"summary": "waits", "state": {"step": 2}, "blob": "c2VjcmV0"}
+    world.waiting = propose(gate.agent, checkpoint=checkpoint).request
+    held = propose(gate.agent, customer="C-2").request
+    decide(held, gate.rita)
+    propose(other, "write", thread="o-1")
+    granted, claimed, unknown = (_granted(gate) for _ in range(3))
+    world.token = _token(granted)
+    running = _redeemed(claimed)
+    lost = _redeemed(unknown)
+    _lose(lost)
+    stop = stops.stop(scope=Scope.TOOL, key="decline", person=gate.sam, reason="odd")
+    tokens.mint(person=gate.rita, name="spare")
+    world.ids |= {
+        "request": world.waiting.pk,
+        "held": held.pk,
+        "proposal": world.waiting.proposal_id,
+        "execution": running.pk,
+        "fence": running.fence,
+        "action_hash": running.grant.action_hash,
+        "unknown": lost.pk,
+        "stop": stop.pk,
+        "own_token": PersonalToken.objects.get(name="spare").pk,
+        "record": LogRecord.objects.filter(request=world.waiting.pk).latest("pk").pk,
+        "agent": gate.agent.slug,
+        "thread": "t-1",
+    }
+
+
+def _granted(gate: Gate) -> Proposal:
+    """An effect that the agent performs itself, approved by two."""
+    proposal = propose(gate.agent, "deploy", thread="t-2")
+    decide(proposal.request, gate.sue)
+    decide(proposal.request, gate.sam)
+    return proposal
+
+
+def _token(proposal: Proposal) -> str:
+    return grants.token(proposal.executions.get().grant_id)
+
+
+def _redeemed(proposal: Proposal) -> Execution:
+    settlements.redeem(token=_token(proposal), agent=proposal.agent)
+    return Execution.objects.select_related("grant").get(proposal=proposal)
+
+
+def _lose(execution: Execution) -> None:
+    executions.record(
+        execution_id=execution.pk,
+        fence=execution.fence,
+        outcome=Outcome("unknown", code="lost", detail="nobody knows"),
+        actor=executions.claims.EXECUTOR,
+    )
+
+
+def _invite(world: World, other: Agent) -> None:
+    for who, person in world.people.items():
+        world.clients[who] = Client(raise_request_exception=False)
+        world.clients[who].force_login(person, BACKEND)
+    bearers = {
+        Who.AGENT: keys.issue(agent=world.gate.agent, by=world.gate.owen),
+        Who.OTHER_AGENT: keys.issue(agent=other, by=other.owner),
+        Who.TOKEN: tokens.mint(person=world.gate.rita, name="script"),
+    }
+    for who, text in bearers.items():
+        world.clients[who] = Client(
+            raise_request_exception=False, headers={"Authorization": f"Bearer {text}"}
+        )
+    world.clients[Who.NOBODY] = Client(raise_request_exception=False)
+
+
+# What changes by merely being here, and says nothing about the gate.
+NOT_THE_GATE = ("django_", "axes_", "pg_")
+LOG = ("journal_logrecord", "journal_logpayload", "journal_logposition")
+NOTED_ON_THE_WAY = ["last_login", "last_used_at"]
+
+
+def digests(*, log: bool) -> dict[str, str]:
+    """A hash of every row of every table of the gate; with or without its log."""
+    tables = [
+        name
+        for name in connection.introspection.table_names()
+        if not name.startswith(NOT_THE_GATE) and (log or name not in LOG)
+    ]
+    parts = [
+        f"SELECT '{name}', md5(coalesce(string_agg(row, '' ORDER BY row), ''))"
+        f" FROM (SELECT (to_jsonb(t) - %s::text[])::text AS row FROM {name} t) AS rows"
+        for name in tables
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(parts), [NOTED_ON_THE_WAY] * len(parts))
+        return dict(cursor.fetchall())
+
+
+def changed(before: dict[str, str], *, log: bool) -> list[str]:
+    """The tables that are not as they were."""
+    after = digests(log=log)
+    return sorted(name for name in before if before[name] != after[name])
