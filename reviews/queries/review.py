@@ -258,6 +258,9 @@ class ReviewPage:
 
     @property
     def if_silent(self) -> str:
+        """What happens without an answer; empty once there is one."""
+        if self.loaded.request.settled_at is not None:
+            return ""
         at = self.loaded.request.expires_at
         return f"At {at:%H:%M:%S} UTC it expires. Nothing is executed."
 
@@ -304,6 +307,10 @@ class ReviewPage:
     @property
     def recall(self) -> bool:
         return outcomes.may_recall(self.loaded)
+
+    @property
+    def retry(self) -> bool:
+        return outcomes.may_retry(self.loaded)
 
     @cached_property
     def banner(self) -> Banner | None:
