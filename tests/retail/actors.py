@@ -28,7 +28,7 @@ Script = Callable[[Call], bool]  # whether a call is to be rejected
 def dealt(calls: Iterable[Call]) -> dict[str, list[Call]]:
     """The calls of each agent in file order: users go round the agents as they appear.
 
-    A call touches only its own user and that user's orders (test_tasks.py looks), so
+    A call touches only its own user and that user's orders (test_store.py looks), so
     how agents overtake each other does not matter to the store's final state.
     """
     agent_of: dict[str, str] = {}
