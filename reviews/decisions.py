@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from journal import clock, faults, log, outbox
 from journal.errors import (
     Decided,
     DomainError,
+    InvalidArgs,
     NotFound,
     NotYours,
     Reason,
@@ -24,6 +25,7 @@ from journal.errors import (
 )
 from policies import facts, tools
 from policies.choices import Tier
+from policies.models import Person
 
 from . import (
     locks,
@@ -69,7 +71,11 @@ def decide(said: Said) -> ApprovalRequest:
 
 
 def _look_outside(said: Said) -> _Outside:
-    """Look-ups for edited arguments and verifiers, before any lock is taken."""
+    """Look-ups for edited arguments and verifiers, before any lock is taken.
+
+    Nobody is asked for somebody who may not decide this, nor about arguments that
+    break the schema; what is stale is refused under the lock.
+    """
     request = (
         ApprovalRequest.objects.select_related("proposal")
         .filter(pk=said.request_id)
@@ -79,23 +85,31 @@ def _look_outside(said: Said) -> _Outside:
         raise NotFound
     if not said.commits or request.status != RequestStatus.PENDING:
         return _Outside()
-    version = request.versions.select_related("revision__tool").get(
-        number=request.version
-    )
+    if _is_stale(said, request):
+        return _Outside()
+    version = request.sealed
+    permissions.check_can_decide(said.person, request, version)
     revision = version.revision
     definition = tools.definition(revision.known_tool)
-    args = said.args if said.verdict is Verdict.MODIFY else revision.args
+    args: Mapping[str, Any] = revision.args
     reading = None
-    if said.verdict is Verdict.MODIFY:
-        reading = readers.read(definition, dict(args or {}))
+    if said.verdict is Verdict.MODIFY and said.args is not None:
+        args = said.args
+        if problems := tools.validate(revision.known_tool, args):
+            raise InvalidArgs(errors=problems)
+        reading = readers.read(definition, args)
     found = verifiers.verify(definition, _sealed(said, version, args), stage="decision")
     if isinstance(found, verifiers.Refusal):
         raise VerifierRefused(found.detail, verifier=found.code)
     return _Outside(reading, raised=found is not None)
 
 
+def _is_stale(said: Said, request: ApprovalRequest) -> bool:
+    return (said.version, said.action_hash) != (request.version, request.action_hash)
+
+
 def _sealed(
-    said: Said, version: RequestVersion, args: Mapping[str, Any] | None
+    said: Said, version: RequestVersion, args: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What a verifier sees: facts of the question, never the agent's words."""
     return {
@@ -106,7 +120,7 @@ def _sealed(
         "tier": version.tier,
         "risk": version.risk,
         "verdict": said.verdict.value,
-        "args": dict(args or {}),
+        "args": dict(args),
         "action_hash": version.revision.action_hash,
     }
 
@@ -117,6 +131,8 @@ def _record(said: Said, outside: _Outside) -> ApprovalRequest:
     now = clock.now()
     version = request.sealed
     _check_current(said, request, now)
+    # Read anew: an authority taken away while we waited is gone.
+    said = replace(said, person=Person.objects.get(pk=said.person.pk))
     role = permissions.check_can_decide(said.person, request, version)
     _check_reason(said, version)
     if version.step_up and said.commits and not said.step_up:
@@ -137,7 +153,7 @@ def _check_current(said: Said, request: ApprovalRequest, now: datetime) -> None:
     _check_not_stopped(request.proposal)
     if request.status == RequestStatus.RECALLABLE and said.verdict != Verdict.REJECT:
         raise Decided
-    if (said.version, said.action_hash) != (request.version, request.action_hash):
+    if _is_stale(said, request):
         raise Stale(current_version=request.version)
 
 
