@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from guardian.shortcuts import remove_perm
 
 from journal import errors
 from policies.choices import Tier
-from reviews import stops
+from policies.models import Person, Queue
+from reviews import decisions, permissions, readers, stops, verifiers
 from reviews.choices import RequestStatus, Scope
 from reviews.models import ApprovalRequest
 from tests.conftest import Gate
-from tests.factories import decide, propose, revise
+from tests.factories import decide, propose, revise, said
 
 
 def args(amount: str) -> dict[str, Any]:
@@ -97,3 +100,46 @@ def test_everything_is_one_switch_whatever_key_is_sent(gate: Gate) -> None:
 def test_a_key_that_no_switch_can_have_is_refused(gate: Gate) -> None:
     with pytest.raises(errors.Invalid):
         stops.stop(scope=Scope.TOOL, key="x" * 201, person=gate.sue, reason="odd")
+
+
+def _revoke(person: Person) -> None:
+    for queue in Queue.objects.all():
+        remove_perm("policies.decide", person, queue)
+
+
+@pytest.mark.parametrize(
+    "take_away",
+    [
+        _revoke,
+        lambda person: Person.objects.filter(pk=person.pk).update(is_active=False),
+        lambda person: person.groups.clear(),
+    ],
+)
+def test_an_authority_taken_away_meanwhile_is_gone(
+    gate: Gate, take_away: Callable[[Person], None]
+) -> None:
+    """The page was loaded, and what it found out about the person is remembered."""
+    request = propose(gate.agent).request
+    given = said(request, gate.rita)
+    assert permissions.can_decide(given.person, request, request.sealed) == ""
+    take_away(gate.rita)
+    with pytest.raises(errors.NotYours):
+        decisions.decide(given)
+    assert not request.decisions.exists()
+
+
+def test_nobody_outside_is_asked_for_who_may_not_decide(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = propose(gate.agent).request
+    asked: list[str] = []
+    monkeypatch.setattr(readers, "read", lambda *_, **__: asked.append("reader"))
+    monkeypatch.setattr(verifiers, "verify", lambda *_, **__: asked.append("verifier"))
+    for person in (gate.otto, gate.owen):
+        with pytest.raises(errors.NotYours):
+            decide(request, person, "modify", args=args("39.00"))
+    with pytest.raises(errors.Stale):
+        decide(request, gate.rita, version=9)
+    with pytest.raises(errors.InvalidArgs):
+        decide(request, gate.rita, "modify", args={"customer": "C-1"})
+    assert asked == []
