@@ -95,11 +95,7 @@ def load(agent: str, proposal_id: str) -> Proposal | None:
 
 def describe(proposal: Proposal) -> dict[str, Any]:
     """The JSON object."""
-    revision = (
-        proposal.revisions.select_related("policy")
-        .defer("policy__document")
-        .get(number=proposal.revision)
-    )
+    revision = proposal.current
     newest = proposal.executions.select_related("grant").order_by("-queued_at")
     execution = newest.first()
     request = getattr(proposal, "request", None)

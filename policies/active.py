@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from django.db import connection
@@ -63,6 +64,13 @@ def active() -> PolicyVersion:
     if version is None:
         raise NoPolicy
     return version
+
+
+@cache
+def number_of(version_id: int) -> int:
+    """The number of a stored version: asked once a process, for it never changes, and
+    without the document, which is large."""
+    return PolicyVersion.objects.values_list("number", flat=True).get(pk=version_id)
 
 
 def compiled(version: PolicyVersion) -> Document:

@@ -184,11 +184,12 @@ def _approve(case: Case) -> None:
         case.said.person, revision.amount_minor, revision.currency
     ):
         raise NotYours("This amount is above what you may decide.")
-    step = quorum.place(case.version.steps, case.given(), case.role)
+    given = case.given()
+    step = quorum.place(case.version.steps, given, case.role)
     if step is None:
         raise NotYours("Your part is done already. Someone else must go on.")
     write(case, counts=step)
-    tally(case)
+    tally(case, [*given, step])
 
 
 def _reject(case: Case) -> None:

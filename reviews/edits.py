@@ -89,7 +89,7 @@ def _count_editor(case: Case) -> None:
     step = quorum.place(case.version.steps, [], case.role)
     write(case, counts=step)
     if step is not None:
-        tally(case)
+        tally(case, [step])
 
 
 def _log_edit(case: Case, before: Revision, shown: Tier) -> None:

@@ -13,6 +13,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from journal import ids
+from policies import active
 from policies.choices import Risk, Tier
 from policies.models import PolicyVersion, Queue, Tool
 
@@ -139,7 +140,7 @@ class Revision(models.Model):
     @property
     def policy_number(self) -> int | None:
         """The policy version it was judged by, for the log."""
-        return self.policy.number if self.policy else None
+        return active.number_of(self.policy_id) if self.policy_id else None
 
     @property
     def known_tool(self) -> Tool:
@@ -180,6 +181,7 @@ class ApprovalRequest(models.Model):
     recall_until = models.DateTimeField(null=True)
     reminded_at = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
+    _sealed: RequestVersion | None = None
 
     class Meta:
         constraints: ClassVar = [
@@ -225,8 +227,12 @@ class ApprovalRequest(models.Model):
 
     @property
     def sealed(self) -> RequestVersion:
-        """The version people are asked about now (one query unless prefetched)."""
-        return self.versions.get(number=self.version)
+        """The version people are asked about now, with its revision and tool. None of
+        these ever changes, so there is one query for each number."""
+        if self._sealed is None or self._sealed.number != self.version:
+            versions = self.versions.select_related("revision__tool")
+            self._sealed = versions.get(number=self.version)
+        return self._sealed
 
 
 class RequestVersion(models.Model):
