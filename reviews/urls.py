@@ -18,6 +18,7 @@ urlpatterns = [
     path("requests/<str:pk>/live/", requests.live, name="live"),
     path("requests/<str:pk>/decide/", requests.decide, name="decide"),
     path("requests/<str:pk>/recall/", requests.recall, name="recall"),
+    path("requests/<str:pk>/retry/", requests.retry, name="retry"),
     path("escalations/", lists.escalations, name="escalations"),
     path("announced/", lists.announced, name="announced"),
     path("unknown/", control.unknown, name="unknown"),

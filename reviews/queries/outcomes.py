@@ -111,6 +111,18 @@ def may_recall(loaded: Loaded) -> bool:
     return voted or role is Role.SUPERVISOR
 
 
+def may_retry(loaded: Loaded) -> bool:
+    """Whether a retry by this person can still work: the same rule as `retry`."""
+    execution, tool = loaded.execution, loaded.revision.tool
+    if execution is None or execution.status != ExecutionStatus.FAILED or tool is None:
+        return False
+    return (
+        execution.grant.expires_at > loaded.now
+        and permissions.deciding_role(loaded.person) is not None
+        and tool.queue_id in permissions.queues_of(loaded.person)
+    )
+
+
 def _lines(loaded: Loaded) -> Sequence[str]:
     status = RequestStatus(loaded.request.status)
     if loaded.stopped is StopMode.STOPPED and status in OPEN:

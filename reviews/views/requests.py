@@ -12,8 +12,8 @@ from django.views.decorators.http import (
 )
 from django_htmx.http import HttpResponseClientRedirect
 
-from journal.errors import DomainError
-from reviews import htmx, recalls
+from journal.errors import DomainError, NotFound
+from reviews import htmx, recalls, settlements
 from reviews.choices import Verdict
 from reviews.forms import ArmForm, DecisionForm
 from reviews.queries import detail
@@ -77,6 +77,17 @@ def recall(request: HttpRequest, pk: str) -> HttpResponse:
     """Take an approval back while its window is open."""
     loaded = _load(request, pk)
     recalls.recall(request_id=loaded.request.pk, person=loaded.person)
+    return _see(pk)
+
+
+@require_POST
+@htmx.varies
+def retry(request: HttpRequest, pk: str) -> HttpResponse:
+    """Try a known failure again under the same grant, bytes and key."""
+    loaded = _load(request, pk)
+    if loaded.execution is None:
+        raise NotFound
+    settlements.retry(execution_id=loaded.execution.pk, person=loaded.person)
     return _see(pk)
 
 

@@ -339,6 +339,27 @@ def test_recall_after_the_window_says_that_it_runs(gate: Gate, as_: SignIn) -> N
     assert "can no longer be recalled" in response.content.decode()
 
 
+def test_a_known_failure_is_tried_again_by_who_may(gate: Gate, as_: SignIn) -> None:
+    execution = states.failed(gate)
+    request = ApprovalRequest.objects.get(proposal=execution.proposal_id)
+    offered = {
+        name
+        for name in gate.people
+        if 'data-testid="retry"' in as_(name).get(url(request)).content.decode()
+    }
+    assert offered == {"rita", "tom", "sue", "sam"}
+    assert as_("otto").post(url(request, "retry")).status_code == 403
+    assert as_("rita").post(url(request, "retry")).status_code == 303
+    execution.refresh_from_db()
+    assert execution.status == "queued"
+    assert as_("rita").post(url(request, "retry")).status_code == 409
+    assert as_("rita").get(url(request, "retry")).status_code == 405
+
+
+def test_nothing_is_tried_again_that_never_ran(request_, as_: SignIn) -> None:
+    assert as_("rita").post(url(request_, "retry")).status_code == 404
+
+
 def live(client: Client, request: ApprovalRequest, etag: str = "") -> Any:
     return client.get(url(request, "live"), headers={"If-None-Match": etag})
 
