@@ -239,3 +239,44 @@ def test_a_run_is_stopped_from_its_request_in_three_steps(
     page.fill("#id_reason", "runs wild")
     page.press("#id_reason", "Control+Enter")
     expect(page.locator("[data-testid=switch]")).to_contain_text("Run riley/t-1")
+
+
+def test_signed_out_while_reading_is_said_and_nothing_is_lost(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    arm(desk, "x")
+    page.fill("#id_reason", "mine")
+    page.context.clear_cookies()
+    expect(page.locator("#trouble")).to_contain_text("You are signed out.")
+    expect(page.locator("#id_reason")).to_have_value("mine")
+    assert "Nothing you press is sent." in desk.heard("#sr-alert")
+    back = page.get_by_role("link", name="Sign in").get_attribute("href") or ""
+    assert back.startswith("/sign-in/?next=%2Frequests%2F")
+
+
+def test_a_lost_connection_is_said(waiting: ApprovalRequest, sit_down: SitDown) -> None:
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    page.route("**/live/*", lambda route: route.abort())
+    page.route("**/live/", lambda route: route.abort())
+    expect(page.locator("#trouble")).to_contain_text("Not connected.")
+    page.unroute_all()
+    desk.said.clear()  # the browser itself told of the lost connection
+
+
+def test_two_supervisors_approve_with_their_passwords(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    request = propose(gate.agent, amount="899.00").request
+    for name, said in (("sue", "1 of 2 approvals"), ("sam", "Approved, starts now")):
+        desk = sit_down(name)
+        page = desk.open(f"/requests/{request.pk}/")
+        assert "Example, " not in page.inner_text("main")
+        arm(desk, "a")
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#id_password")).to_be_focused()
+        page.keyboard.type(factories.PASSWORD)
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#outcome")).to_contain_text(said)
