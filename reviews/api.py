@@ -19,7 +19,7 @@ from . import decisions, permissions, tokens
 from .cases import Said
 from .choices import Verdict
 from .models import ApprovalRequest, Decision
-from .queries import visible
+from .queries import sensitive, visible
 
 PAGE = 100
 AGENT_MARK = "hp_"
@@ -140,7 +140,7 @@ def get_request(request: HttpRequest, request_id: str) -> HttpResponse:
 def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpResponse:
     """Record a verdict."""
     person = person_of(request)
-    _visible(person, request_id)
+    asked = _visible(person, request_id)
     decisions.decide(
         Said(
             request_id=request_id,
@@ -150,11 +150,17 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
             action_hash=body.action_hash,
             reason_code=body.reason_code,
             reason=body.reason,
-            args=body.args,
+            args=_edited(asked, body.args),
             step_up=_step_up(request, person, body.password),
         )
     )
     return JsonResponse(_describe(_visible(person, request_id), person))
+
+
+def _edited(
+    asked: ApprovalRequest, args: dict[str, Any] | None
+) -> dict[str, Any] | None:
+    return None if args is None else sensitive.restored(asked.sealed.revision, args)
 
 
 def _step_up(request: HttpRequest, person: Person, password: str) -> str:
@@ -204,7 +210,7 @@ def _describe(row: ApprovalRequest, person: Person) -> dict[str, Any]:
         ],
         "requires_reason": version.requires_reason,
         "step_up": version.step_up,
-        "args": version.revision.args,
+        "args": sensitive.hidden(version.revision),
         "rules": version.rules,
         "can_decide": not why_not and row.status == "pending",
         "why_not": why_not,

@@ -57,7 +57,7 @@ def presentation(revision: Revision) -> Presentation | None:
         before=reading.get("before"),
         labels=reading.get("labels", {}),
         facts=revision.facts,
-        conceal=_concealer(revision),
+        conceal=concealer(revision),
     )
 
 
@@ -85,7 +85,7 @@ def effect(revision: Revision) -> tuple[Part, ...]:
     return brief(revision).effect
 
 
-def _concealer(revision: Revision) -> Any:
+def concealer(revision: Revision) -> Any:
     """Stands for a sensitive value: keyed, so that equal values can be told."""
 
     def conceal(value: str) -> str:
@@ -107,7 +107,7 @@ def changes(before: Revision, after: Revision) -> list[Moved]:
         after.args,
         before=before.args,
         labels=after.reading.get("labels", {}),
-        conceal=_concealer(after),
+        conceal=concealer(after),
     )
     return [_moved(change) for change in shown.changes]
 
