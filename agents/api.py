@@ -128,7 +128,8 @@ def _propose(agent: Agent, header: str | None, said: Any, body: ProposalIn) -> S
         return stored
     asked = intake.asked_to_propose(agent, body)
     stored = proposals.propose(agent=agent, key=key, asked=asked)
-    outbox.announce(stored.proposal)
+    if body.supersedes:  # of its own id nobody can know yet
+        outbox.announce(body.supersedes)
     return stored
 
 
