@@ -101,6 +101,7 @@ ROUTES: dict[str, Row] = {
         get=SEES, post=DECIDES, sees=SEES, ids=REQUEST, body=_verdict
     ),
     "reviews:recall": Row(post=DECIDES, sees=SEES, ids={"pk": "held"}),
+    "reviews:retry": Row(post=DECIDES, sees=SEES, ids={"pk": "failed"}),
     "reviews:unknown": Row(get=PEOPLE),
     "reviews:settle": Row(
         post=SETTLES,

@@ -98,11 +98,12 @@ def _fill(world: World, other: Agent) -> None:
     held = propose(gate.agent, customer="C-2").request
     decide(held, gate.rita)
     propose(other, "write", thread="o-1")
-    granted, claimed, unknown = (_granted(gate) for _ in range(3))
+    granted, claimed, unknown, failed = (_granted(gate) for _ in range(4))
     world.token = _token(granted)
     running = _redeemed(claimed)
     lost = _redeemed(unknown)
-    _lose(lost)
+    _record(lost, "unknown")
+    _record(_redeemed(failed), "failed")
     stop = stops.stop(scope=Scope.TOOL, key="decline", person=gate.sam, reason="odd")
     tokens.mint(person=gate.rita, name="spare")
     world.ids |= {
@@ -113,6 +114,7 @@ def _fill(world: World, other: Agent) -> None:
         "fence": running.fence,
         "action_hash": running.grant.action_hash,
         "unknown": lost.pk,
+        "failed": failed.request.pk,
         "stop": stop.pk,
         "own_token": PersonalToken.objects.get(name="spare").pk,
         "record": LogRecord.objects.filter(request=world.waiting.pk).latest("pk").pk,
@@ -138,11 +140,11 @@ def _redeemed(proposal: Proposal) -> Execution:
     return Execution.objects.select_related("grant").get(proposal=proposal)
 
 
-def _lose(execution: Execution) -> None:
+def _record(execution: Execution, status: str) -> None:
     executions.record(
         execution_id=execution.pk,
         fence=execution.fence,
-        outcome=Outcome("unknown", code="lost", detail="nobody knows"),
+        outcome=Outcome(status, code="lost", detail="nobody knows"),
         actor=executions.claims.EXECUTOR,
     )
 
