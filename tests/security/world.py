@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from django.db import connection
 from django.test import Client
@@ -140,7 +140,7 @@ def _redeemed(proposal: Proposal) -> Execution:
     return Execution.objects.select_related("grant").get(proposal=proposal)
 
 
-def _record(execution: Execution, status: str) -> None:
+def _record(execution: Execution, status: Literal["unknown", "failed"]) -> None:
     executions.record(
         execution_id=execution.pk,
         fence=execution.fence,
