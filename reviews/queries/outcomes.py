@@ -26,6 +26,7 @@ from reviews.permissions import Permission
 
 from . import showing
 from .detail import Loaded
+from .log import HIDDEN_NAME
 
 SAID = {
     Verdict.APPROVE: "Approved",
@@ -74,7 +75,7 @@ def of(loaded: Loaded) -> Outcome:
         icon=state.icon,
         quarters=state.quarters,
         lines=list(_lines(loaded)),
-        votes=[_vote(one) for one in loaded.decisions],
+        votes=[_vote(loaded, one) for one in loaded.decisions],
         result=_result(loaded.execution),
         links=list(_links(loaded)),
         until=until,
@@ -164,15 +165,24 @@ def _about_effect(execution: Execution | None) -> list[str]:
     return []
 
 
-def _vote(decision: Decision) -> Vote:
+def _vote(loaded: Loaded, decision: Decision) -> Vote:
     reason = REASONS.get(decision.reason_code, decision.reason_code)
     note = decision.reason
     return Vote(
         verdict=SAID[Verdict(decision.verdict)],
-        who=str(decision.reviewer),
+        who=_who(loaded, decision),
         at=decision.at,
         reason=f"{reason}: {note}" if reason and note else reason or note,
     )
+
+
+def _who(loaded: Loaded, decision: Decision) -> str:
+    """The reviewer's name; never to those whose own run it was (as in the log)."""
+    person = loaded.person
+    concerned = person.public_id in loaded.request.proposal.barred
+    if concerned and not permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        return HIDDEN_NAME
+    return str(decision.reviewer)
 
 
 def _result(execution: Execution | None) -> str:
