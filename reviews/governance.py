@@ -114,9 +114,10 @@ def observe(ruling: Ruling, *, now: datetime) -> None:
         facts.observe(document, ruling.inputs, at=now)
 
 
-def reevaluate(tool: Tool, stored_facts: Mapping[str, Any]) -> Evaluation:
+def reevaluate(
+    tool: Tool, stored_facts: Mapping[str, Any], policy: PolicyVersion | None
+) -> Evaluation:
     """What the active policy says now of facts stored at proposal time."""
-    policy = active.active_or_none()
     current = tools.current(tool.name, policy) if policy else None
     if policy is None or current is None:
         return _no_tool(policy)

@@ -43,21 +43,11 @@ def requests_due(
 
 def execution(pk: str) -> Execution:
     """An execution with its grant, both locked, the grant first. Raises NotFound."""
-    found = Execution.objects.filter(pk=pk).values_list("grant_id", flat=True).first()
-    if found is None:
-        raise NotFound
-    return execution_of(found)
-
-
-def execution_of(grant_id: str) -> Execution:
-    """The execution under a grant, both locked, the grant first."""
-    grant = (
-        Grant.objects.select_related("proposal", "revision__tool")
-        .select_for_update(of=("self",), no_key=True)
-        .get(pk=grant_id)
-    )
-    row = Execution.objects.select_for_update(of=("self",), no_key=True).get(
-        grant_id=grant_id
-    )
+    grants = Grant.objects.select_related("proposal", "revision__tool")
+    try:
+        grant = grants.select_for_update(of=("self",), no_key=True).get(execution=pk)
+    except Grant.DoesNotExist:
+        raise NotFound from None
+    row = Execution.objects.select_for_update(of=("self",), no_key=True).get(pk=pk)
     row.grant = grant
     return row

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from journal import canonical
-from policies import tools
+from policies import active, tools
 from policies.choices import Tier
 from policies.documents import ToolDefinition
-from policies.models import Person
+from policies.models import Person, PolicyVersion
 
 from . import permissions, readers, stops, verifiers
 from .choices import Scope, StopMode
@@ -31,14 +31,16 @@ class No:
 def check(execution: Execution, definition: ToolDefinition) -> No | None:
     """The first reason not to perform this execution now, cheapest first, and the
     switches once more: what is read in between may take seconds."""
+    policy = active.active_or_none()
+    request = _request_of(execution)
     return (
         switches(execution)
         or _bytes(execution)
-        or _tool(execution, definition)
-        or _policy(execution)
-        or _approvers(execution)
+        or _tool(execution, policy)
+        or _policy(execution, request, policy)
+        or _approvers(request)
         or _world(execution, definition)
-        or _verifiers(execution, definition)
+        or _verifiers(execution, request, definition)
         or switches(execution)
     )
 
@@ -62,9 +64,9 @@ def _bytes(execution: Execution) -> No | None:
     return No("bytes_changed", "The stored action is not the one that was granted.")
 
 
-def _tool(execution: Execution, definition: ToolDefinition) -> No | None:
+def _tool(execution: Execution, policy: PolicyVersion | None) -> No | None:
     revision = execution.grant.revision
-    current = tools.current(execution.grant.proposal.tool_name)
+    current = tools.current(execution.grant.proposal.tool_name, policy)
     if current is None:
         return No("tool_changed", "The tool is no longer registered.")
     if tools.validate(revision.known_tool, revision.args) or tools.validate(
@@ -74,27 +76,29 @@ def _tool(execution: Execution, definition: ToolDefinition) -> No | None:
     return None
 
 
-def _policy(execution: Execution) -> No | None:
+def _policy(
+    execution: Execution,
+    request: ApprovalRequest | None,
+    policy: PolicyVersion | None,
+) -> No | None:
     revision = execution.grant.revision
-    now_asked = reevaluate(revision.known_tool, revision.facts).tier
-    if now_asked.rank <= decided_tier(execution).rank:
+    now_asked = reevaluate(revision.known_tool, revision.facts, policy).tier
+    if now_asked.rank <= _decided_tier(execution, request).rank:
         return None
     return No("policy_tightened", "The policy now asks for more authority.")
 
 
-def request_of(execution: Execution) -> ApprovalRequest | None:
+def _request_of(execution: Execution) -> ApprovalRequest | None:
     """The request behind an execution; None when the policy alone allowed it."""
     return ApprovalRequest.objects.filter(proposal=execution.proposal_id).first()
 
 
-def decided_tier(execution: Execution) -> Tier:
+def _decided_tier(execution: Execution, request: ApprovalRequest | None) -> Tier:
     """The authority that was really given."""
-    request = request_of(execution)
     return Tier(request.tier if request else execution.grant.revision.tier)
 
 
-def _approvers(execution: Execution) -> No | None:
-    request = request_of(execution)
+def _approvers(request: ApprovalRequest | None) -> No | None:
     if request is None:
         return None
     people = [*_voters(request), *_carried(request)]
@@ -122,7 +126,8 @@ def _voters(request: ApprovalRequest) -> list[Person]:
 
 
 def _carried(request: ApprovalRequest) -> list[Person]:
-    carried = request.sealed.carried
+    version = request.versions.filter(number=request.version)
+    carried = version.values_list("carried", flat=True).get()
     return list(Person.objects.filter(public_id__in=carried)) if carried else []
 
 
@@ -146,7 +151,9 @@ def _holds(expected: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
     return all(fresh.get(name) == value for name, value in expected.items())
 
 
-def _verifiers(execution: Execution, definition: ToolDefinition) -> No | None:
+def _verifiers(
+    execution: Execution, request: ApprovalRequest | None, definition: ToolDefinition
+) -> No | None:
     if not definition.verifiers:
         return None
     revision = execution.grant.revision
@@ -155,7 +162,7 @@ def _verifiers(execution: Execution, definition: ToolDefinition) -> No | None:
         "tool": execution.grant.proposal.tool_name,
         "args": revision.args,
         "action_hash": revision.action_hash,
-        "tier": decided_tier(execution),
+        "tier": _decided_tier(execution, request),
     }
     found = verifiers.verify(definition, sealed, stage="effect")
     if found is None:
