@@ -48,7 +48,7 @@ def live(request: HttpRequest, pk: str) -> HttpResponse:
     page = ReviewPage(
         loaded, read=read, screen=read, said=loaded.said if changed else ""
     )
-    context = {"page": page, "changed": changed}
+    context = {"page": page, "changed": changed, "is_live": True}
     return htmx.fragment(
         request, f"{TEMPLATE}#live", context, etag=loaded.etag, settled=page.over
     )

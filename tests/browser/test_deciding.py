@@ -280,3 +280,17 @@ def test_two_supervisors_approve_with_their_passwords(
         page.keyboard.type(factories.PASSWORD)
         page.keyboard.press("Control+Enter")
         expect(page.locator("#outcome")).to_contain_text(said)
+
+
+def test_a_refusal_without_a_panel_is_said_in_the_notice(
+    waiting: ApprovalRequest, gate: Gate, sit_down: SitDown
+) -> None:
+    decide(waiting, gate.rita)
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    past = waiting.opened_at
+    ApprovalRequest.objects.filter(pk=waiting.pk).update(recall_until=past)
+    page.keyboard.press("z")
+    expect(page.locator("#notice")).to_contain_text("can no longer be recalled")
+    expect(page.locator("#notice")).to_be_focused()
+    assert "can no longer be recalled" in desk.heard("#sr-alert")
