@@ -1,21 +1,15 @@
-"""Agent keys: `hp_<prefix>_<secret>`, stored as prefix and hash, found by prefix.
-
-A secret has 160 random bits, so a plain SHA-256 is enough (ASVS 5.0, 6.5.2); revoking
-acts at once because every call reads the row.
-"""
+"""Agent keys: bearer secrets with the mark `hp`. Revoking acts at once because every
+call reads the row."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import secrets
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from django.db import transaction
 from django.db.models import Q
 
-from journal import clock, ids, log
+from journal import bearer, clock, log
 from journal.errors import BadKey
 from policies.models import Person
 
@@ -33,15 +27,6 @@ class AgentScope(StrEnum):
     READ = "read"
 
 
-def digest(secret: str) -> str:
-    return "sha256:" + hashlib.sha256(secret.encode()).hexdigest()
-
-
-def random_text(length: int) -> str:
-    """Random characters of the id alphabet, 5 bits each."""
-    return "".join(secrets.choice(ids.ALPHABET) for _ in range(length))
-
-
 @transaction.atomic(durable=True)
 def issue(
     *,
@@ -51,16 +36,16 @@ def issue(
     scopes: tuple[AgentScope, ...] = tuple(AgentScope),
 ) -> str:
     """A new key of an agent, shown this once."""
-    prefix, secret = random_text(8), random_text(32)
+    minted = bearer.mint(MARK)
     AgentKey.objects.create(
         agent=agent,
-        prefix=prefix,
-        digest=digest(secret),
+        prefix=minted.prefix,
+        digest=minted.digest,
         scopes=[scope.value for scope in scopes],
         expires_at=expires_at,
     )
-    _tell("agent.key_issued", agent, prefix, by)
-    return f"{MARK}_{prefix}_{secret}"
+    _tell("agent.key_issued", agent, minted.prefix, by)
+    return minted.text
 
 
 @transaction.atomic(durable=True)
@@ -74,8 +59,7 @@ def revoke(*, key: AgentKey, by: Person) -> None:
 
 def authenticate(text: str) -> AgentKey:
     """The live key with its agent. Raises BadKey, the same for every fault."""
-    mark, _, rest = text.partition("_")
-    prefix, _, secret = rest.partition("_")
+    prefix, secret = bearer.split(MARK, text)
     now = clock.now()
     key = (
         AgentKey.objects.select_related("agent__owner")
@@ -86,14 +70,10 @@ def authenticate(text: str) -> AgentKey:
         )
         .first()
     )
-    if mark != MARK or key is None or not _matches(key, secret):
+    if key is None or not bearer.matches(key.digest, secret):
         raise BadKey
     _note_use(key, now)
     return key
-
-
-def _matches(key: AgentKey, secret: str) -> bool:
-    return hmac.compare_digest(key.digest, digest(secret))
 
 
 def _note_use(key: AgentKey, now: datetime) -> None:

@@ -1,16 +1,12 @@
-"""Personal API tokens: `hpp_<prefix>_<secret>`, stored hashed. What needs a step-up
-is closed to them."""
+"""Personal API tokens: bearer secrets with the mark `hpp`. What needs a step-up is
+closed to them."""
 
 from __future__ import annotations
-
-import hashlib
-import hmac
-import secrets
 
 from django.db import transaction
 from django.db.models import Q
 
-from journal import clock, ids, log
+from journal import bearer, clock, log
 from journal.errors import BadKey, NotFound
 from policies.models import Person
 
@@ -19,23 +15,15 @@ from .models import PersonalToken
 MARK = "hpp"
 
 
-def _random(length: int) -> str:
-    return "".join(secrets.choice(ids.ALPHABET) for _ in range(length))
-
-
-def _digest(secret: str) -> str:
-    return "sha256:" + hashlib.sha256(secret.encode()).hexdigest()
-
-
 @transaction.atomic(durable=True)
 def mint(*, person: Person, name: str) -> str:
     """A new token of this person, shown this once."""
-    prefix, secret = _random(8), _random(32)
+    minted = bearer.mint(MARK)
     PersonalToken.objects.create(
-        person=person, name=name, prefix=prefix, digest=_digest(secret)
+        person=person, name=name, prefix=minted.prefix, digest=minted.digest
     )
-    _tell("person.token_minted", person, prefix)
-    return f"{MARK}_{prefix}_{secret}"
+    _tell("person.token_minted", person, minted.prefix)
+    return minted.text
 
 
 @transaction.atomic(durable=True)
@@ -51,8 +39,7 @@ def revoke(*, person: Person, token_id: int) -> None:
 
 def authenticate(text: str) -> Person:
     """Whose live token this is. Raises BadKey, the same for every fault."""
-    mark, _, rest = text.partition("_")
-    prefix, _, secret = rest.partition("_")
+    prefix, secret = bearer.split(MARK, text)
     token = (
         PersonalToken.objects.select_related("person")
         .filter(
@@ -63,8 +50,7 @@ def authenticate(text: str) -> Person:
         )
         .first()
     )
-    found = token is not None and hmac.compare_digest(token.digest, _digest(secret))
-    if mark != MARK or token is None or not found:
+    if token is None or not bearer.matches(token.digest, secret):
         raise BadKey
     return token.person
 
