@@ -6,6 +6,7 @@ import pytest
 
 from agents import outcomes
 from reviews import executions
+from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.models import Proposal
 from tests import factories
 from tests.conftest import Gate
@@ -39,5 +40,5 @@ def test_both_say_the_same(
 
 
 def test_every_status_has_a_word() -> None:
-    assert set(outcomes.EXECUTION_SAYS) == set(outcomes.ExecutionStatus)
-    assert set(outcomes.REQUEST_SAYS) == set(outcomes.RequestStatus)
+    assert set(outcomes.EXECUTION_SAYS) == set(ExecutionStatus)
+    assert set(outcomes.REQUEST_SAYS) == set(RequestStatus)
