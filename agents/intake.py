@@ -19,7 +19,7 @@ from journal.errors import (
 )
 from policies import tools
 from policies.documents import ToolDefinition
-from policies.models import Person
+from policies.models import Person, Tool
 from reviews import readers, stops
 from reviews.proposals import Narrative, Origin
 from reviews.readers import Reading
@@ -64,18 +64,19 @@ def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
         narrative=_narrative(body),
         origin=_origin(agent, body),
         suspended=_suspended(body.checkpoint),
-        reading=look_up(body.tool, body.args, body.preconditions),
+        reading=look_up(tool, body.args, body.preconditions),
     )
 
 
-def asked_to_revise(agent: Agent, thread: str, tool: str, body: ActionIn) -> Asked:
+def asked_to_revise(agent: Agent, thread: str, tool_name: str, body: ActionIn) -> Asked:
     """Raises TooLarge, ToolNotAllowed, InvalidArgs."""
     _check_size(body)
-    if tools.current(tool) is not None and tool not in agent.tools:
+    tool = tools.current(tool_name)
+    if tool is not None and tool_name not in agent.tools:
         raise ToolNotAllowed  # it was allowed once, or there would be no proposal
     return Asked(
         thread=thread,
-        tool=tool,
+        tool=tool_name,
         args=body.args,
         preconditions=body.preconditions,
         uncertain=float(body.uncertain),
@@ -87,13 +88,12 @@ def asked_to_revise(agent: Agent, thread: str, tool: str, body: ActionIn) -> Ask
 
 
 def look_up(
-    tool_name: str, args: dict[str, Any], preconditions: Mapping[str, Any]
+    tool: Tool | None, args: dict[str, Any], preconditions: Mapping[str, Any]
 ) -> Reading | None:
     """What the tool's own reader says of valid arguments; None for an unknown tool.
 
     Raises InvalidArgs: a reader is not asked about arguments that break the schema.
     """
-    tool = tools.current(tool_name)
     if tool is None:
         return None
     definition = tools.definition(tool)

@@ -347,7 +347,7 @@ def _asked_anew(
         "action_hash": revision.action_hash,
         "tier": tier,
         "risk": ruling.evaluation.risk,
-        "queue": requests.queue_of(ruling.evaluation),
+        "queue": requests.queue_of(ruling),
         "expires_at": request.expires_at,
         "recall_until": None,
     }

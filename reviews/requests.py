@@ -44,7 +44,7 @@ def open_request(
         action_hash=revision.action_hash,
         tier=asked_tier(evaluation),
         risk=evaluation.risk,
-        queue=queue_of(evaluation),
+        queue=queue_of(ruling),
         opened_at=now,
         expires_at=now + timedelta(seconds=seconds),
         expires_at_most=now + timedelta(seconds=max(evaluation.timeout_max, seconds)),
@@ -61,9 +61,13 @@ def open_request(
     return request
 
 
-def queue_of(evaluation: Evaluation) -> Queue:
-    """The queue the evaluation names; the policy's loading made sure it exists."""
-    return Queue.objects.get(name=evaluation.queue)
+def queue_of(ruling: Ruling) -> Queue:
+    """The queue the ruling names, mostly its tool's own; the policy's loading made
+    sure that it exists."""
+    name = ruling.evaluation.queue
+    if ruling.tool is not None and ruling.tool.queue.name == name:
+        return ruling.tool.queue
+    return Queue.objects.get(name=name)
 
 
 def steps_of(evaluation: Evaluation) -> list[StepData]:
