@@ -1,0 +1,16 @@
+"""`manage.py state_diagram > docs/states.md`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from hitl import diagrams
+
+
+class Command(BaseCommand):
+    help = "Print the state machines as Mermaid, for docs/states.md."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.stdout.write(diagrams.page(), ending="")
