@@ -130,7 +130,12 @@ ARGS = {
 
 def revise(agent: Agent, proposal: Proposal, **args: Any) -> None:
     """A new revision of a payment by its agent."""
-    body = RevisionIn(args={**_payment("41.00"), **args}, rationale="better")
+    revised(agent, proposal, {**_payment("41.00"), **args})
+
+
+def revised(agent: Agent, proposal: Proposal, args: dict[str, Any]) -> None:
+    """A new revision with exactly these arguments."""
+    body = RevisionIn(args=args, rationale="better")
     key = intake.key_of(f"key-{next(_numbers)}", "POST", "/r", body.model_dump())
     asked = intake.asked_to_revise(agent, proposal.thread, proposal.tool_name, body)
     proposals.revise(agent=agent, key=key, proposal_id=proposal.pk, asked=asked)

@@ -1,0 +1,452 @@
+"""Whatever people, agents, workers and time do, in whatever order: the gate and a small
+automaton in memory say the same (T1)."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from journal import canonical, clock, log
+from journal.errors import DomainError
+from journal.models import LogRecord
+from reviews import (
+    claims,
+    deadlines,
+    executions,
+    grants,
+    proposals,
+    recalls,
+    settlements,
+    stop_work,
+    stops,
+)
+from reviews.choices import Scope, StopMode
+from reviews.executors import Outcome
+from reviews.models import ApprovalRequest, Decision, Execution, Grant, Proposal, Stop
+from tests import factories, guards, worlds
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.journeys.automaton import ROLES, Modelled, Refused
+from tests.reviews import states
+
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(3600)]
+
+TOOLS = ["pay", "pay_queryable", "pay_opaque", "deploy"]
+MOST = 4  # proposals in one run
+which = st.integers(0, MOST - 1)
+granted = precondition(lambda self: any(m.execution for _, m in self.rows))
+who = st.sampled_from(sorted(ROLES))
+REAL = {"pay": worlds.keyed, "pay_queryable": worlds.plain, "pay_opaque": worlds.plain}
+
+OUTCOMES = {
+    "succeeded": Outcome("succeeded", {}),
+    "failed": Outcome("failed"),
+    "unknown": Outcome("unknown"),
+}
+
+
+class GateMachine(RuleBasedStateMachine):
+    """Every rule is done to the gate and to the automaton; each answer and, after every
+    step, every row is compared."""
+
+    def __init__(self, gate: Gate, counted: Counter[str]) -> None:
+        super().__init__()
+        self.gate, self.counted = gate, counted
+        self.mark = transaction.savepoint()
+        self.rows: list[tuple[Proposal, Modelled]] = []
+        self.numbers = itertools.count(1)
+        with worlds.ledger() as ledger:
+            ledger.executescript("DELETE FROM effect; DELETE FROM kept")
+
+    def teardown(self) -> None:
+        self.check_log()
+        transaction.savepoint_rollback(self.mark)
+
+    def both(self, real: Callable[[], Any], model: Callable[[], Any]) -> Any:
+        """The same answer from both: done, or refused with the same code."""
+        expected = value = said = None
+        try:
+            model()
+        except Refused as refused:
+            expected = str(refused)
+        try:
+            value = real()
+        except DomainError as error:
+            said = error.code
+        assert said == expected
+        return value
+
+    def at(self, index: int) -> tuple[Proposal, ApprovalRequest, Modelled]:
+        proposal, modelled = self.rows[index % len(self.rows)]
+        request = ApprovalRequest.objects.get(proposal=proposal)
+        return request.proposal, request, modelled
+
+    def args(self, tool: str, big: bool) -> dict[str, Any]:
+        """Never the same twice, so that every edit is a change."""
+        number = next(self.numbers)
+        if tool == "deploy":
+            return {"ref": f"v{number}"}
+        amount = f"{(600 if big else 1) + number / 100:.2f}"
+        return {"customer": "C-1", "amount": amount, "currency": "USD"}
+
+    # The agent.
+
+    @initialize(tools=st.permutations(TOOLS), big=st.booleans(), yes=st.integers(0, 2))
+    def begin(self, tools: list[str], big: bool, yes: int) -> None:
+        """Two wait, of which none, one or both are soon granted."""
+        for number, tool in enumerate(tools[:2]):
+            self.propose(tool, big)
+            if number < yes:
+                self.everybody_approves(number)
+
+    @precondition(lambda self: len(self.rows) < MOST)
+    @rule(tool=st.sampled_from(TOOLS), big=st.booleans())
+    def propose(self, tool: str, big: bool) -> None:
+        number = len(self.rows)
+        args = self.args(tool, big)
+        if tool != "deploy":
+            args["customer"] = f"C-{number}"
+        proposal = propose(self.gate.agent, tool, args=args, thread=f"t-{number}")
+        self.rows.append((proposal, Modelled(tool, big)))
+
+    @rule(index=which, big=st.booleans())
+    def revise(self, index: int, big: bool) -> None:
+        proposal, _, modelled = self.at(index)
+        args = self.edited(proposal, modelled, big)
+        revision = partial(factories.revised, self.gate.agent, proposal, args)
+        self.both(revision, partial(modelled.revise, big))
+
+    def edited(self, proposal: Proposal, modelled: Modelled, big: bool) -> Any:
+        args = self.args(modelled.tool, big)
+        if "customer" in args:
+            args["customer"] = proposal.current.args["customer"]
+        return args
+
+    @rule(index=which)
+    def withdraw(self, index: int) -> None:
+        proposal, _, modelled = self.at(index)
+        self.both(
+            partial(states.withdraw, self.gate.agent, proposal), modelled.withdraw
+        )
+
+    # People.
+
+    @rule(index=which, person=who)
+    def approve(self, index: int, person: str) -> None:
+        _, request, modelled = self.at(index)
+        self.both(
+            partial(decide, request, self.gate.people[person]),
+            partial(modelled.approve, person),
+        )
+
+    @rule(index=which)
+    def everybody_approves(self, index: int) -> None:
+        """Each in turn as far as it goes; then the recall window closes."""
+        for person in ("rita", "tom", "sue", "sam"):
+            self.approve(index, person)
+        self.close_the_window(index)
+        self.sweep_windows()
+
+    @rule(index=which, person=who)
+    def reject(self, index: int, person: str) -> None:
+        _, request, modelled = self.at(index)
+        self.both(
+            partial(decide, request, self.gate.people[person], "reject"),
+            partial(modelled.reject, person),
+        )
+
+    @rule(index=which, person=who)
+    def escalate(self, index: int, person: str) -> None:
+        _, request, modelled = self.at(index)
+        self.both(
+            partial(decide, request, self.gate.people[person], "escalate"),
+            partial(modelled.escalate, person),
+        )
+
+    @rule(index=which, person=who, big=st.booleans())
+    def modify(self, index: int, person: str, big: bool) -> None:
+        proposal, request, modelled = self.at(index)
+        args = self.edited(proposal, modelled, big)
+        self.both(
+            partial(decide, request, self.gate.people[person], "modify", args=args),
+            partial(modelled.modify, person, big),
+        )
+
+    @rule(index=which, person=who)
+    def recall(self, index: int, person: str) -> None:
+        _, request, modelled = self.at(index)
+        person_ = self.gate.people[person]
+        self.both(
+            partial(recalls.recall, request_id=request.pk, person=person_),
+            partial(modelled.recall_by, person),
+        )
+
+    # Time.
+
+    @rule(index=which)
+    def pass_the_deadline(self, index: int) -> None:
+        _, request, modelled = self.at(index)
+        factories.overdue(request)
+        modelled.late = True
+
+    @rule()
+    def expire(self) -> None:
+        deadlines.expire_chunk()
+        for _, modelled in self.rows:
+            modelled.expire()
+
+    @rule(index=which)
+    def close_the_window(self, index: int) -> None:
+        _, request, modelled = self.at(index)
+        if modelled.status == "recallable":
+            past = clock.now() - timedelta(seconds=1)
+            ApprovalRequest.objects.filter(pk=request.pk).update(recall_until=past)
+            modelled.window_over = True
+
+    @rule()
+    def sweep_windows(self) -> None:
+        deadlines.close_recall_windows()
+        for _, modelled in self.rows:
+            modelled.close()
+
+    @granted
+    @rule(index=which, really=st.sampled_from([True, False, False, False]))
+    def end_the_execution_window(self, index: int, really: bool) -> None:
+        if really:
+            execution, modelled = self.granted_at(index)
+            past = clock.now() - timedelta(seconds=1)
+            Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
+            modelled.expired_grant = True
+
+    @granted
+    @rule(index=which)
+    def wait(self, index: int) -> None:
+        """The lease lapses; what was queued again is due."""
+        execution, modelled = self.granted_at(index)
+        past = clock.now() - timedelta(seconds=1)
+        rows = Execution.objects.filter(pk=execution.pk)
+        rows.filter(status="claimed").update(lease_until=past)
+        rows.filter(status="queued").update(due_at=past)
+        modelled.lease_over = modelled.execution == "claimed"
+        modelled.resting = False
+
+    # Switches.
+
+    @rule(index=which, mode=st.sampled_from(StopMode), enforced=st.booleans())
+    def stop(self, index: int, mode: StopMode, enforced: bool) -> None:
+        proposal, _, modelled = self.at(index)
+        if modelled.stop:
+            return
+        row = stops.stop(
+            scope=Scope.THREAD,
+            key=stops.thread_key("riley", proposal.thread),
+            mode=mode,
+            person=self.gate.sue,
+            reason="odd",
+        )
+        modelled.stop = mode.value
+        if enforced:
+            for found in stop_work.under(row):
+                proposals.withdraw_stopped(proposal_id=found, code="stopped")
+            modelled.enforce()
+
+    @rule(index=which)
+    def lift(self, index: int) -> None:
+        proposal, _, modelled = self.at(index)
+        key = stops.thread_key("riley", proposal.thread)
+        for row in Stop.objects.filter(key=key, lifted_at=None):
+            stops.lift(stop_id=row.pk, person=self.gate.sam, reason="fine")
+        modelled.stop = ""
+
+    # The worker, and the agent that performs by itself.
+
+    def granted_at(self, index: int) -> tuple[Execution, Modelled]:
+        """One of those that were granted."""
+        rows = [row for row in self.rows if row[1].execution]
+        proposal, modelled = rows[index % len(rows)]
+        return Execution.objects.get(proposal=proposal), modelled
+
+    @granted
+    @rule(index=which)
+    def run(self, index: int) -> None:
+        execution, modelled = self.granted_at(index)
+        self.both(partial(executions.run, execution.pk), modelled.run)
+
+    @granted
+    @rule(index=which, after_effect=st.booleans())
+    def die(self, index: int, after_effect: bool) -> None:
+        """A worker claims and is gone, before its effect or after it."""
+        execution, modelled = self.granted_at(index)
+        taken: list[bool | None] = []
+        claim = self.both(
+            partial(claims.take, execution_id=execution.pk, actor=claims.EXECUTOR),
+            lambda: taken.append(modelled.take()),
+        )
+        assert (claim is None) == (taken[0] is None)
+        found_already = not taken[0] and modelled.tool != "pay" and modelled.effects
+        if claim and after_effect and not modelled.stop and not found_already:
+            REAL[modelled.tool](claim.call)
+            modelled.happen()
+
+    @granted
+    @rule(index=which, after_effect=st.booleans())
+    def die_and_be_succeeded(self, index: int, after_effect: bool) -> None:
+        self.die(index, after_effect)
+        self.wait(index)
+        self.run(index)
+
+    @granted
+    @rule(index=which)
+    def redeem(self, index: int) -> None:
+        execution, modelled = self.granted_at(index)
+        if modelled.tool == "deploy":
+            token = grants.token(execution.grant_id)
+            self.both(
+                partial(settlements.redeem, token=token, agent="riley"),
+                modelled.redeem,
+            )
+
+    @granted
+    @rule(index=which, behind=st.integers(0, 1), known=st.booleans())
+    def record(self, index: int, behind: int, known: bool) -> None:
+        """Whoever holds the fence, or held an older one, says what is true."""
+        execution, modelled = self.granted_at(index)
+        true = "succeeded" if modelled.effects else "failed"
+        outcome = true if known else "unknown"
+        fence = modelled.fence - behind
+        said = partial(
+            executions.record,
+            execution_id=execution.pk,
+            fence=fence,
+            outcome=OUTCOMES[outcome],
+            actor=log.SYSTEM,
+        )
+        self.both(said, partial(modelled.record, fence, outcome))
+
+    @granted
+    @rule(index=which, person=who)
+    def settle(self, index: int, person: str) -> None:
+        execution, modelled = self.granted_at(index)
+        happened = modelled.effects > 0
+        said = partial(
+            settlements.settle_unknown,
+            execution_id=execution.pk,
+            person=self.gate.people[person],
+            happened=happened,
+            reason="seen",
+        )
+        self.both(said, partial(modelled.settle, person, happened))
+
+    @granted
+    @rule(index=which, person=who)
+    def retry(self, index: int, person: str) -> None:
+        execution, modelled = self.granted_at(index)
+        person_ = self.gate.people[person]
+        self.both(
+            partial(settlements.retry, execution_id=execution.pk, person=person_),
+            partial(modelled.retry, person),
+        )
+
+    # What must be the same, and what must always hold.
+
+    @invariant()
+    def nothing_differs(self) -> None:
+        self.counted["steps"] += 1
+        happened = Counter(key for _, key, _ in worlds.effects())
+        for proposal, modelled in self.rows:
+            self.check(proposal, modelled, happened)
+        assert sum(happened.values()) == sum(m.effects for _, m in self.rows)
+
+    def check(
+        self, proposal: Proposal, modelled: Modelled, happened: Counter[str]
+    ) -> None:
+        request = ApprovalRequest.objects.get(proposal=proposal)
+        version = request.sealed
+        assert (request.status, request.version, request.tier) == (
+            modelled.status,
+            modelled.version,
+            modelled.tier,
+        )
+        steps = [(step["role"], step["required"]) for step in version.steps]
+        assert steps == modelled.steps
+        names = {p.public_id: name for name, p in self.gate.people.items()}
+        assert {names[who] for who in version.carried} == modelled.carried
+        assert {names[who] for who in version.escalated_by} == modelled.escalated_by
+        votes = Decision.objects.filter(
+            request=request, version=request.version, counts=True
+        ).values_list("reviewer__username", "step")
+        assert dict(votes) == modelled.votes
+        self.check_execution(proposal, modelled, happened)
+
+    def check_execution(
+        self, proposal: Proposal, modelled: Modelled, happened: Counter[str]
+    ) -> None:
+        execution = (
+            Execution.objects.filter(proposal=proposal).select_related("grant").first()
+        )
+        if execution is None:
+            assert modelled.execution == ""
+            return
+        assert (execution.status, execution.grant.status) == (
+            modelled.execution,
+            modelled.grant,
+        )
+        assert execution.fence == modelled.fence
+        assert happened[execution.idempotency_key] == modelled.effects <= 1
+
+    def check_log(self) -> None:
+        """Each record of a machine begins where the one before ended [I3, I26]."""
+        for proposal, _ in self.rows:
+            at = {"request": None, "grant": None, "execution": None}
+            records = LogRecord.objects.filter(proposal=proposal.pk).order_by("pk")
+            for record in records:
+                machine = record.kind.partition(".")[0]
+                leaf = canonical.parse(bytes(record.leaf))
+                if machine in at and leaf["to"] is not None:
+                    assert leaf["from"] == at[machine], record.kind
+                    at[machine] = leaf["to"]
+
+
+def test_the_gate_and_the_automaton_never_differ(
+    gate: Gate,
+    proof_n: Callable[..., int],
+    record_proof: Callable[[str, str], None],
+) -> None:
+    """T1, I3, I18, I19: votes, edits, revisions, deadlines, recalls, stops, crashes,
+    stale writers and retries in any order."""
+    states.recall_windows(gate)
+    counted: Counter[str] = Counter()
+    examples = proof_n(small=25, full=300)
+    run_state_machine_as_test(
+        partial(GateMachine, gate, counted),  # type: ignore[arg-type]  # it is called
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=proof_n(small=30, full=50),
+            deadline=None,
+            database=None,
+            print_blob=guards.proving(),
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    record_proof(
+        "T1",
+        f"{examples:,} runs of the model, {counted['steps']:,} steps that"
+        " were compared: 0 divergences",
+    )
