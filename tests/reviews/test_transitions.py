@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 from django.db import transaction
 
-from journal import canonical, clock, errors, log
+from journal import canonical, clock, errors, log, outbox
 from journal.machine import NOWHERE, Machine
 from journal.models import LogRecord, OutboxMessage
 from policies import versions
@@ -158,6 +158,26 @@ def test_a_row_that_moved_meanwhile_is_a_conflict(
         with pytest.raises(errors.Conflict):
             machine.apply_many([row], edge.event, actor=ACTOR, now=clock.now())
     assert everything() == before
+
+
+def test_without_its_record_nothing_is_changed(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I26: what cannot write its log record or its outbox row does not happen."""
+    request = states.pending(gate)
+    before = everything()
+    for module, name in [(log, "_insert"), (outbox, "publish_many")]:
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, broken)
+            with pytest.raises(ZeroDivisionError):
+                decide(request, gate.rita)
+            with pytest.raises(ZeroDivisionError):
+                propose(gate.agent, customer="C-2")
+        assert everything() == before
+
+
+def broken(*args: Any, **kwargs: Any) -> None:
+    raise ZeroDivisionError
 
 
 # What people, agents and timers can do to a request, and where that leads from each

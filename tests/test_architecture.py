@@ -1,0 +1,214 @@
+"""How the house is built: one door for state, one for locks, transactions opened by
+operations alone, nothing leaving from inside them (house.md)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from hitl import diagrams
+from tests.guards import ROOT
+from tests.invariants import ASKED, TESTS
+from tests.sources import Source, last_name, names_in, product, templates
+
+# The functions that open a transaction: each is one operation, or one claim of a row.
+OPERATIONS = {
+    "journal/outbox.py": {"_claim"},
+    "journal/sequencer.py": {"sequence"},
+    "policies/people.py": {"add", "admit", "dismiss"},
+    "policies/versions.py": {"save_draft", "activate"},
+    "reviews/claims.py": {"take"},
+    "reviews/deadlines.py": {"expire_chunk", "close_recall_windows", "remind"},
+    "reviews/decisions.py": {"_record", "_log_refused"},
+    "reviews/executions.py": {"record", "refuse"},
+    "reviews/proposals.py": {"withdraw_stopped"},
+    "reviews/recalls.py": {"recall"},
+    "reviews/settlements.py": {"settle_unknown", "retry"},
+    "reviews/stops.py": {"stop", "lift"},
+    "reviews/tokens.py": {"mint", "revoke"},
+    "agents/keys.py": {"issue", "revoke"},
+    "agents/proposals.py": {"propose", "revise", "withdraw", "finish", "log_refusal"},
+    "agents/registry.py": {"register", "allow"},
+}
+WRITERS = {"create", "update", "get_or_create", "update_or_create", "bulk_create"}
+MODELS = {"ApprovalRequest", "Grant", "Execution", "Thread", "PolicyVersion"}
+STATUS_DOORS = {
+    "journal/machine.py",  # the door
+    "agents/idempotency.py",  # the HTTP status of a stored answer: no machine's
+}
+TABLES = r"(reviews_(approvalrequest|grant|execution)|agents_thread|policies_policy)"
+STATUS_SQL = re.compile(rf"(INSERT INTO|UPDATE)\s+\"?{TABLES}", re.I)
+SQL_DOORS = {"agents/transitions.py"}  # ON CONFLICT DO NOTHING, by the machine's edge
+
+
+def writes_status(source: Source) -> Iterator[int]:
+    """Lines that set a `status` on a row, by any of Django's ways."""
+    for node in ast.walk(source.tree):
+        stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        if stored and node.attr == "status":
+            yield node.lineno
+    for name, call in source.calls():
+        words = {keyword.arg for keyword in call.keywords}
+        if name in WRITERS | MODELS and "status" in words:
+            yield call.lineno
+        if name == "setattr" and "status" in ast.unparse(call.args[1]):
+            yield call.lineno
+        if name == "update_fields" or "update_fields" in words:
+            yield from (call.lineno for _ in re.findall("'status'", ast.unparse(call)))
+
+
+def test_a_status_is_written_through_the_machine_only() -> None:
+    found = {s.path: list(writes_status(s)) for s in product()}
+    assert {path for path, lines in found.items() if lines} == STATUS_DOORS
+    by_hand = {s.path for s in product() if STATUS_SQL.search(s.text)}
+    assert by_hand <= SQL_DOORS
+
+
+def test_rows_are_locked_in_locks_only() -> None:
+    for source in product():
+        words = {name for name, _ in source.calls()}
+        locks = source.path.endswith("/locks.py")
+        assert locks or "select_for_update" not in words, source.path
+        sequencer = source.path == "journal/sequencer.py"
+        assert locks or sequencer or "pg_advisory" not in source.text, source.path
+
+
+def test_transactions_are_durable_and_opened_by_operations_only() -> None:
+    found: dict[str, set[str]] = {}
+    for source in product():
+        for function in source.functions():
+            opened = [call for name, call in calls_in(function) if name == "atomic"]
+            if opened:
+                found.setdefault(source.path, set()).add(function.name)
+            for call in opened:
+                assert ast.unparse(call).endswith("atomic(durable=True)"), source.path
+        opened_at_all = source.text.count("atomic(")
+        assert opened_at_all == source.text.count("atomic(durable=True)"), source.path
+    assert found == OPERATIONS
+
+
+def calls_in(function: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call):
+            yield last_name(node.func), node
+
+
+def test_nothing_is_sent_from_inside_an_operation() -> None:
+    """No `.delay()`: promises are outbox rows; the outbox nudges after the commit and
+    the sweep hands over what it found, outside any transaction."""
+    senders = {"journal/outbox.py", "reviews/tasks.py"}
+    for source in product():
+        words = {name for name, _ in source.calls()}
+        assert not words & {"delay", "apply_async"}, source.path
+        assert source.path in senders or "send_task" not in words, source.path
+    for path, names in OPERATIONS.items():
+        (source,) = [s for s in product() if s.path == path]
+        for function in source.functions():
+            if function.name in names:
+                words = {name for name, _ in calls_in(function)}
+                assert not words & {"send_task", "post", "perform", "read"}, path
+
+
+def test_nothing_is_imported_inside_a_function() -> None:
+    for source in product():
+        for function in source.functions():
+            inner = [
+                n
+                for n in ast.walk(function)
+                if isinstance(n, ast.Import | ast.ImportFrom)
+            ]
+            assert not inner or function.name == "ready", (source.path, function.name)
+
+
+def test_there_are_no_signals_of_models() -> None:
+    for source in product():
+        assert "django.db.models.signals" not in source.text, source.path
+        assert "receiver(" not in source.text, source.path
+
+
+# Where escaping is switched off, and why that is right there.
+RAW = {
+    "templates/mail/execution.txt": "plain text of facts and a link: never HTML",
+    "templates/mail/request.txt": "plain text of facts and a link: never HTML",
+}
+UNSAFE = re.compile(r"autoescape off|\|\s*safe\b|\|\s*safeseq\b|mark_safe|innerHTML")
+
+
+def test_escaping_is_off_where_listed_only() -> None:
+    found = {path for path, text in templates() if UNSAFE.search(text)}
+    assert found == set(RAW)
+    for source in product():
+        assert not UNSAFE.search(source.text), source.path
+        for name, call in source.calls():
+            assert name not in {"SafeString", "SafeText"}, source.path
+            if name in {"format_html", "format_html_join"}:
+                first = call.args[0]
+                assert not isinstance(first, ast.JoinedStr | ast.BinOp), source.path
+    for path in (ROOT / "static").rglob("*.js"):
+        ours = "vendor" not in path.parts and "htmx" not in path.name
+        assert not ours or not UNSAFE.search(path.read_text()), path
+
+
+def test_a_plain_text_mail_is_never_html() -> None:
+    """What makes RAW right: no mail template has a tag or is sent as text/html."""
+    for path, text in templates():
+        if path.startswith("templates/mail/"):
+            assert path.endswith(".txt")
+            assert "<" not in text, path
+    assert not any("text/html" in s.text for s in product() if "channels" in s.path)
+
+
+# Pages that anybody may ask for, and what they give away.
+OPEN_ROUTES = {
+    "livez": "that the process lives",
+    "readyz": "that its servers answer",
+    "sign_in": "the way in",
+    "help": "how it works",
+}
+
+
+def routes(
+    resolver: URLResolver | None = None, prefix: str = ""
+) -> Iterator[tuple[str, URLPattern]]:
+    for entry in (resolver or get_resolver()).url_patterns:
+        path = prefix + str(entry.pattern)
+        if isinstance(entry, URLResolver):
+            yield from routes(entry, path)
+        else:
+            yield path, entry
+
+
+def test_every_page_needs_a_login_unless_listed() -> None:
+    for path, route in routes():
+        opened = not getattr(route.callback, "login_required", True)
+        if path.startswith(("api/", "admin/", "static/")):
+            continue  # the API's own keys and tokens; Django's own check for staff
+        assert opened == (route.name in OPEN_ROUTES), path
+
+
+@pytest.mark.django_db
+def test_the_migrations_are_the_models() -> None:
+    call_command("makemigrations", check=True, dry_run=True, verbosity=0)
+
+
+def test_the_diagrams_are_fresh() -> None:
+    """`manage.py state_diagram > docs/states.md`"""
+    printed = StringIO()
+    call_command("state_diagram", stdout=printed)
+    assert printed.getvalue() == diagrams.page()
+    assert (ROOT / "docs" / "states.md").read_text() == printed.getvalue()
+
+
+def test_every_invariant_has_a_test_by_name() -> None:
+    assert set(TESTS) == set(ASKED)
+    for invariant, names in TESTS.items():
+        assert names, invariant
+        for name in names:
+            path, _, test = name.partition("::")
+            assert test in names_in(path), f"{invariant}: {name} is not there"
