@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -97,10 +98,10 @@ def test_a_deadline_that_passes_during_the_decision_refuses_it(
     assert not Decision.objects.exists()
 
 
-def after_the_deadline(tally: Callable[[Case], None]) -> Callable[[Case], None]:
-    def late(case: Case) -> None:
+def after_the_deadline(tally: Callable[..., None]) -> Callable[..., None]:
+    def late(case: Case, *more: Any) -> None:
         factories.overdue(case.request)
-        tally(case)
+        tally(case, *more)
 
     return late
 
