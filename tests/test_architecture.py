@@ -50,9 +50,9 @@ SQL_DOORS = {"agents/transitions.py"}  # ON CONFLICT DO NOTHING, by the machine'
 def writes_status(source: Source) -> Iterator[int]:
     """Lines that set a `status` on a row, by any of Django's ways."""
     for node in ast.walk(source.tree):
-        stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-        if stored and node.attr == "status":
-            yield node.lineno
+        match node:
+            case ast.Attribute(attr="status", ctx=ast.Store()):
+                yield node.lineno
     for name, call in source.calls():
         words = {keyword.arg for keyword in call.keywords}
         if name in WRITERS | MODELS and "status" in words:
