@@ -1,0 +1,29 @@
+"""Counting wrong passwords, at the sign-in and at a step-up alike."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from axes.handlers.database import AxesDatabaseHandler
+from django.http import HttpRequest, QueryDict
+
+
+class Attempts(AxesDatabaseHandler):  # type: ignore[misc]
+    """Keeps who, from where and how often, and nothing of the form: at a step-up it
+    holds a reviewer's note and the edited arguments."""
+
+    def user_login_failed(
+        self,
+        sender: Any,
+        credentials: dict[str, Any],
+        request: HttpRequest | None = None,
+        **kwargs: Any,
+    ) -> None:
+        bare = copy(request)
+        if bare is not None:
+            bare.GET = bare.POST = QueryDict()
+        super().user_login_failed(sender, credentials, bare, **kwargs)
+        if request is not None:  # what the middleware reads of a lockout
+            found = {k: v for k, v in vars(bare).items() if k.startswith("axes_")}
+            vars(request).update(found)
