@@ -27,6 +27,7 @@ LIFTS = frozenset({Who.SUPERVISOR, Who.ADMINISTRATOR})
 READS_POLICY = PEOPLE - {Who.OWNER, Who.OTHER_OWNER}
 READS_LOG = SEES - {Who.REVIEWER}
 SETTLES = frozenset({Who.SUPERVISOR})
+HERSELF = frozenset({Who.REVIEWER})
 FIRST_AGENT = frozenset({Who.AGENT})
 
 Body = Callable[[World], dict[str, Any]]
@@ -112,9 +113,7 @@ ROUTES: dict[str, Row] = {
     "reviews:log": Row(get=PEOPLE),
     "reviews:log_record": Row(get=READS_LOG, sees=READS_LOG, ids={"pk": "record"}),
     "reviews:tokens": Row(get=PEOPLE, post=PEOPLE, body=lambda world: {"name": "new"}),
-    "reviews:token_revoke": Row(
-        post={Who.REVIEWER}, sees={Who.REVIEWER}, ids={"pk": "own_token"}
-    ),
+    "reviews:token_revoke": Row(post=HERSELF, sees=HERSELF, ids={"pk": "own_token"}),
     # Stop
     "reviews:stop": Row(
         get=SEES,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from http.cookies import SimpleCookie
 from itertools import groupby
 from typing import Any
 
@@ -16,8 +17,8 @@ import pytest
 from django.db import transaction
 
 from tests.security import routes
-from tests.security.routes import AGENTS, BEARERS, PEOPLE, ROUTES, Row
-from tests.security.world import Who, World, changed, digests
+from tests.security.routes import BEARERS, ROUTES, Row
+from tests.security.world import AGENTS, PEOPLE, Who, World, changed, digests
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 OTHER = ("PUT", "PATCH", "DELETE")
@@ -124,13 +125,14 @@ class Matrix:
         name = self._owner("POST", names)
         if who not in ROUTES[name].post:
             return
-        cookies = self.world.clients[who].cookies.copy()
+        client = self.world.clients[who]
+        cookies = {name: one.value for name, one in client.cookies.items()}
         before, undo = digests(log=False), transaction.savepoint()
         self._call(who, "POST", name, routes.address(name, self.world.ids))
         if ROUTES[name].writes and not changed(before, log=False):
             self.wrong.append(f"{who} changed nothing by POST {name}")
         transaction.savepoint_rollback(undo)
-        self.world.clients[who].cookies = cookies
+        client.cookies = SimpleCookie(cookies)
 
     def _owner(self, method: str, names: list[str]) -> str:
         """Of routes that share an address, the one that takes this method."""

@@ -23,7 +23,7 @@ from tests.security.world import BACKEND, PEOPLE, Who, World, changed, digests
 
 HOST = "http://testserver"
 # How browsers and scanners ask for a page that nobody has clicked yet.
-UNASKED = (
+UNASKED: tuple[dict[str, str], ...] = (
     {},
     {"Purpose": "prefetch", "Sec-Purpose": "prefetch;prerender"},
     {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
@@ -137,7 +137,9 @@ def test_a_link_in_a_mail_decides_nothing(world: World) -> None:
     for message in OutboxMessage.objects.filter(task__contains="mail_"):
         getattr(tasks, message.task.rsplit(".", 1)[1])(message.pk)
     links = {
-        link for one in mail.outbox for link in re.findall(r"https?://\S+", one.body)
+        link
+        for one in mail.outbox
+        for link in re.findall(r"https?://\S+", str(one.body))
     }
     assert links
     before = digests(log=True)

@@ -15,7 +15,7 @@ from agents.models import Agent
 from journal.models import LogRecord
 from policies.choices import Role
 from policies.models import Person, Queue
-from reviews import executions, grants, settlements, stops, tokens
+from reviews import claims, executions, grants, settlements, stops, tokens
 from reviews.choices import Scope
 from reviews.executors import Outcome
 from reviews.models import Execution, PersonalToken, Proposal
@@ -145,7 +145,7 @@ def _record(execution: Execution, status: Literal["unknown", "failed"]) -> None:
         execution_id=execution.pk,
         fence=execution.fence,
         outcome=Outcome(status, code="lost", detail="nobody knows"),
-        actor=executions.claims.EXECUTOR,
+        actor=claims.EXECUTOR,
     )
 
 
