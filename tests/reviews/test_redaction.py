@@ -118,7 +118,6 @@ FOUND = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "value", "around"), FOUND, ids=lambda v: v[:30])
 def parts(text: str) -> re.Match[str]:
     """A chip's kind and tag."""
     found = CHIP.fullmatch(text)
@@ -126,6 +125,7 @@ def parts(text: str) -> re.Match[str]:
     return found
 
 
+@pytest.mark.parametrize(("kind", "value", "around"), FOUND, ids=lambda v: v[:30])
 def test_what_names_or_opens_something_is_taken_out(kind, value, around):
     text = around.format(value)
     shown = redact(text)
