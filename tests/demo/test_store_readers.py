@@ -15,15 +15,18 @@ def test_a_refund_sees_total_refunds_delivery_and_keys(path):
     calls.perform(path, Call("process_refund", refund, "k"))
     reading = readers.read(path, "process_refund", refund)
     assert reading["keys"] == {"customer": "C-1017", "order": "78291"}
-    assert reading["facts"].items() >= {
-        "order_total": "899.00",
-        "order_total_currency": "USD",
-        "order_refunded": "49.00",
-        "order_refunded_currency": "USD",
-        "delivered": True,
-        "shipped": True,
-        "carrier_status": "Delivered, left at front door",
-    }.items()
+    assert (
+        reading["facts"].items()
+        >= {
+            "order_total": "899.00",
+            "order_total_currency": "USD",
+            "order_refunded": "49.00",
+            "order_refunded_currency": "USD",
+            "delivered": True,
+            "shipped": True,
+            "carrier_status": "Delivered, left at front door",
+        }.items()
+    )
     assert reading["before"]["order_refunded"] == "49.00 USD"
     assert reading["preconditions"] == {"order_version": 2}
 

@@ -24,9 +24,7 @@ def test_without_rules_the_floor_is_the_tier():
     for risk, tier, said in (("medium", "notify", told), ("high", "approve", asked)):
         found = judge(builders.document(risk=risk))
         assert found.tier == tier
-        assert found.rules == (
-            AppliedRule("tool.floor", f"Pay: {said}", tier),
-        )
+        assert found.rules == (AppliedRule("tool.floor", f"Pay: {said}", tier),)
 
 
 def test_every_rule_that_holds_applies_and_the_strictest_wins():
