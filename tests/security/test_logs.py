@@ -1,0 +1,156 @@
+"""What a log line never holds, at any level and in both forms."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import logging.config
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import structlog
+from django.test import Client
+from pytest_django import Settings
+
+from agents import keys
+from hitl import logs
+from reviews import executions, tokens, webhooks
+from reviews.models import ApprovalRequest, Execution
+from reviews.queries import queue
+from tests.agents.conftest import Caller
+from tests.conftest import Gate
+from tests.factories import PASSWORD, decide
+from tests.reviews.conftest import networks as networks
+from tests.reviews.conftest import service as service
+from tests.reviews.service import Service
+from tests.security.world import BACKEND
+
+EVIDENCE = "the customer wrote a very telling sentence"
+NOTE = "what the reviewer noted beside it"
+BLOB = "c2VjcmV0LWJsb2ItYnl0ZXM="
+FORGED = "x\n2026-01-01T00:00:00Z [info] approved by nobody\x1b[2K\r\u2028"
+
+
+@pytest.fixture(params=["json", "console"])
+def lines(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
+    """Everything that is logged from here on, as an operator would see it."""
+    written = io.StringIO()
+    config = logs.configure(request.param, "DEBUG")
+    handler = logging.StreamHandler(written)
+    formatter = dict(config["formatters"]["lines"])
+    handler.setFormatter(formatter.pop("()")(**formatter))
+    loggers = {"": "DEBUG"} | {
+        name: given["level"]
+        for name, given in config["loggers"].items()
+        if "level" in given
+    }
+    before = {name: logging.getLogger(name).level for name in loggers}
+    for name, level in loggers.items():
+        logging.getLogger(name).setLevel(level)
+    logging.getLogger().addHandler(handler)
+    yield written
+    logging.getLogger().removeHandler(handler)
+    for name, was in before.items():
+        logging.getLogger(name).setLevel(was)
+
+
+def _secrets(settings: Settings) -> list[str]:
+    here = settings.HOLDPOINT
+    raw = [here.data_key, here.tag_key, here.grant_key]
+    return [
+        here.secret_key,
+        here.webhook_secret,
+        here.database_url,
+        *(key.hex() for key in raw),
+    ]
+
+
+def test_a_day_of_work_leaves_no_secret_in_the_log(
+    gate: Gate, lines: io.StringIO, settings: Settings, service: Service
+) -> None:
+    key = keys.issue(agent=gate.agent, by=gate.owen)
+    token = tokens.mint(person=gate.rita, name="script")
+    caller = Caller(key, iter(range(99)))
+    caller.propose(
+        rationale=EVIDENCE,
+        evidence=[{"kind": "message", "text": EVIDENCE}],
+        checkpoint={"summary": EVIDENCE, "state": {"said": EVIDENCE}, "blob": BLOB},
+    )
+    caller.propose("wire_money", args={"to": EVIDENCE})
+    caller.post("/proposals", {"thread": EVIDENCE}, **{"Idempotency-Key": "k"})
+    Caller(f"{key}x", iter(range(9))).get("/whoami")
+    request = ApprovalRequest.objects.get()
+    _people(gate, request, token)
+    executions.run(Execution.objects.get().pk)
+    webhooks.post(service.url, {"args": EVIDENCE}, timeout=2)
+    found = lines.getvalue()
+    assert "request" in found
+    for secret in [key, token, PASSWORD, "wrong-secret", NOTE, EVIDENCE, BLOB]:
+        assert secret not in found
+    for secret in _secrets(settings):
+        assert secret not in found
+
+
+def _people(gate: Gate, request: ApprovalRequest, token: str) -> None:
+    client = Client()
+    client.post("/sign-in/", {"username": "rita", "password": "wrong-secret"})
+    client.post("/sign-in/", {"username": "rita", "password": PASSWORD})
+    for path in ("/queue/?q=" + NOTE, f"/requests/{request.pk}/", "/log/"):
+        client.get(path)
+    body = {
+        "verdict": "reject",
+        "version": 9,
+        "action_hash": request.action_hash,
+        "reason": NOTE,
+        "password": "wrong-secret",
+    }
+    client.post(f"/requests/{request.pk}/decide/", body)
+    bearer = {"Authorization": f"Bearer {token}"}
+    Client().get("/api/v1/requests", headers=bearer)
+    Client().get("/api/v1/requests", headers={"Authorization": f"Bearer {token}x"})
+    decide(request, gate.rita, reason=NOTE)
+
+
+def _broken(request: Any) -> None:
+    password = PASSWORD
+    evidence = EVIDENCE
+    raise LookupError(f"nothing of {len(password)} and {len(evidence)}")
+
+
+def test_an_error_is_logged_without_what_it_worked_on(
+    gate: Gate, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "page", lambda *_, **__: _broken(None))
+    client = Client(raise_request_exception=False)
+    client.force_login(gate.rita, BACKEND)
+    assert client.get("/queue/", {"q": NOTE}).status_code == 500
+    found = lines.getvalue()
+    assert "nothing of" in found
+    assert "_broken" in found
+    assert PASSWORD not in found.replace("PASSWORD", "")
+    assert EVIDENCE not in found
+    assert NOTE not in found
+
+
+def test_nobody_forges_a_line(gate: Gate, lines: io.StringIO) -> None:
+    client = Client(raise_request_exception=False)
+    client.force_login(gate.rita, BACKEND)
+    client.get(f"/agents/{quote(FORGED)}/")
+    client.get("/queue/", headers={"User-Agent": FORGED, "Origin": "https://a"})
+    client.post("/sign-in/", {"username": FORGED, "password": "x"})
+    structlog.get_logger("tests").info("said", by=FORGED)
+    assert "approved by nobody" in lines.getvalue()
+    for line in lines.getvalue().split("\n"):
+        assert not line.startswith("2026-01-01")
+        assert "\x1b" not in line
+        assert "\r" not in line
+
+
+def test_a_line_of_json_is_one_object(gate: Gate, lines: io.StringIO) -> None:
+    Client().get("/sign-in/")
+    for line in lines.getvalue().splitlines():
+        if line.startswith("{"):
+            assert "event" in json.loads(line)
