@@ -16,10 +16,8 @@ from reviews import executions, grants
 from reviews.choices import ExecutionStatus, RequestStatus, Verdict
 from reviews.models import (
     ApprovalRequest,
-    Decision,
     Execution,
     Proposal,
-    RequestVersion,
     Revision,
 )
 
@@ -96,9 +94,8 @@ def load(agent: str, proposal_id: str) -> Proposal | None:
 def describe(proposal: Proposal) -> dict[str, Any]:
     """The JSON object."""
     revision = proposal.current
-    newest = proposal.executions.select_related("grant").order_by("-queued_at")
-    execution = newest.first()
     request = getattr(proposal, "request", None)
+    execution = _newest_execution(proposal, request)
     return {
         "id": proposal.pk,
         "thread": proposal.thread,
@@ -118,6 +115,16 @@ def describe(proposal: Proposal) -> dict[str, Any]:
         "created_at": stamp(proposal.created_at),
         "settled_at": stamp(_settled_at(request, execution)),
     }
+
+
+def _newest_execution(
+    proposal: Proposal, request: ApprovalRequest | None
+) -> Execution | None:
+    """None without a look where nobody has said yes."""
+    if request is not None and request.status != RequestStatus.AUTHORIZED:
+        return None
+    newest = proposal.executions.select_related("grant").order_by("-queued_at")
+    return newest.first()
 
 
 def stamp(at: datetime | None) -> str | None:
@@ -141,25 +148,22 @@ def _policy(revision: Revision) -> dict[str, Any]:
 
 
 def _request(request: ApprovalRequest) -> dict[str, Any]:
-    version = request.sealed
     return {
         "id": request.pk,
         "url": f"{settings.HOLDPOINT.base_url}/requests/{request.pk}/",
         "version": request.version,
         "expires_at": stamp(request.expires_at),
-        "steps": _steps(request, version),
+        "steps": _steps(request),
     }
 
 
-def _steps(request: ApprovalRequest, version: RequestVersion) -> list[dict[str, Any]]:
-    given = list(
-        Decision.objects.filter(
-            request=request, version=version.number, counts=True
-        ).values_list("step", flat=True)
-    )
+def _steps(request: ApprovalRequest) -> list[dict[str, Any]]:
+    version = request.versions.filter(number=request.version)
+    votes = request.decisions.filter(version=request.version, counts=True)
+    given = list(votes.values_list("step", flat=True))
     return [
         {"role": s["role"], "required": s["required"], "given": given.count(i)}
-        for i, s in enumerate(version.steps)
+        for i, s in enumerate(version.values_list("steps", flat=True).get())
     ]
 
 
