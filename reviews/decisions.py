@@ -88,9 +88,11 @@ def _look_outside(said: Said) -> _Outside:
     if _is_stale(said, request):
         return _Outside()
     version = request.sealed
-    permissions.check_can_decide(said.person, request, version)
     revision = version.revision
     definition = tools.definition(revision.known_tool)
+    if said.verdict is not Verdict.MODIFY and not definition.verifiers:
+        return _Outside()
+    permissions.check_can_decide(said.person, request, version)
     args: Mapping[str, Any] = revision.args
     reading = None
     if said.verdict is Verdict.MODIFY and said.args is not None:
