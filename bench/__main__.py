@@ -25,6 +25,8 @@ def main() -> None:
             importlib.import_module("bench.goals").run(options)
     except Fault as error:
         sys.exit(f"bench: {error}")
+    except KeyboardInterrupt:
+        sys.exit("bench: stopped; nothing was kept")
 
 
 def _options() -> Options:
