@@ -28,7 +28,14 @@ from . import idempotency
 from .checkpoints import Suspended
 from .models import Agent
 from .proposals import Asked, Key
-from .schemas import ARGS_LIMIT, STATE_LIMIT, ActionIn, CheckpointIn, ProposalIn
+from .schemas import (
+    ARGS_LIMIT,
+    STATE_LIMIT,
+    WORDS_LIMIT,
+    ActionIn,
+    CheckpointIn,
+    ProposalIn,
+)
 
 
 def key_of(header: str | None, method: str, path: str, body: Any) -> Key:
@@ -115,11 +122,17 @@ def _undeclared(
 
 
 def _check_size(body: ActionIn) -> None:
-    if len(canonical.encode(body.args)) > ARGS_LIMIT:
-        raise TooLarge("The arguments are larger than 64 KiB. Nothing was proposed.")
+    """Raises TooLarge: every byte of these is redacted, stored and shown to people."""
     state = body.checkpoint.state if body.checkpoint else {}
-    if len(canonical.encode(state)) > STATE_LIMIT:
-        raise TooLarge("The state is larger than 64 KiB. Put it into the blob.")
+    said = body.model_dump(mode="json", exclude={"args", "checkpoint"})
+    for what, value, limit in (
+        ("The arguments are", body.args, ARGS_LIMIT),
+        ("The checkpoint's state is", state, STATE_LIMIT),
+        ("Rationale, evidence and the rest are", said, WORDS_LIMIT),
+    ):
+        if len(canonical.encode(value)) > limit:
+            size = f"{limit // 1024} KiB"
+            raise TooLarge(f"{what} larger than {size}. Nothing was proposed.")
 
 
 def _narrative(body: ActionIn) -> Narrative:

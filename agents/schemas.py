@@ -15,6 +15,7 @@ THREAD = r"^[A-Za-z0-9._:-]{1,128}$"
 LONGEST_TEXT = 20_000
 MOST_EVIDENCE = 12  # items a request, unless a policy says otherwise
 ARGS_LIMIT = 64 * 1024  # bytes of canonical JSON
+WORDS_LIMIT = 128 * 1024  # the same, of everything said around the arguments
 STATE_LIMIT = 64 * 1024  # the same, of a checkpoint's structured state
 BLOB_LIMIT = 512 * 1024  # bytes
 

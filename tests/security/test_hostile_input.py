@@ -160,6 +160,12 @@ def test_a_checkpoint_has_a_size(caller: Caller, checkpoint: Any) -> None:
     assert proposing(caller, checkpoint=checkpoint).status_code in {413, 422}
 
 
+def test_the_words_around_a_proposal_have_a_size(caller: Caller) -> None:
+    item = {"kind": "message", "text": "a\n" * 9_000}
+    assert proposing(caller, evidence=[item] * 4).status_code == 201
+    assert proposing(caller, evidence=[item] * 8).status_code == 413
+
+
 def test_a_deep_state_is_refused(caller: Caller) -> None:
     deep = b'{"a":' * 40 + b"1" + b"}" * 40
     raw = b'{"thread":"t","tool":"look","args":{"q":"a"},"checkpoint":{"state":%s}}' % (
