@@ -20,7 +20,7 @@ from journal.errors import (
     ToolNotAllowed,
 )
 from reviews import executions, settlements
-from reviews.executors import Outcome
+from reviews.executors import Outcome, base
 from reviews.models import Execution, Proposal
 
 from . import checkpoints, idempotency, intake, keys, outcomes, own, proposals
@@ -273,11 +273,19 @@ def report_outcome(
     executions.record(
         execution_id=execution_id,
         fence=body.fence,
-        outcome=Outcome(body.status, body.result, body.code, body.detail),
+        outcome=_outcome(body),
         actor=log.Actor("agent", agent.slug),
     )
     outbox.announce(execution.proposal_id)
     return answered(outcomes.describe(_own(request, execution.proposal_id)))
+
+
+def _outcome(body: OutcomeIn) -> Outcome:
+    """In the bounds that every executor's answer has."""
+    if body.status == "succeeded":
+        return base.succeeded(body.result)
+    made = base.failed if body.status == "failed" else base.unknown
+    return made(body.code, body.detail)
 
 
 def _own_execution(agent: Agent, execution_id: str) -> Execution:

@@ -6,6 +6,7 @@ Recovery never runs a tool itself: it queues again, and the claim decides.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -97,6 +98,7 @@ def record(
     """
     execution = claims.fenced(execution_id, fence)
     now = clock.now()
+    outcome = _redacted(execution, outcome)
     if outcome.status == "succeeded":
         _succeed(execution, outcome, actor, now)
     elif outcome.status == "failed":
@@ -114,13 +116,26 @@ def _succeed(
     claims.finish(execution, "succeed", actor, now, kept, digest=kept["result_digest"])
 
 
+def _redacted(execution: Execution, outcome: Outcome) -> Outcome:
+    """The same, its words as they may be kept and logged: a service or an agent chose
+    them."""
+    key = _key(execution)
+    code = redaction.redact(outcome.code, key=key).text[:64]
+    detail = redaction.redact(outcome.detail, key=key).text
+    return replace(outcome, code=code, detail=detail)
+
+
+def _key(execution: Execution) -> bytes:
+    proposal = execution.grant.proposal
+    return redaction.thread_key(
+        settings.HOLDPOINT.tag_key, proposal.agent, proposal.thread
+    )
+
+
 def _kept(execution: Execution, result: dict[str, Any]) -> dict[str, Any]:
     """A result's columns: sealed for the agent, redacted for people, a digest."""
     blob = canonical.encode(result)
-    proposal = execution.grant.proposal
-    key = redaction.thread_key(
-        settings.HOLDPOINT.tag_key, proposal.agent, proposal.thread
-    )
+    key = _key(execution)
     return {
         "result": encryption.seal(
             settings.HOLDPOINT.data_key, blob, execution.pk.encode()
