@@ -96,6 +96,9 @@ def ask(caller: Caller, text: str) -> ApprovalRequest:
     unknown = {"thread": "t-1", "tool": text[:60], "args": {text[:60]: text[:500]}}
     sent = caller.post("/proposals", unknown, **{"Idempotency-Key": "u"})
     assert sent.status_code == 201
+    foolish = {**body("plain"), text[:120]: 1}
+    refused = caller.post("/proposals", foolish, **{"Idempotency-Key": "f"})
+    assert refused.status_code == 422
     return ApprovalRequest.objects.get()
 
 
