@@ -83,7 +83,7 @@ class Modelled:
             raise Refused("decided")
 
     def check_may_speak(self, person: str, verdict: str) -> str:
-        if verdict in {"approve", "modify"} and self.status == "pending":
+        if verdict == "modify" and self.status == "pending":
             self.check_person(person)  # nobody is asked outside for a stranger
         self.check_open()
         if self.stop == "stopped":
