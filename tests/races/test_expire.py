@@ -12,7 +12,7 @@ import pytest
 from journal import clock, errors
 from journal.models import LogRecord
 from policies import facts
-from reviews import cases, deadlines, decisions, locks
+from reviews import cases, deadlines, decisions, grants, locks
 from reviews.cases import Case
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision, Grant
@@ -77,10 +77,19 @@ def test_an_expiry_right_before_the_lock_wins(
 def test_the_sweep_passes_over_what_is_being_decided(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It takes no lock that somebody holds, so a verdict in time stands."""
+    """It waits for no lock that somebody holds, and a verdict in time stands, even when
+    the deadline passes before its commit."""
     request = propose(gate.agent).request
-    rival = before(monkeypatch, cases, "note", deadlines.expire_chunk)
-    decide(request, gate.rita)
+    seen = said(request, gate.rita)
+    due_in_a_moment(request, 1.5)
+
+    def sweep_when_due() -> list[str]:
+        wait_until(overdue.exists, 5)
+        return deadlines.expire_chunk()
+
+    overdue = ApprovalRequest.objects.filter(expires_at__lt=clock.ClockTimestamp())
+    rival = before(monkeypatch, grants, "issue", sweep_when_due)
+    decisions.decide(seen)
     assert rival.result.value == []
     assert status_of(request) == RequestStatus.AUTHORIZED
 

@@ -16,6 +16,7 @@ from tests.conftest import Gate
 from tests.factories import decide, propose, said
 from tests.races.together import at_once, before, while_held
 from tests.reviews import states
+from tests.stack import wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
@@ -83,8 +84,17 @@ def test_a_window_that_closes_right_before_the_lock_is_over(
 def test_the_sweep_passes_over_what_is_being_recalled(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It waits for no lock that somebody holds, and a recall in time stands, even when
+    the window closes before its commit."""
     request = recallable(gate)
-    rival = before(monkeypatch, requests, "seal", deadlines.close_recall_windows)
+    closes_in(request, 1.5)
+
+    def sweep_when_over() -> list[str]:
+        wait_until(over.exists, 5)
+        return deadlines.close_recall_windows()
+
+    over = ApprovalRequest.objects.filter(recall_until__lt=clock.ClockTimestamp())
+    rival = before(monkeypatch, requests, "seal", sweep_when_over)
     recall(request, gate)
     assert rival.result.value == []
     check(request, recalled=True)
