@@ -7,7 +7,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
-from journal import canonical
+from journal import canonical, clock
 from journal.errors import (
     FieldError,
     Invalid,
@@ -27,7 +27,7 @@ from reviews.readers import Reading
 from . import idempotency
 from .checkpoints import Suspended
 from .models import Agent
-from .proposals import Asked, Key
+from .proposals import Asked, Key, check_caps
 from .schemas import (
     ARGS_LIMIT,
     STATE_LIMIT,
@@ -55,13 +55,15 @@ def key_of(header: str | None, method: str, path: str, body: Any) -> Key:
 
 
 def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
-    """Raises TooLarge, AgentStopped, ToolNotAllowed, InvalidArgs."""
+    """Raises TooLarge, AgentStopped, ToolNotAllowed, TooMany, InvalidArgs."""
     _check_size(body)
     stops.check_may_propose(agent.slug, body.thread, body.tool)
     tool = tools.current(body.tool)
     # An unknown tool is answered `blocked` and logged: the attempt matters.
     if tool is not None and body.tool not in agent.tools:
         raise ToolNotAllowed
+    if tool is not None and tools.definition(tool).reader is not None:
+        check_caps(agent, clock.now())  # who is over them makes no service work
     return Asked(
         thread=body.thread,
         tool=body.tool,

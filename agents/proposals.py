@@ -86,7 +86,7 @@ def propose(*, agent: Agent, key: Key, asked: Asked) -> Stored:
     if not idempotency.take(agent, key.text, key.fingerprint):
         return _replayed(agent, key)
     now = clock.now()
-    _check_caps(agent, now - timedelta(minutes=1))
+    check_caps(agent, now)
     thread = _thread(agent, asked.thread)
     proposal_id = new_proposal_id()
     if asked.suspended is not None:
@@ -114,9 +114,9 @@ def _answer(agent: Agent, key: Key, proposal_id: str, *, status: int) -> Stored:
     return Stored(status, body, proposal_id)
 
 
-def _check_caps(agent: Agent, since: datetime) -> None:
+def check_caps(agent: Agent, now: datetime) -> None:
     """Raises TooMany: proposals a minute, and requests waiting of this agent."""
-    limits = settings.HOLDPOINT
+    limits, since = settings.HOLDPOINT, now - timedelta(minutes=1)
     with connection.cursor() as cursor:
         cursor.execute(_CAPS, {"agent": agent.slug, "since": since})
         recent, waiting = cursor.fetchone()

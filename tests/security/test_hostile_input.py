@@ -12,9 +12,10 @@ from urllib.parse import urlencode
 
 import pytest
 from django.urls import NoReverseMatch, reverse
+from pytest_django import Settings
 
 from agents.models import Agent
-from reviews import redaction
+from reviews import readers, redaction
 from tests.agents.conftest import Caller
 from tests.security import routes
 from tests.security.routes import ROUTES
@@ -158,6 +159,19 @@ def test_a_tool_taken_away_is_not_revised(caller: Caller, world: World) -> None:
 )
 def test_a_checkpoint_has_a_size(caller: Caller, checkpoint: Any) -> None:
     assert proposing(caller, checkpoint=checkpoint).status_code in {413, 422}
+
+
+def test_an_agent_over_its_caps_makes_no_service_work(
+    caller: Caller, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(readers, "read", lambda *_, **__: asked.append("reader"))
+    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
+        update={"agent_rate_per_minute": 1}
+    )
+    args = {"customer": "C-9", "amount": "1.00", "currency": "USD"}
+    assert proposing(caller, tool="pay", args=args).status_code == 429
+    assert asked == []
 
 
 def test_the_words_around_a_proposal_have_a_size(caller: Caller) -> None:
