@@ -12,6 +12,7 @@ from django.db import transaction
 
 from journal import clock, faults, log, outbox
 from journal.errors import (
+    Conflict,
     Decided,
     DomainError,
     InvalidArgs,
@@ -49,6 +50,8 @@ from .readers import Reading
 class _Outside:
     """What was found out before the transaction: look-ups and verifiers."""
 
+    # It was open in exactly this version then: otherwise nobody was asked.
+    current: bool = True
     reading: Reading | None = None
     raised: bool = False  # a verifier asked for more authority
 
@@ -83,10 +86,10 @@ def _look_outside(said: Said) -> _Outside:
     )
     if request is None:
         raise NotFound
-    if not said.commits or request.status != RequestStatus.PENDING:
+    if not said.commits:
         return _Outside()
-    if _is_stale(said, request):
-        return _Outside()
+    if request.status != RequestStatus.PENDING or _is_stale(said, request):
+        return _Outside(current=False)
     version = request.sealed
     revision = version.revision
     definition = tools.definition(revision.known_tool)
@@ -103,7 +106,7 @@ def _look_outside(said: Said) -> _Outside:
     found = verifiers.verify(definition, _sealed(said, version, args), stage="decision")
     if isinstance(found, verifiers.Refusal):
         raise VerifierRefused(found.detail, verifier=found.code)
-    return _Outside(reading, raised=found is not None)
+    return _Outside(reading=reading, raised=found is not None)
 
 
 def _is_stale(said: Said, request: ApprovalRequest) -> bool:
@@ -133,6 +136,8 @@ def _record(said: Said, outside: _Outside) -> ApprovalRequest:
     now = clock.now()
     version = request.sealed
     _check_current(said, request, now)
+    if not outside.current:
+        raise Conflict  # it became current while we waited, unseen by its verifiers
     # Read anew: an authority taken away while we waited is gone.
     said = replace(said, person=Person.objects.get(pk=said.person.pk))
     role = permissions.check_can_decide(said.person, request, version)

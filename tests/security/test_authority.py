@@ -11,11 +11,19 @@ from guardian.shortcuts import remove_perm
 from journal import errors
 from policies.choices import Tier
 from policies.models import Person, Queue
-from reviews import decisions, permissions, readers, stops, verifiers
+from reviews import decisions, permissions, readers, recalls, stops, verifiers
+from reviews.cases import Said
 from reviews.choices import RequestStatus, Scope
 from reviews.models import ApprovalRequest
 from tests.conftest import Gate
-from tests.factories import decide, propose, revise, said
+from tests.factories import (
+    decide,
+    document_of_tests,
+    policy,
+    propose,
+    revise,
+    said,
+)
 
 
 def args(amount: str) -> dict[str, Any]:
@@ -143,3 +151,27 @@ def test_nobody_outside_is_asked_for_who_may_not_decide(
     with pytest.raises(errors.InvalidArgs):
         decide(request, gate.rita, "modify", args={"customer": "C-1"})
     assert asked == []
+
+
+def test_a_vote_for_a_version_to_come_slips_past_no_verifier(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recall makes the next version of the same bytes: its number can be guessed."""
+    document = document_of_tests()
+    document["recall"]["high"] = 60
+    policy(gate.people, document)
+    request = propose(gate.agent).request
+    decide(request, gate.rita)
+    early = said(request, gate.tom, version=2)
+    look = decisions._look_outside
+
+    def recalled_meanwhile(given: Said) -> Any:
+        found = look(given)
+        recalls.recall(request_id=request.pk, person=gate.rita)
+        return found
+
+    monkeypatch.setattr(decisions, "_look_outside", recalled_meanwhile)
+    with pytest.raises(errors.Conflict):
+        decisions.decide(early)
+    request.refresh_from_db()
+    assert (request.status, request.version) == (RequestStatus.PENDING, 2)
