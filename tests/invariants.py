@@ -162,10 +162,14 @@ TESTS = {
         "tests/reviews/presenters/test_present.py::test_every_leaf_stands_in_a_row",
         "tests/reviews/presenters/test_present.py::test_another_leaf_gives_another_text",
         "tests/reviews/test_inert.py::test_any_text_stays_text",
+        "tests/security/test_untrusted_everywhere.py::"
+        "test_it_is_shown_and_does_nothing",
     ],
     # No GET changes state; every POST of a page needs its token.
     "I32": [
         f"{BYPASS}::test_nobody_reaches_what_is_not_theirs",
+        "tests/security/test_unsafe_requests.py::test_reading_changes_nothing",
+        "tests/security/test_unsafe_requests.py::test_forged_writes_are_refused",
         "tests/reviews/views/test_requests.py::test_reading_changes_nothing",
         "tests/reviews/views/test_requests.py::test_a_decision_needs_the_forms_token",
     ],
