@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string, select_template
 
 from journal.errors import DomainError, FieldError
+from reviews.htmx import wants_partial
 
 API = "/api/"
 MEDIA_TYPE = "application/problem+json"
@@ -80,11 +81,3 @@ def page(
         response = HttpResponse(template.render(context, known), status=status)
     response["Vary"] = "HX-Request"
     return response
-
-
-def wants_partial(request: HttpRequest) -> bool:
-    """htmx asks for a part of the page: not boosted, not a history restore."""
-    htmx = getattr(request, "htmx", None)  # a refusal may come before its middleware
-    if not htmx:
-        return False
-    return not htmx.boosted and not htmx.history_restore_request
