@@ -11,7 +11,7 @@ JOBS ?= 2
 BIN := .venv/bin
 UV_LOCK := requirements-uv.lock
 COVER := $(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered)
-COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url \
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
 	--no-annotate --no-header
 
 .PHONY: up test prove check bench lock
