@@ -27,6 +27,8 @@ class Program:
     env: Mapping[str, str]
     log: Path | None = None
     stop_signal: signal.Signals = signal.SIGTERM
+    # What it gets when the supervisor is killed; None is the stop signal.
+    orphan_signal: signal.Signals | None = None
     user: str | None = None
     cwd: Path | None = None
 
@@ -52,7 +54,9 @@ class Child:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_die_with_parent(program.stop_signal, os.getpid()),
+                preexec_fn=_die_with_parent(
+                    program.orphan_signal or program.stop_signal, os.getpid()
+                ),
             )
         finally:
             if output is not None:

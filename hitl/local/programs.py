@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 
 from hitl.environment import LOOPBACK, ROOT
 
@@ -37,8 +38,10 @@ def worker(here: Layout, environ: Mapping[str, str]) -> Program:
 
     It is stopped by SIGQUIT: running tasks get `worker_soft_shutdown_timeout`, then
     their messages go back to the broker. SIGTERM would wait for them without end.
+    When the supervisor is killed so is the broker: then there is nobody to give a
+    message back to, and a worker that tries never ends.
     """
-    return _python(
+    program = _python(
         here,
         environ,
         "worker",
@@ -46,6 +49,7 @@ def worker(here: Layout, environ: Mapping[str, str]) -> Program:
         "--without-gossip --without-mingle --without-heartbeat",
         stop_signal=signal.SIGQUIT,
     )
+    return replace(program, orphan_signal=signal.SIGKILL)
 
 
 def store(here: Layout, environ: Mapping[str, str]) -> Program:
