@@ -27,7 +27,8 @@ from reviews import proposals as gate
 from reviews import redaction
 from reviews.choices import OPEN, GrantStatus
 from reviews.governance import Action
-from reviews.models import Grant, Proposal, new_proposal_id
+from reviews.models import Grant, Proposal
+from reviews.models.base import new_proposal_id
 from reviews.proposals import Narrative, Origin
 from reviews.readers import Reading
 

@@ -130,11 +130,15 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
     "request.opened": ("reviews.tasks.mail_opened",),
     "request.escalated": ("reviews.tasks.mail_escalated",),
+    "request.returned": ("reviews.tasks.mail_returned",),
+    "request.assigned": ("reviews.tasks.mail_assigned",),
+    "request.freed": ("reviews.tasks.mail_freed",),
     "request.due_soon": ("reviews.tasks.mail_due_soon",),
     "request.settled": ("reviews.tasks.mail_settled",),
     "proposal.announced": ("reviews.tasks.mail_announced",),
     "execution.queued": ("reviews.tasks.execute",),
     "execution.unknown": ("reviews.tasks.mail_unknown",),
+    "export.asked": ("reviews.tasks.write_export",),
     "stop.raised": ("reviews.tasks.enforce_stop",),
 }
 

@@ -74,6 +74,31 @@ class StopMode(StrEnum):
     STOPPED = "stopped"
 
 
+class BatchStatus(StrEnum):
+    """Where a batch stands: `forming` still takes members, `open` does not."""
+
+    FORMING = "forming"
+    OPEN = "open"
+    DECIDED = "decided"
+    DISSOLVED = "dissolved"
+
+
+class ExportStatus(StrEnum):
+    """Where an export of the log stands."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class NoteKind(StrEnum):
+    """Why somebody wrote on a request's record."""
+
+    NOTE = "note"
+    GUIDANCE = "guidance"  # a supervisor's, with a return
+    ARBITRATION = "arbitration"  # what a disagreement taught; reopens nothing
+
+
 class ReasonCode(StrEnum):
     """Why a reviewer decided so; the agent receives the code as data."""
 

@@ -15,7 +15,8 @@ from policies import tools
 
 from . import transitions
 from .choices import GrantStatus
-from .models import ApprovalRequest, Execution, Grant, Proposal, Revision, new_grant_id
+from .models import ApprovalRequest, Execution, Grant, Proposal, Revision
+from .models.base import new_grant_id
 
 # From authorization to the end of the execution window, for the first claim and
 # every retry (gate.md section 7).

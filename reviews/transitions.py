@@ -8,10 +8,12 @@ from typing import Any
 
 from journal.machine import NOWHERE, Edge, Machine
 
+from .choices import BatchStatus as B
 from .choices import ExecutionStatus as X
+from .choices import ExportStatus as E
 from .choices import GrantStatus as G
 from .choices import RequestStatus as R
-from .models import ApprovalRequest, Execution, Grant
+from .models import ApprovalRequest, Batch, Execution, Export, Grant
 
 
 def _about_request(row: ApprovalRequest) -> Mapping[str, Any]:
@@ -40,6 +42,14 @@ def _about_execution(row: Execution) -> Mapping[str, Any]:
     return _about_grant(row.grant)
 
 
+def _about_batch(row: Batch) -> Mapping[str, Any]:
+    return {"agent": row.agent}
+
+
+def _about_export(row: Export) -> Mapping[str, Any]:
+    return {}
+
+
 request = Machine(
     "request",
     [
@@ -50,6 +60,9 @@ request = Machine(
         Edge(
             R.PENDING, "escalate", R.PENDING, "request.escalated", "request.escalated"
         ),
+        Edge(R.PENDING, "return", R.PENDING, "request.returned", "request.returned"),
+        Edge(R.PENDING, "extend", R.PENDING, "request.extended"),
+        Edge(R.PENDING, "assign", R.PENDING, "request.assigned", "request.assigned"),
         Edge(R.PENDING, "hold", R.RECALLABLE, "request.recallable"),
         Edge(R.RECALLABLE, "recall", R.PENDING, "request.recalled"),
         Edge(
@@ -120,8 +133,33 @@ execution = Machine(
     _about_execution,
 )
 
+batch = Machine(
+    "batch",
+    [
+        Edge(NOWHERE, "form", B.FORMING, "batch.formed"),
+        Edge(B.FORMING, "close", B.OPEN, "batch.closed"),
+        Edge(B.FORMING, "decide", B.DECIDED, "batch.decided"),
+        Edge(B.OPEN, "decide", B.DECIDED, "batch.decided"),
+        Edge(B.FORMING, "dissolve", B.DISSOLVED, "batch.dissolved"),
+        Edge(B.OPEN, "dissolve", B.DISSOLVED, "batch.dissolved"),
+    ],
+    _about_batch,
+)
+
+export = Machine(
+    "export",
+    [
+        Edge(NOWHERE, "ask", E.RUNNING, "export.asked", "export.asked"),
+        Edge(E.RUNNING, "finish", E.DONE, "export.finished"),
+        Edge(E.RUNNING, "fail", E.FAILED, "export.failed"),
+    ],
+    _about_export,
+)
+
 MACHINES = {
     ApprovalRequest: request,
     Grant: grant,
     Execution: execution,
+    Batch: batch,
+    Export: export,
 }

@@ -208,6 +208,8 @@ class Batch(Part):
     items: int = Field(default=50, ge=2, le=500, strict=True)
     per_item: Figure | None = None
     total: Figure | None = None
+    # The arguments in which members may differ; all others must be equal.
+    varying: list[str] = []
 
 
 class ToolDefinition(Part):

@@ -122,6 +122,23 @@ class Rule(Part):
         return tool in self.tools or EVERY_TOOL in self.tools
 
 
+def _floors() -> dict[Risk, int]:
+    return {Risk.LOW: 0, Risk.MEDIUM: 2, Risk.HIGH: 6, Risk.CRITICAL: 15}
+
+
+def _checks() -> dict[Risk, int]:
+    return {Risk.LOW: 0, Risk.MEDIUM: 20, Risk.HIGH: 4, Risk.CRITICAL: 1}
+
+
+class Desk(Part):
+    """How the desk slows a reviewer down where risk pays for it."""
+
+    # Seconds from the page to a commit below which it is asked for twice.
+    time_floor: dict[Risk, Seconds] = Field(default_factory=_floors)
+    # A control question on one in so many decisions; 0 is never.
+    micro_check: dict[Risk, Seconds] = Field(default_factory=_checks)
+
+
 class Document(Part):
     """One policy: everything the gate needs to say how much authority an effect takes.
 
@@ -134,6 +151,7 @@ class Document(Part):
     queues: dict[QueueName, Line]
     calendars: dict[Name, Calendar] = Field(default_factory=dict)
     recall: dict[Risk, Seconds] = Field(default_factory=dict)
+    desk: Desk = Field(default_factory=Desk)
     critical_above: Figure | None = None
     evidence_items: int = Field(default=12, ge=0, le=50, strict=True)
     measures: dict[Name, Measure] = Field(default_factory=dict)

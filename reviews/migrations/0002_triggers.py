@@ -40,6 +40,19 @@ EXECUTION = [
     ("unknown", "succeeded"),
     ("unknown", "failed"),
 ]
+BATCH = [
+    ("", "forming"),
+    ("forming", "open"),
+    ("forming", "decided"),
+    ("forming", "dissolved"),
+    ("open", "decided"),
+    ("open", "dissolved"),
+]
+EXPORT = [
+    ("", "running"),
+    ("running", "done"),
+    ("running", "failed"),
+]
 
 
 class Migration(migrations.Migration):
@@ -49,7 +62,12 @@ class Migration(migrations.Migration):
         immutable("reviews_revision"),
         immutable("reviews_requestversion"),
         immutable("reviews_decision"),
+        immutable("reviews_snapshot"),
+        immutable("reviews_statereading"),
+        immutable("reviews_note"),
         legal_steps("reviews_approvalrequest", REQUEST),
         legal_steps("reviews_grant", GRANT),
         legal_steps("reviews_execution", EXECUTION),
+        legal_steps("reviews_batch", BATCH),
+        legal_steps("reviews_export", EXPORT),
     ]

@@ -1,0 +1,38 @@
+"""The gate's rows. Revisions, request versions and decisions never change; a status
+changes only through `transitions`; triggers and checks back both (gate.md 3)."""
+
+from __future__ import annotations
+
+from .batches import Batch, BatchItem
+from .desk import Draft, Lease, Note
+from .executions import Execution, Grant
+from .exports import Export, ExportPart
+from .people import Notice, PersonalToken, Preferences, SavedView, Sighting
+from .proposals import Proposal, Revision, StateReading
+from .requests import ApprovalRequest, Decision, RequestVersion, Snapshot
+from .switches import Stop
+
+__all__ = [
+    "ApprovalRequest",
+    "Batch",
+    "BatchItem",
+    "Decision",
+    "Draft",
+    "Execution",
+    "Export",
+    "ExportPart",
+    "Grant",
+    "Lease",
+    "Note",
+    "Notice",
+    "PersonalToken",
+    "Preferences",
+    "Proposal",
+    "RequestVersion",
+    "Revision",
+    "SavedView",
+    "Sighting",
+    "Snapshot",
+    "StateReading",
+    "Stop",
+]

@@ -1,0 +1,44 @@
+"""What the rows share: opaque ids and checks that repeat the words in the database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+
+from journal import ids
+
+
+def new_proposal_id() -> str:
+    return ids.new("p")
+
+
+def new_request_id() -> str:
+    return ids.new("r")
+
+
+def new_grant_id() -> str:
+    return ids.new("g")
+
+
+def new_execution_id() -> str:
+    return ids.new("x")
+
+
+def new_batch_id() -> str:
+    return ids.new("b")
+
+
+def new_export_id() -> str:
+    return ids.new("e")
+
+
+def pairs(enum: type[Any]) -> list[tuple[str, str]]:
+    return [(item.value, item.value) for item in enum]
+
+
+def one_of(name: str, field: str, enum: type[Any]) -> models.CheckConstraint:
+    """A check that a column holds one of the words, for writers that skip Django."""
+    values = [item.value for item in enum]
+    return models.CheckConstraint(name=name, condition=Q(**{f"{field}__in": values}))

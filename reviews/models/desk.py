@@ -1,0 +1,113 @@
+"""What a person does at a request before and beside deciding: hold it, type, note.
+
+None of these decides anything; the decision's own guard does (gate.md 6).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from reviews.choices import NoteKind
+
+from .base import one_of, pairs
+from .requests import ApprovalRequest
+
+
+class Lease(models.Model):
+    """Who holds a request just now; without a holder it is free. It always ends."""
+
+    request = models.OneToOneField(
+        ApprovalRequest,
+        on_delete=models.PROTECT,
+        primary_key=True,
+        related_name="lease",
+    )
+    holder = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="leases",
+    )
+    token = models.CharField(max_length=40, blank=True)
+    taken_at = models.DateTimeField(null=True)
+    until = models.DateTimeField(null=True)
+    # Public ids of those who want to know when it is free again.
+    asked_by = ArrayField(models.CharField(max_length=40), default=list)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="lease_paired",
+                condition=Q(
+                    holder__isnull=True,
+                    token="",
+                    taken_at__isnull=True,
+                    until__isnull=True,
+                )
+                | Q(holder__isnull=False, taken_at__isnull=False, until__isnull=False)
+                & ~Q(token=""),
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["holder", "until"],
+                name="lease_held",
+                condition=Q(holder__isnull=False),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"lease of {self.request_id}"
+
+
+class Draft(models.Model):
+    """What a person typed and did not send. It outlives every refusal, for a day."""
+
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="drafts"
+    )
+    request = models.ForeignKey(
+        ApprovalRequest, on_delete=models.CASCADE, related_name="drafts"
+    )
+    version = models.PositiveIntegerField()
+    verdict = models.CharField(max_length=8, blank=True)
+    reason_code = models.CharField(max_length=16, blank=True)
+    reason = models.TextField(blank=True)
+    edits = models.JSONField(default=dict)  # form field -> text, as typed
+    saved_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["person", "request"], name="draft_once")
+        ]
+        indexes: ClassVar = [models.Index(fields=["saved_at"], name="draft_age")]
+
+    def __str__(self) -> str:
+        return f"draft on {self.request_id}"
+
+
+class Note(models.Model):
+    """What a person wrote on the record of a request beside a verdict."""
+
+    request = models.ForeignKey(
+        ApprovalRequest, on_delete=models.PROTECT, related_name="notes"
+    )
+    version = models.PositiveIntegerField()
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="notes"
+    )
+    kind = models.CharField(max_length=16, choices=pairs(NoteKind))
+    text = models.TextField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [one_of("note_kind", "kind", NoteKind)]
+        indexes: ClassVar = [models.Index(fields=["request", "at"], name="note_order")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} on {self.request_id}"

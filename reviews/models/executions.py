@@ -1,0 +1,115 @@
+"""One-use permissions and the ledger of attempts under them (gate.md 7)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from reviews.choices import ExecutionStatus, GrantStatus
+
+from .base import new_execution_id, new_grant_id, one_of, pairs
+from .batches import Batch
+from .proposals import Proposal, Revision
+
+
+class Grant(models.Model):
+    """One-use permission for exactly one action hash."""
+
+    id = models.CharField(max_length=40, primary_key=True, default=new_grant_id)
+    proposal = models.ForeignKey(
+        Proposal, on_delete=models.PROTECT, related_name="grants"
+    )
+    revision = models.OneToOneField(
+        Revision, on_delete=models.PROTECT, related_name="grant"
+    )
+    action_hash = models.CharField(max_length=80)
+    status = models.CharField(max_length=8, choices=pairs(GrantStatus))
+    token_hash = models.CharField(max_length=80)
+    issued_at = models.DateTimeField()
+    expires_at = models.DateTimeField()  # also the end of the execution window
+
+    class Meta:
+        constraints: ClassVar = [one_of("grant_status", "status", GrantStatus)]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["expires_at"], name="grant_live", condition=Q(status="live")
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Execution(models.Model):
+    """The ledger of attempts under one grant."""
+
+    id = models.CharField(max_length=40, primary_key=True, default=new_execution_id)
+    proposal = models.ForeignKey(
+        Proposal, on_delete=models.PROTECT, related_name="executions"
+    )
+    grant = models.OneToOneField(
+        Grant, on_delete=models.PROTECT, related_name="execution"
+    )
+    status = models.CharField(max_length=9, choices=pairs(ExecutionStatus))
+    # The batch it was decided in and its place there; null when decided alone.
+    batch = models.ForeignKey(
+        Batch, null=True, on_delete=models.PROTECT, related_name="executions"
+    )
+    batch_position = models.PositiveIntegerField(null=True)
+    by_agent = models.BooleanField(default=False)  # the agent performs it itself
+    idempotency_key = models.CharField(max_length=80, unique=True)
+    fence = models.PositiveIntegerField(default=0)
+    attempts = models.PositiveIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    due_at = models.DateTimeField()  # not before; moved on by the back-off of a retry
+    result = models.BinaryField(null=True)  # encrypted
+    result_shown = models.JSONField(null=True)  # redacted
+    result_digest = models.CharField(max_length=80, blank=True)
+    code = models.CharField(max_length=64, blank=True)  # why it failed or was refused
+    detail = models.TextField(blank=True)
+    queued_at = models.DateTimeField()
+    claimed_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            one_of("execution_status", "status", ExecutionStatus),
+            models.CheckConstraint(
+                name="execution_lease_paired",
+                condition=Q(status="claimed", lease_until__isnull=False)
+                | ~Q(status="claimed") & Q(lease_until__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="execution_finish_paired",
+                condition=Q(
+                    status__in=["succeeded", "failed", "refused"],
+                    finished_at__isnull=False,
+                )
+                | Q(
+                    status__in=["queued", "claimed", "unknown"],
+                    finished_at__isnull=True,
+                ),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["due_at"],
+                name="execution_queued",
+                condition=Q(status="queued"),
+            ),
+            models.Index(
+                fields=["lease_until"],
+                name="execution_leased",
+                condition=Q(status="claimed"),
+            ),
+            models.Index(
+                fields=["queued_at"],
+                name="execution_unknown",
+                condition=Q(status="unknown"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.id

@@ -1,0 +1,145 @@
+"""What agents want done, in immutable revisions (gate.md 4)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from policies import active
+from policies.choices import Risk, Tier
+from policies.models import PolicyVersion, Tool
+
+from .base import new_proposal_id, one_of, pairs
+
+
+class Proposal(models.Model):
+    """What an agent wants done. The gate knows the agent and its thread as text."""
+
+    id = models.CharField(max_length=40, primary_key=True, default=new_proposal_id)
+    agent = models.CharField(max_length=64)
+    thread = models.CharField(max_length=128)
+    tool_name = models.CharField(max_length=64)
+    revision = models.PositiveIntegerField(default=1)
+    # Public ids of people who may not decide: the owner and the delegation chain.
+    barred = ArrayField(models.CharField(max_length=64), default=list)
+    on_behalf_of = models.JSONField(default=dict)
+    parent = models.CharField(max_length=40, blank=True)
+    supersedes = models.CharField(max_length=40, blank=True)
+    group = models.CharField(max_length=128, blank=True)
+    priority = models.CharField(max_length=8, default="normal")
+    source = models.CharField(max_length=64, blank=True)
+    # The rule that blocked it; empty unless the answer was `blocked`.
+    blocked_by = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["agent", "-created_at"], name="proposal_by_agent"),
+            models.Index(
+                fields=["agent", "thread", "created_at"], name="proposal_by_thread"
+            ),
+            models.Index(fields=["-created_at"], name="proposal_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+    @property
+    def current(self) -> Revision:
+        """The newest revision (one query unless prefetched)."""
+        return self.revisions.get(number=self.revision)
+
+
+class Revision(models.Model):
+    """An immutable version of a proposal: canonical bytes and their hash.
+
+    Texts are stored redacted. `facts` are what the policy saw, for the re-check
+    before execution.
+    """
+
+    proposal = models.ForeignKey(
+        Proposal, on_delete=models.PROTECT, related_name="revisions"
+    )
+    number = models.PositiveIntegerField()
+    tool = models.ForeignKey(Tool, null=True, on_delete=models.PROTECT)
+    canonical = models.BinaryField()
+    action_hash = models.CharField(max_length=80)
+    author_kind = models.CharField(max_length=16)
+    author_id = models.CharField(max_length=64)
+    rationale = models.TextField(blank=True)
+    expected_outcome = models.TextField(blank=True)
+    reversal = models.TextField(blank=True)
+    alternatives = models.JSONField(default=list)
+    evidence = models.JSONField(default=list)
+    uncertain = models.FloatField(default=0)
+    reading = models.JSONField(default=dict)
+    facts = models.JSONField(default=dict)
+    evaluation = models.JSONField(default=dict)
+    tier = models.CharField(max_length=8, choices=pairs(Tier))
+    risk = models.CharField(max_length=8, choices=pairs(Risk))
+    amount_minor = models.BigIntegerField(null=True)
+    currency = models.CharField(max_length=3, blank=True)
+    # Null only when it was blocked because no policy was active.
+    policy = models.ForeignKey(PolicyVersion, null=True, on_delete=models.PROTECT)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["proposal", "number"], name="revision_number"
+            ),
+            one_of("revision_tier", "tier", Tier),
+            one_of("revision_risk", "risk", Risk),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.proposal_id}.{self.number}"
+
+    @property
+    def policy_number(self) -> int | None:
+        """The policy version it was judged by, for the log."""
+        return active.number_of(self.policy_id) if self.policy_id else None
+
+    @property
+    def known_tool(self) -> Tool:
+        """The tool of a revision that was not blocked for want of one."""
+        if self.tool is None:
+            raise LookupError(f"{self} names a tool that nobody registered.")
+        return self.tool
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The arguments, read from the canonical bytes and nowhere else."""
+        args: dict[str, Any] = json.loads(bytes(self.canonical))["args"]
+        return args
+
+    @property
+    def preconditions(self) -> dict[str, Any]:
+        """What the agent said must hold, from the canonical bytes."""
+        found: dict[str, Any] = json.loads(bytes(self.canonical))["preconditions"]
+        return found
+
+
+class StateReading(models.Model):
+    """The business state as it was found again after the proposal: when somebody took
+    the request up, and when its execution was claimed. The first reading is the
+    revision's own."""
+
+    revision = models.ForeignKey(
+        Revision, on_delete=models.PROTECT, related_name="readings"
+    )
+    cause = models.CharField(max_length=8)  # "opened" or "claimed"
+    reading = models.JSONField()
+    digest = models.CharField(max_length=80)  # of before-state and preconditions
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["revision", "-at"], name="state_reading_newest")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.revision_id} {self.cause}"

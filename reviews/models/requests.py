@@ -1,0 +1,199 @@
+"""The question put to people, its sealed versions and what they answered."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+
+from policies.choices import Risk, Tier
+from policies.models import PolicyVersion, Queue
+from reviews.choices import SETTLED, RequestStatus, Verdict
+
+from .base import new_request_id, one_of, pairs
+from .proposals import Proposal, Revision, StateReading
+
+
+class ApprovalRequest(models.Model):
+    """The question put to people; one per proposal, in numbered versions."""
+
+    id = models.CharField(max_length=40, primary_key=True, default=new_request_id)
+    proposal = models.OneToOneField(
+        Proposal, on_delete=models.PROTECT, related_name="request"
+    )
+    status = models.CharField(max_length=10, choices=pairs(RequestStatus))
+    version = models.PositiveIntegerField(default=1)
+    action_hash = models.CharField(max_length=80)
+    tier = models.CharField(max_length=8, choices=pairs(Tier))
+    risk = models.CharField(max_length=8, choices=pairs(Risk))
+    queue = models.ForeignKey(Queue, on_delete=models.PROTECT)
+    opened_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    expires_at_most = models.DateTimeField()  # no extension goes beyond
+    recall_until = models.DateTimeField(null=True)
+    reminded_at = models.DateTimeField(null=True)
+    # The one supervisor or specialist it was given to; others may still decide it.
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="assigned",
+    )
+    settled_at = models.DateTimeField(null=True)
+    _sealed: RequestVersion | None = None
+
+    class Meta:
+        constraints: ClassVar = [
+            one_of("request_status", "status", RequestStatus),
+            models.CheckConstraint(
+                name="request_settled_paired",
+                condition=Q(status__in=[s.value for s in SETTLED])
+                & Q(settled_at__isnull=False)
+                | ~Q(status__in=[s.value for s in SETTLED])
+                & Q(settled_at__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="request_recall_paired",
+                condition=Q(status="recallable", recall_until__isnull=False)
+                | ~Q(status="recallable") & Q(recall_until__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="request_deadline_bounded",
+                condition=Q(expires_at__lte=F("expires_at_most")),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["queue", "risk", "expires_at"],
+                name="request_waiting",
+                condition=Q(status="pending"),
+            ),
+            models.Index(
+                fields=["expires_at"],
+                name="request_due",
+                condition=Q(status="pending"),
+            ),
+            models.Index(
+                fields=["recall_until"],
+                name="request_recallable",
+                condition=Q(status="recallable"),
+            ),
+            models.Index(fields=["-settled_at"], name="request_settled"),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+    @property
+    def sealed(self) -> RequestVersion:
+        """The version people are asked about now, with its revision and tool. None of
+        these ever changes, so there is one query for each number."""
+        if self._sealed is None or self._sealed.number != self.version:
+            versions = self.versions.select_related("revision__tool")
+            self._sealed = versions.get(number=self.version)
+        return self._sealed
+
+
+class RequestVersion(models.Model):
+    """A sealed snapshot of what is asked: revision, tier, open steps, deadline."""
+
+    request = models.ForeignKey(
+        ApprovalRequest, on_delete=models.PROTECT, related_name="versions"
+    )
+    number = models.PositiveIntegerField()
+    revision = models.ForeignKey(Revision, on_delete=models.PROTECT)
+    cause = models.CharField(max_length=16)  # opened, revised, modified, escalated, …
+    tier = models.CharField(max_length=8, choices=pairs(Tier))
+    risk = models.CharField(max_length=8, choices=pairs(Risk))
+    queue = models.ForeignKey(Queue, on_delete=models.PROTECT)
+    steps = models.JSONField()  # [{"role": …, "required": n}], the steps still open
+    # People who filled a step of an earlier version: counted, and may not vote again.
+    carried = ArrayField(models.CharField(max_length=40), default=list)
+    # People who passed it up: they may vote again only after a return.
+    escalated_by = ArrayField(models.CharField(max_length=40), default=list)
+    requires_reason = models.BooleanField(default=False)
+    step_up = models.BooleanField(default=False)
+    recall_seconds = models.PositiveIntegerField(default=0)
+    expires_at = models.DateTimeField()
+    policy = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT)
+    rules = models.JSONField(default=list)
+    seal = models.CharField(max_length=80)  # digest of everything above
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["request", "number"], name="request_version_number"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.request_id} v{self.number}"
+
+
+class Decision(models.Model):
+    """One verdict by one person on one version, with the hash they saw."""
+
+    request = models.ForeignKey(
+        ApprovalRequest, on_delete=models.PROTECT, related_name="decisions"
+    )
+    version = models.PositiveIntegerField()
+    reviewer = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="decisions"
+    )
+    verdict = models.CharField(max_length=8, choices=pairs(Verdict))
+    # Whether it fills a place in a step; `step` is that step's index.
+    counts = models.BooleanField(default=False)
+    step = models.PositiveSmallIntegerField(null=True)
+    reason_code = models.CharField(max_length=16, blank=True)
+    reason = models.TextField(blank=True)
+    action_hash = models.CharField(max_length=80)
+    authority = models.JSONField()  # {"role", "queue", "step_up", "batch"}
+    # What else is true of it: fast, check_missed, narrow, batch, lease_broken, …
+    flags = ArrayField(models.CharField(max_length=16), default=list)
+    took_ms = models.PositiveIntegerField(null=True)  # since the page was rendered
+    # The control question and its answers: {"question", "answers", "right"}.
+    check_asked = models.JSONField(default=dict)
+    # The reading that was on the page; null for the revision's own.
+    reading = models.ForeignKey(StateReading, null=True, on_delete=models.PROTECT)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["request", "version", "reviewer"], name="decision_once"
+            ),
+            models.CheckConstraint(
+                name="decision_step_paired",
+                condition=Q(counts=True, step__isnull=False)
+                | Q(counts=False, step__isnull=True),
+            ),
+            one_of("decision_verdict", "verdict", Verdict),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["reviewer", "-at"], name="decision_by_reviewer")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verdict} on {self.request_id} v{self.version}"
+
+
+class Snapshot(models.Model):
+    """What the decider was shown: the very page, and what it was made from."""
+
+    decision = models.OneToOneField(
+        Decision,
+        on_delete=models.PROTECT,
+        primary_key=True,
+        related_name="snapshot",
+    )
+    html = models.BinaryField()  # zlib
+    inputs = models.JSONField()
+    template_version = models.CharField(max_length=80)
+    digest = models.CharField(max_length=80)  # of the page before compression
+
+    def __str__(self) -> str:
+        return f"seen for {self.decision_id}"
