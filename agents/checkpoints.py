@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.db.models import Max
 
 from journal import encryption
-from reviews import redaction
+from reviews import redacting
 
 from .models import Checkpoint, Thread
 
@@ -37,17 +36,15 @@ def save(
     thread: Thread, suspended: Suspended, *, proposal: str, now: datetime
 ) -> Checkpoint:
     """Store the next checkpoint. Caller holds the thread's lock and a transaction."""
-    key = redaction.thread_key(
-        settings.HOLDPOINT.tag_key, thread.agent.slug, thread.name
-    )
+    redactor = redacting.of(thread.agent.slug, thread.name)
     blob = suspended.blob
     last = thread.checkpoints.aggregate(last=Max("number"))["last"] or 0
     return Checkpoint.objects.create(
         thread=thread,
         number=last + 1,
         proposal=proposal,
-        summary=redaction.redact(suspended.summary, key=key).text,
-        state=redaction.redact_value(dict(suspended.state), key=key),
+        summary=redactor.text(suspended.summary),
+        state=redactor.members(suspended.state),
         blob=_sealed(thread, blob) if blob is not None else None,
         blob_digest="sha256:" + hashlib.sha256(blob).hexdigest() if blob else "",
         blob_bytes=len(blob or b""),

@@ -24,7 +24,7 @@ from journal.errors import (
 )
 from policies.choices import Risk
 from reviews import proposals as gate
-from reviews import redaction
+from reviews import redacting
 from reviews.choices import OPEN, GrantStatus
 from reviews.governance import Action
 from reviews.models import Grant, Proposal
@@ -233,9 +233,9 @@ def _unsettled(agent: str, thread: str) -> list[str]:
 def log_refusal(*, agent: Agent, error: DomainError, call: str) -> None:
     """A refused call is a record: agent, code and paths, and nothing of the body. A
     path may hold a name that the agent chose, so it is redacted like its texts."""
-    key = redaction.thread_key(settings.HOLDPOINT.tag_key, agent.slug, "")
+    redactor = redacting.of(agent.slug, "")
     paths = [str(entry["path"])[:200] for entry in error.errors][:20]
-    call, *paths = (redaction.redact(text, key=key).text for text in (call, *paths))
+    call, *paths = map(redactor.text, (call, *paths))
     log.append(
         "proposal.refused",
         actor=log.Actor("agent", agent.slug),

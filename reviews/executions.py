@@ -19,11 +19,12 @@ from journal.errors import StaleFence
 from policies import facts
 from policies.choices import ExecutionClass
 
-from . import claims, executors, rechecks, redaction, transitions
+from . import claims, executors, rechecks, redacting, transitions
 from .claims import Claim
 from .executors import Outcome
 from .models import Execution
 from .rechecks import No
+from .redacting import Redactor
 
 logger = structlog.get_logger(__name__)
 
@@ -119,28 +120,24 @@ def _succeed(
 def _redacted(execution: Execution, outcome: Outcome) -> Outcome:
     """The same, its words as they may be kept and logged: a service or an agent chose
     them."""
-    key = _key(execution)
-    code = redaction.redact(outcome.code, key=key).text[:64]
-    detail = redaction.redact(outcome.detail, key=key).text
-    return replace(outcome, code=code, detail=detail)
+    redactor = _redactor(execution)
+    code = redactor.text(outcome.code)[:64]
+    return replace(outcome, code=code, detail=redactor.text(outcome.detail))
 
 
-def _key(execution: Execution) -> bytes:
+def _redactor(execution: Execution) -> Redactor:
     proposal = execution.grant.proposal
-    return redaction.thread_key(
-        settings.HOLDPOINT.tag_key, proposal.agent, proposal.thread
-    )
+    return redacting.of(proposal.agent, proposal.thread)
 
 
 def _kept(execution: Execution, result: dict[str, Any]) -> dict[str, Any]:
     """A result's columns: sealed for the agent, redacted for people, a digest."""
     blob = canonical.encode(result)
-    key = _key(execution)
     return {
         "result": encryption.seal(
             settings.HOLDPOINT.data_key, blob, execution.pk.encode()
         ),
-        "result_shown": redaction.redact_value(result, key=key),
+        "result_shown": _redactor(execution).members(result),
         "result_digest": "sha256:" + hashlib.sha256(blob).hexdigest(),
     }
 

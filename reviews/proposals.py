@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 
 from journal import canonical, clock, log, outbox
@@ -24,7 +23,7 @@ from journal.errors import (
 from policies import facts
 from policies.choices import Tier
 
-from . import grants, locks, redaction, requests, stops, transitions
+from . import grants, locks, redacting, requests, stops, transitions
 from .choices import OPEN, RequestStatus
 from .governance import Action, Ruling, govern, observe
 from .models import ApprovalRequest, Proposal, Revision
@@ -180,8 +179,7 @@ def add_revision(
 
 
 def _redacted(action: Action, value: Mapping[str, Any]) -> dict[str, Any]:
-    key = redaction.thread_key(settings.HOLDPOINT.tag_key, action.agent, action.thread)
-    return dict(redaction.redact_value(dict(value), key=key))
+    return redacting.of(action.agent, action.thread).members(value)
 
 
 def _log_submitted(

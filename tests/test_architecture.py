@@ -115,6 +115,15 @@ def test_nothing_is_sent_from_inside_an_operation() -> None:
                 assert not words & {"send_task", "post", "perform", "read"}, path
 
 
+def test_the_key_of_redaction_is_derived_in_one_place() -> None:
+    users = {s.path for s in product() if "tag_key" in s.text}
+    assert users == {
+        "hitl/environment.py",
+        "hitl/local/keys.py",
+        "reviews/redacting.py",
+    }
+
+
 def test_nothing_is_imported_inside_a_function() -> None:
     for source in product():
         for function in source.functions():

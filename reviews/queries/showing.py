@@ -10,10 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
-
 from policies import tools
-from reviews import redaction
+from reviews import redacting, redaction
 from reviews.models import Proposal, Revision
 from reviews.presenters import Presentation, present
 from reviews.presenters.shapes import Change, Part, Text, Value
@@ -90,10 +88,7 @@ def concealer(revision: Revision) -> Any:
 
     def conceal(value: str) -> str:
         proposal = revision.proposal
-        key = redaction.thread_key(
-            settings.HOLDPOINT.tag_key, proposal.agent, proposal.thread
-        )
-        return redaction.chip("sensitive", value, key)
+        return redacting.of(proposal.agent, proposal.thread).chip("sensitive", value)
 
     return conceal
 
