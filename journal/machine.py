@@ -97,6 +97,7 @@ class Machine:
         actor: log.Actor,
         now: datetime,
         changes: Mapping[str, Any] | None = None,
+        guard: models.Q | None = None,
         **said: Any,
     ) -> None:
         """Move many rows of one status along one edge, with one statement a kind.
@@ -109,7 +110,7 @@ class Machine:
         edge = self.edge(rows[0].status, event)  # type: ignore[attr-defined]
         values = {"status": edge.target, **(changes or {})}
         found = type(rows[0])._default_manager.filter(
-            pk__in=[row.pk for row in rows], status=edge.source
+            guard or models.Q(), pk__in=[row.pk for row in rows], status=edge.source
         )
         if found.update(**values) != len(rows):
             raise Conflict

@@ -4,7 +4,7 @@ shares. All of it happens under the request's lock."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -32,6 +32,8 @@ class Said:
     reason: str = ""
     args: Mapping[str, Any] | None = None
     step_up: str = ""  # how the person just proved to be themselves; "" is not
+    # Of a decision on many: {"batch", "digest", "position"}; empty when alone.
+    batch: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def actor(self) -> log.Actor:
@@ -66,8 +68,20 @@ class Case:
 
 def write(case: Case, *, counts: int | None = None) -> Decision:
     """One decision row and its log record; the person's words only as an HMAC."""
+    return write_many([(case, counts)])[0]
+
+
+def write_many(votes: Sequence[tuple[Case, int | None]]) -> list[Decision]:
+    """The same for many, in two statements. The second of a pair is the place that
+    the vote fills, None when it fills none."""
+    rows = Decision.objects.bulk_create(_row(case, place) for case, place in votes)
+    log.append_many(_recorded(case, place) for case, place in votes)
+    return rows
+
+
+def _row(case: Case, counts: int | None) -> Decision:
     said, request = case.said, case.request
-    decision = Decision.objects.create(
+    return Decision(
         request=request,
         version=request.version,
         reviewer=said.person,
@@ -81,16 +95,28 @@ def write(case: Case, *, counts: int | None = None) -> Decision:
             "role": case.role,
             "queue": request.queue.name,
             "step_up": said.step_up,
+            **said.batch,
         },
+        flags=["batch"] if said.batch else [],
         at=case.now,
     )
-    note(
-        case,
+
+
+def _recorded(case: Case, counts: int | None) -> log.Entry:
+    batch = {"batch": case.said.batch["batch"]} if case.said.batch else {}
+    return log.Entry(
         "decision.recorded",
-        data={"reason_code": said.reason_code, "counts": counts is not None},
-        private={"reason": said.reason},
+        actor=case.said.actor,
+        at=case.now,
+        verdict=case.said.verdict,
+        data={
+            "reason_code": case.said.reason_code,
+            "counts": counts is not None,
+            **batch,
+        },
+        private={"reason": case.said.reason},
+        **transitions.request.context(case.request),
     )
-    return decision
 
 
 def note(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -47,7 +47,7 @@ from .readers import Reading
 
 
 @dataclass(frozen=True, slots=True)
-class _Outside:
+class Outside:
     """What was found out before the transaction: look-ups and verifiers."""
 
     # It was open in exactly this version then: otherwise nobody was asked.
@@ -64,7 +64,7 @@ def decide(said: Said) -> ApprovalRequest:
     refusal is logged in a transaction of its own, since its own was rolled back.
     """
     try:
-        outside = _look_outside(said)
+        outside = look_outside(said)
         request = _record(said, outside)
     except DomainError as error:
         _log_refused(said, error)
@@ -73,7 +73,7 @@ def decide(said: Said) -> ApprovalRequest:
     return request
 
 
-def _look_outside(said: Said) -> _Outside:
+def look_outside(said: Said) -> Outside:
     """Look-ups for edited arguments and verifiers, before any lock is taken.
 
     Nobody is asked for somebody who may not decide this, nor about arguments that
@@ -87,14 +87,14 @@ def _look_outside(said: Said) -> _Outside:
     if request is None:
         raise NotFound
     if not said.commits:
-        return _Outside()
+        return Outside()
     if request.status != RequestStatus.PENDING or _is_stale(said, request):
-        return _Outside(current=False)
+        return Outside(current=False)
     version = request.sealed
     revision = version.revision
     definition = tools.definition(revision.known_tool)
     if said.verdict is not Verdict.MODIFY and not definition.verifiers:
-        return _Outside()
+        return Outside()
     permissions.check_can_decide(said.person, request, version)
     args: Mapping[str, Any] = revision.args
     reading = None
@@ -106,7 +106,7 @@ def _look_outside(said: Said) -> _Outside:
     found = verifiers.verify(definition, _sealed(said, version, args), stage="decision")
     if isinstance(found, verifiers.Refusal):
         raise VerifierRefused(found.detail, verifier=found.code)
-    return _Outside(reading=reading, raised=found is not None)
+    return Outside(reading=reading, raised=found is not None)
 
 
 def _is_stale(said: Said, request: ApprovalRequest) -> bool:
@@ -131,20 +131,11 @@ def _sealed(
 
 
 @transaction.atomic(durable=True)
-def _record(said: Said, outside: _Outside) -> ApprovalRequest:
+def _record(said: Said, outside: Outside) -> ApprovalRequest:
     request = locks.approval_request(said.request_id)
-    now = clock.now()
-    version = request.sealed
-    _check_current(said, request, now)
-    if not outside.current:
-        raise Conflict  # it became current while we waited, unseen by its verifiers
     # Read anew: an authority taken away while we waited is gone.
     said = replace(said, person=Person.objects.get(pk=said.person.pk))
-    role = permissions.check_can_decide(said.person, request, version)
-    _check_reason(said, version)
-    if version.step_up and said.commits and not said.step_up:
-        raise Reauth
-    case = Case(said, request, version, role, now)
+    case = examine(said, request, outside, now=clock.now())
     if outside.raised:
         _escalate(case, cause="verifier")
     elif said.verdict is Verdict.MODIFY:
@@ -153,6 +144,25 @@ def _record(said: Said, outside: _Outside) -> ApprovalRequest:
         VERDICTS[said.verdict](case)
     faults.point("decided_uncommitted", request.pk)
     return request
+
+
+def examine(
+    said: Said, request: ApprovalRequest, outside: Outside, *, now: datetime
+) -> Case:
+    """Everything that must hold for one verdict, whoever composes the operation.
+
+    Raises what `decide` raises. Caller holds the request's lock, and has read the
+    person after it.
+    """
+    version = request.sealed
+    _check_current(said, request, now)
+    if not outside.current:
+        raise Conflict  # it became current while we waited, unseen by its verifiers
+    role = permissions.check_can_decide(said.person, request, version)
+    _check_reason(said, version)
+    if version.step_up and said.commits and not said.step_up:
+        raise Reauth
+    return Case(said, request, version, role, now)
 
 
 def _check_current(said: Said, request: ApprovalRequest, now: datetime) -> None:
@@ -186,17 +196,23 @@ def _check_reason(said: Said, version: RequestVersion) -> None:
 
 
 def _approve(case: Case) -> None:
+    given = case.given()
+    step = place_of(case, given)
+    write(case, counts=step)
+    tally(case, [*given, step])
+
+
+def place_of(case: Case, given: Sequence[int]) -> int:
+    """The step that this approval fills. Raises NotYours."""
     revision = case.version.revision
     if permissions.above_ceiling(
         case.said.person, revision.amount_minor, revision.currency
     ):
         raise NotYours("This amount is above what you may decide.")
-    given = case.given()
     step = quorum.place(case.version.steps, given, case.role)
     if step is None:
         raise NotYours("Your part is done already. Someone else must go on.")
-    write(case, counts=step)
-    tally(case, [*given, step])
+    return step
 
 
 def _reject(case: Case) -> None:

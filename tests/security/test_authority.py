@@ -163,14 +163,14 @@ def test_a_vote_for_a_version_to_come_slips_past_no_verifier(
     request = propose(gate.agent).request
     decide(request, gate.rita)
     early = said(request, gate.tom, version=2)
-    look = decisions._look_outside
+    look = decisions.look_outside
 
     def recalled_meanwhile(given: Said) -> Any:
         found = look(given)
         recalls.recall(request_id=request.pk, person=gate.rita)
         return found
 
-    monkeypatch.setattr(decisions, "_look_outside", recalled_meanwhile)
+    monkeypatch.setattr(decisions, "look_outside", recalled_meanwhile)
     with pytest.raises(errors.Conflict):
         decisions.decide(early)
     request.refresh_from_db()
