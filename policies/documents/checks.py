@@ -158,6 +158,11 @@ def _batches(tool: ToolDefinition, path: str) -> Iterator[Problem]:
         yield path, "only an effect with a declared reversal is decided in batches"
     if tool.risk is Risk.CRITICAL or tool.base.rank > Tier.APPROVE.rank:
         yield path, "critical and escalated effects are never decided in batches"
+    for name in batch.varying:
+        if name not in tool.arguments.get("properties", {}):
+            yield f"{path}.varying", f"{name} is not an argument of this tool"
+        if name in [pair.currency for pair in tool.money]:
+            yield f"{path}.varying", f"{name} is a currency: one batch has one"
 
 
 def _tool_steps(tool: ToolDefinition, path: str) -> Iterator[Problem]:

@@ -205,11 +205,12 @@ Verifier = Annotated[CallableVerifier | WebhookTarget, Field(discriminator="kind
 class Batch(Part):
     """That requests of this tool may be decided together, and up to what."""
 
-    items: int = Field(default=50, ge=2, le=500, strict=True)
+    items: int = Field(default=50, ge=2, le=50, strict=True)
     per_item: Figure | None = None
     total: Figure | None = None
     # The arguments in which members may differ; all others must be equal.
-    varying: list[str] = []
+    varying: list[str] = Field(min_length=1)
+    called: Line = "requests"  # what many of them are called: refunds, labels
 
 
 class ToolDefinition(Part):
