@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Max
 
 from journal import encryption
-from reviews import redacting
+from reviews.redacting import Redactor
 
 from .models import Checkpoint, Thread
 
@@ -33,10 +33,14 @@ def owner_name(thread: Thread) -> str:
 
 
 def save(
-    thread: Thread, suspended: Suspended, *, proposal: str, now: datetime
+    thread: Thread,
+    suspended: Suspended,
+    *,
+    proposal: str,
+    redactor: Redactor,
+    now: datetime,
 ) -> Checkpoint:
     """Store the next checkpoint. Caller holds the thread's lock and a transaction."""
-    redactor = redacting.of(thread.agent.slug, thread.name)
     blob = suspended.blob
     last = thread.checkpoints.aggregate(last=Max("number"))["last"] or 0
     return Checkpoint.objects.create(
@@ -44,7 +48,7 @@ def save(
         number=last + 1,
         proposal=proposal,
         summary=redactor.text(suspended.summary),
-        state=redactor.members(suspended.state),
+        state=redactor.foreign(suspended.state),
         blob=_sealed(thread, blob) if blob is not None else None,
         blob_digest="sha256:" + hashlib.sha256(blob).hexdigest() if blob else "",
         blob_bytes=len(blob or b""),

@@ -22,6 +22,7 @@ from journal.errors import (
     NotFound,
     TooMany,
 )
+from policies import tools
 from policies.choices import Risk
 from reviews import proposals as gate
 from reviews import redacting
@@ -91,7 +92,7 @@ def propose(*, agent: Agent, key: Key, asked: Asked) -> Stored:
     thread = _thread(agent, asked.thread)
     proposal_id = new_proposal_id()
     if asked.suspended is not None:
-        checkpoints.save(thread, asked.suspended, proposal=proposal_id, now=now)
+        _suspend(thread, asked.suspended, asked, proposal_id, now)
     proposal = gate.submit(
         _action(agent, asked, proposal_id), asked.narrative, asked.origin, now=now
     )
@@ -139,6 +140,20 @@ def _thread(agent: Agent, name: str) -> Thread:
     return thread
 
 
+def _suspend(
+    thread: Thread, suspended: Suspended, asked: Asked, proposal: str, now: datetime
+) -> None:
+    tool = tools.current(asked.tool)
+    redactor = redacting.of(
+        thread.agent.slug,
+        thread.name,
+        tools.definition(tool) if tool else None,
+        asked.args,
+        proposal=proposal,
+    )
+    checkpoints.save(thread, suspended, proposal=proposal, redactor=redactor, now=now)
+
+
 def _action(agent: Agent, asked: Asked, proposal_id: str) -> Action:
     return Action(
         proposal=proposal_id,
@@ -162,7 +177,7 @@ def revise(*, agent: Agent, key: Key, proposal_id: str, asked: Asked) -> Stored:
     thread = _thread_of(agent, proposal_id)
     now = clock.now()
     if asked.suspended is not None:
-        checkpoints.save(thread, asked.suspended, proposal=proposal_id, now=now)
+        _suspend(thread, asked.suspended, asked, proposal_id, now)
     gate.revise(
         _action(agent, asked, proposal_id),
         asked.narrative,

@@ -16,7 +16,7 @@ from django.db import transaction
 
 from journal import canonical, clock, encryption, faults, log, outbox
 from journal.errors import StaleFence
-from policies import facts
+from policies import facts, tools
 from policies.choices import ExecutionClass
 
 from . import claims, executors, rechecks, redacting, transitions
@@ -126,8 +126,14 @@ def _redacted(execution: Execution, outcome: Outcome) -> Outcome:
 
 
 def _redactor(execution: Execution) -> Redactor:
-    proposal = execution.grant.proposal
-    return redacting.of(proposal.agent, proposal.thread)
+    proposal, revision = execution.grant.proposal, execution.grant.revision
+    return redacting.of(
+        proposal.agent,
+        proposal.thread,
+        tools.definition(revision.known_tool),
+        revision.args,
+        proposal=proposal.pk,
+    )
 
 
 def _kept(execution: Execution, result: dict[str, Any]) -> dict[str, Any]:
@@ -137,7 +143,7 @@ def _kept(execution: Execution, result: dict[str, Any]) -> dict[str, Any]:
         "result": encryption.seal(
             settings.HOLDPOINT.data_key, blob, execution.pk.encode()
         ),
-        "result_shown": _redactor(execution).members(result),
+        "result_shown": _redactor(execution).foreign(result),
         "result_digest": "sha256:" + hashlib.sha256(blob).hexdigest(),
     }
 

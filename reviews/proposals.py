@@ -77,7 +77,7 @@ def submit(
         thread=action.thread,
         tool_name=action.tool,
         barred=list(origin.barred),
-        on_behalf_of=_redacted(action, origin.on_behalf_of),
+        on_behalf_of=_redacted(action, ruling, origin.on_behalf_of),
         parent=origin.parent,
         supersedes=origin.supersedes,
         group=origin.group,
@@ -148,6 +148,7 @@ def add_revision(
     blob = action.canonical(tool.version if tool else 0)
     texts = _redacted(
         action,
+        ruling,
         {
             "rationale": narrative.rationale,
             "expected_outcome": narrative.expected_outcome,
@@ -178,8 +179,17 @@ def add_revision(
     )
 
 
-def _redacted(action: Action, value: Mapping[str, Any]) -> dict[str, Any]:
-    return redacting.of(action.agent, action.thread).members(value)
+def _redacted(
+    action: Action, ruling: Ruling, value: Mapping[str, Any]
+) -> dict[str, Any]:
+    redactor = redacting.of(
+        action.agent,
+        action.thread,
+        ruling.definition,
+        action.args,
+        proposal=action.proposal,
+    )
+    return redactor.members(value)
 
 
 def _log_submitted(

@@ -222,7 +222,8 @@ class ToolDefinition(Part):
     arguments: dict[str, Any] = Field(alias="schema")
     money: list[MoneyField] = []
     sensitive: list[str] = []  # arguments that only a reveal shows
-    redact: list[str] = []  # arguments redacted beyond the usual patterns
+    # Arguments whose values stand in no text, checkpoint or result that is kept.
+    redact: list[str] = []
     queue: QueueName
     risk: Risk
     profile: Profile

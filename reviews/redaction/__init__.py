@@ -17,9 +17,22 @@ from typing import Any
 
 from journal import canonical
 
-from . import addresses, contacts, credentials, labels, numbers
+from . import addresses, contacts, credentials, labels, numbers, values
 from .folding import MASK, Folded, fold
 from .spans import Span
+from .values import Concealed, concealed
+
+__all__ = [
+    "KINDS",
+    "Concealed",
+    "Redacted",
+    "chip",
+    "chips_in",
+    "concealed",
+    "redact",
+    "redact_value",
+    "thread_key",
+]
 
 CHIP = "[{kind} · redacted · #{tag}]"
 KINDS = labels.KINDS
@@ -56,11 +69,12 @@ def thread_key(master: bytes, agent: str, thread: str) -> bytes:
     return hmac.digest(master, name, hashlib.sha256)
 
 
-def redact(text: str, *, key: bytes) -> Redacted:
-    """`text` without what the recognisers find. Linear in time, never raises; chips
-    that are there already stay as they are."""
+def redact(text: str, *, key: bytes, hidden: Sequence[Concealed] = ()) -> Redacted:
+    """`text` without what the recognisers find and without the values `hidden`. Linear
+    in time, never raises; chips that are there already stay as they are."""
     folded = fold(text)
     view = _CHIPS.sub(_blank, folded.text)
+    named = list(values.find(view, hidden))
     found: list[Span] = []
     for _ in range(_MOST_ROUNDS):  # until nothing new shows up beside what was found
         fresh = _round(view, folded.text, found)
@@ -68,16 +82,22 @@ def redact(text: str, *, key: bytes) -> Redacted:
             break
         view = _masked(view, fresh)
         found += fresh
-    return _with_chips(text, folded, sorted(found), key)
+    return _with_chips(text, folded, _joined([*found, *named]), key)
 
 
-def redact_value(value: Any, key: bytes, fields: Iterable[str] = ()) -> Any:
+def redact_value(
+    value: Any,
+    key: bytes,
+    fields: Iterable[str] = (),
+    hidden: Sequence[Concealed] = (),
+) -> Any:
     """A JSON value with every text redacted, keys as well.
 
     `fields` (names, or dotted paths from the root without indices) are redacted whole,
-    and so are members whose name says what they hold: `password`, `zip`, `ssn`.
+    and so are members whose name says what they hold: `password`, `zip`, `ssn`. The
+    values `hidden` are taken out wherever they stand.
     """
-    return _Walk(key, frozenset(fields)).value(value, "", "", "")
+    return _Walk(key, frozenset(fields), hidden).value(value, "", "", "")
 
 
 def chips_in(value: Any) -> int:
@@ -117,6 +137,24 @@ def _apart(spans: Iterable[Span]) -> Iterator[Span]:
             end = span.end
 
 
+def _joined(spans: Iterable[Span]) -> list[Span]:
+    """In order and without overlaps; what overlaps becomes one, said to be what the
+    longest is, and of equal ones what was recognised."""
+    joined: list[Span] = []
+    longest = 0
+    for span in sorted(spans, key=lambda span: span.start):
+        if not joined or span.start >= joined[-1].end:
+            joined.append(span)
+            longest = span.end - span.start
+            continue
+        last = joined[-1]
+        if span.end - span.start > longest:
+            longest = span.end - span.start
+            last = last._replace(kind=span.kind, value=span.value)
+        joined[-1] = last._replace(end=max(last.end, span.end))
+    return joined
+
+
 def _repeats(text: str, view: str, found: Iterable[Span]) -> Iterator[Span]:
     """What was found once is also meant where it stands without its surroundings."""
     known = {text[s.start : s.end]: s for s in found if s.end - s.start >= _TELLING}
@@ -154,9 +192,15 @@ def _with_chips(
 class _Walk:
     """One walk over a value; canonical intake has capped its depth."""
 
-    def __init__(self, key: bytes, fields: frozenset[str]) -> None:
+    def __init__(
+        self, key: bytes, fields: frozenset[str], hidden: Sequence[Concealed]
+    ) -> None:
         self.key = key
         self.fields = fields
+        self.hidden = hidden
+
+    def _redact(self, text: str) -> Redacted:
+        return redact(text, key=self.key, hidden=self.hidden)
 
     def value(self, value: Any, path: str, name: str, kind: str) -> Any:
         """`kind` is what everything here is, because of a name further up."""
@@ -175,7 +219,7 @@ class _Walk:
         members: dict[str, Any] = {}
         for key, item in value.items():
             name = str(key)
-            shown = redact(name, key=self.key).text
+            shown = self._redact(name).text
             while shown in members:  # two names may get one tag
                 shown += "'"
             within = f"{path}.{name}" if path else name
@@ -184,11 +228,11 @@ class _Walk:
 
     def _whole(self, value: Any, kind: str) -> str:
         text = str(value)
-        scanned = redact(text, key=self.key).text.strip()
+        scanned = self._redact(text).text.strip()
         if _CHIPS.fullmatch(scanned):
             return scanned  # what it is says more than where it stands
         return chip(kind, labels.normal(kind, fold(text).text), self.key)
 
     def _scanned(self, value: Any) -> Any:
-        redacted = redact(str(value), key=self.key)
+        redacted = self._redact(str(value))
         return redacted.text if redacted.count or isinstance(value, str) else value
