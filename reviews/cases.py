@@ -141,6 +141,7 @@ def tally(case: Case, given: Sequence[int]) -> None:
     """Close the question once every step has its people. Caller wrote the vote, and
     `given` are all places that are filled, theirs too."""
     if not quorum.complete(case.version.steps, given):
+        close_to_voter(case)
         return
     seconds = case.version.recall_seconds
     if seconds == 0:
@@ -155,6 +156,15 @@ def tally(case: Case, given: Sequence[int]) -> None:
         changes={"recall_until": until},
         guard=still(case),
     )
+
+
+def close_to_voter(case: Case) -> None:
+    """They voted and it still waits: lists no longer offer it to them."""
+    request, voter = case.request, case.said.person.public_id
+    if voter not in request.closed_to:
+        request.closed_to = [*request.closed_to, voter]
+        found = ApprovalRequest.objects.filter(pk=request.pk)
+        found.update(closed_to=request.closed_to)
 
 
 def still(case: Case) -> Q:

@@ -7,7 +7,7 @@ from journal.errors import Invalid, Policy
 from policies.choices import Tier
 
 from . import permissions, quorum, requests
-from .cases import Case, note, tally, write
+from .cases import Case, close_to_voter, note, tally, write
 from .governance import Action, Ruling, govern
 from .models import Revision
 from .proposals import Narrative, blocked_edit, replace_revision
@@ -88,7 +88,9 @@ def _count_editor(case: Case) -> None:
     """The editor's vote on the version they made, where their role fills a step."""
     step = quorum.place(case.version.steps, [], case.role)
     write(case, counts=step)
-    if step is not None:
+    if step is None:
+        close_to_voter(case)
+    else:
         tally(case, [step])
 
 

@@ -12,6 +12,7 @@ from django.conf import settings
 from journal import log
 from journal.errors import NotFound
 from policies import tools
+from policies.models import Queue
 
 from . import transitions
 from .choices import GrantStatus
@@ -58,8 +59,10 @@ def issue(
     actor: log.Actor,
     now: datetime,
     request: ApprovalRequest | None = None,
+    announced_in: Queue | None = None,
 ) -> Execution:
-    """Permit one revision and queue its execution.
+    """Permit one revision and queue its execution; the people of `announced_in` are
+    told of it at once.
 
     Caller is in the transaction that authorised it and holds the request's lock if
     there is a request.
@@ -81,6 +84,7 @@ def issue(
         grant=grant,
         by_agent=tools.definition(revision.known_tool).executor.kind == "agent",
         idempotency_key=idempotency_key(proposal.pk, revision.action_hash),
+        announced_in=announced_in,
         due_at=now,
         queued_at=now,
     )

@@ -129,8 +129,10 @@ def _follow(
         )
         return
     policy = log.Actor("system", f"policy:{revision.policy_number}")
-    grants.issue(proposal, revision, actor=policy, now=now)
-    if ruling.tier is Tier.NOTIFY:
+    tells = ruling.tier is Tier.NOTIFY
+    queue = requests.queue_of(ruling) if tells else None
+    grants.issue(proposal, revision, actor=policy, now=now, announced_in=queue)
+    if tells:
         outbox.publish("proposal.announced", subject=proposal.pk)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from journal import canonical, log
-from policies.choices import Role, Tier
+from policies.choices import Risk, Role, Tier
 from policies.evaluation import Evaluation
 from policies.models import Queue
 
@@ -19,6 +21,9 @@ from .quorum import StepData
 # What made a version that asks for a supervisor more.
 HANDED_UP = ("escalated", "verifier")
 ONE_MORE: StepData = {"role": Role.SUPERVISOR.value, "required": 1}
+# The order of lists: a band of risk first, in it the agent's own priority.
+BANDS = {Risk.CRITICAL: 0, Risk.HIGH: 1, Risk.MEDIUM: 2, Risk.LOW: 2}
+PRIORITIES = {"critical": 0, "normal": 1, "low": 2}
 
 
 def asked_tier(evaluation: Evaluation) -> Tier:
@@ -48,6 +53,7 @@ def open_request(
         opened_at=now,
         expires_at=now + timedelta(seconds=seconds),
         expires_at_most=now + timedelta(seconds=max(evaluation.timeout_max, seconds)),
+        **listed(proposal, revision, evaluation.risk, steps_of(evaluation)),
     )
     transitions.request.create(
         request,
@@ -59,6 +65,37 @@ def open_request(
     )
     seal(request, revision, evaluation, cause="opened", now=now)
     return request
+
+
+def listed(
+    proposal: Proposal,
+    revision: Revision,
+    risk: Risk | str,
+    steps: Sequence[StepData],
+    closed_to: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The columns of the request row by which lists find and order it."""
+    return {
+        "agent": proposal.agent,
+        "tool_name": proposal.tool_name,
+        "repeat_key": repeat_key(proposal, revision),
+        "rank": BANDS[Risk(risk)] * 10 + PRIORITIES.get(proposal.priority, 1),
+        "supervisors_only": not any(
+            quorum.fills(Role.REVIEWER, step["role"]) for step in steps
+        ),
+        "barred": list(proposal.barred),
+        "closed_to": list(closed_to),
+    }
+
+
+def repeat_key(proposal: Proposal, revision: Revision) -> UUID:
+    """The same for the same agent, tool and canonical arguments, in whatever run."""
+    said = {
+        "agent": proposal.agent,
+        "tool": proposal.tool_name,
+        "args": revision.args,
+    }
+    return UUID(bytes=hashlib.sha256(canonical.encode(said)).digest()[:16])
 
 
 def queue_of(ruling: Ruling) -> Queue:
@@ -115,7 +152,26 @@ def seal(
     )
     version.seal = canonical.digest(canonical.encode(_sealed(version)))
     version.save(force_insert=True)
+    if version.number > 1:
+        _list_anew(version)
     return version
+
+
+def _list_anew(version: RequestVersion) -> None:
+    """Put the row's copies right where the new version says something else."""
+    request = version.request
+    now = listed(
+        request.proposal,
+        version.revision,
+        version.risk,
+        version.steps,
+        [*version.carried, *version.escalated_by],
+    )
+    changed = {k: v for k, v in now.items() if getattr(request, k) != v}
+    if changed:
+        ApprovalRequest.objects.filter(pk=request.pk).update(**changed)
+    for name, value in changed.items():
+        setattr(request, name, value)
 
 
 def _sealed(version: RequestVersion) -> dict[str, Any]:

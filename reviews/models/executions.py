@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
+from policies.models import Queue
 from reviews.choices import ExecutionStatus, GrantStatus
 
 from .base import new_execution_id, new_grant_id, one_of, pairs
@@ -59,6 +60,10 @@ class Execution(models.Model):
     )
     batch_position = models.PositiveIntegerField(null=True)
     by_agent = models.BooleanField(default=False)  # the agent performs it itself
+    # The queue whose people were told that it runs; null for what was not announced.
+    announced_in = models.ForeignKey(
+        Queue, null=True, on_delete=models.PROTECT, db_index=False, related_name="+"
+    )
     idempotency_key = models.CharField(max_length=80, unique=True)
     fence = models.PositiveIntegerField(default=0)
     attempts = models.PositiveIntegerField(default=0)
@@ -108,6 +113,11 @@ class Execution(models.Model):
                 fields=["queued_at"],
                 name="execution_unknown",
                 condition=Q(status="unknown"),
+            ),
+            models.Index(
+                fields=["announced_in", "-queued_at"],
+                name="execution_announced",
+                condition=Q(announced_in__isnull=False),
             ),
         ]
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 
 from policies import active
 from policies.choices import Risk, Tier
@@ -42,6 +43,9 @@ class Proposal(models.Model):
                 fields=["agent", "thread", "created_at"], name="proposal_by_thread"
             ),
             models.Index(fields=["-created_at"], name="proposal_newest"),
+            models.Index(
+                fields=["parent"], name="proposal_parent", condition=~Q(parent="")
+            ),
         ]
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 
@@ -29,7 +30,7 @@ class ApprovalRequest(models.Model):
     action_hash = models.CharField(max_length=80)
     tier = models.CharField(max_length=8, choices=pairs(Tier))
     risk = models.CharField(max_length=8, choices=pairs(Risk))
-    queue = models.ForeignKey(Queue, on_delete=models.PROTECT)
+    queue = models.ForeignKey(Queue, on_delete=models.PROTECT, db_index=False)
     opened_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     expires_at_most = models.DateTimeField()  # no extension goes beyond
@@ -41,8 +42,19 @@ class ApprovalRequest(models.Model):
         null=True,
         on_delete=models.PROTECT,
         related_name="assigned",
+        db_index=False,
     )
     settled_at = models.DateTimeField(null=True)
+    # Copies of what proposal, revision and sealed version say, so that a list finds its
+    # rows by one index among any number; `requests.listed` alone computes them.
+    agent = models.CharField(max_length=64)
+    tool_name = models.CharField(max_length=64)
+    repeat_key = models.UUIDField()  # of agent, tool and canonical arguments
+    rank = models.PositiveSmallIntegerField()  # risk band, then the agent's priority
+    supervisors_only = models.BooleanField()  # no open step that a reviewer could fill
+    barred = ArrayField(models.CharField(max_length=64), default=list)
+    # Who may not decide this version: voted on it, counted before, or passed it up.
+    closed_to = ArrayField(models.CharField(max_length=40), default=list)
     _sealed: RequestVersion | None = None
 
     class Meta:
@@ -67,9 +79,39 @@ class ApprovalRequest(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(
-                fields=["queue", "risk", "expires_at"],
+                fields=["queue", "supervisors_only", "rank", "expires_at", "id"],
                 name="request_waiting",
                 condition=Q(status="pending"),
+            ),
+            models.Index(
+                fields=["queue", "supervisors_only", "opened_at", "id"],
+                name="request_newest",
+                condition=Q(status="pending"),
+            ),
+            models.Index(
+                fields=["agent", "queue"],
+                name="request_by_agent",
+                condition=Q(status="pending"),
+            ),
+            models.Index(
+                fields=["repeat_key"],
+                name="request_repeats",
+                condition=Q(status="pending"),
+            ),
+            models.Index(
+                fields=["queue", "expires_at", "id"],
+                name="request_escalated",
+                condition=Q(status="pending", tier="escalate"),
+            ),
+            models.Index(
+                fields=["assignee"],
+                name="request_assigned",
+                condition=Q(status="pending", assignee__isnull=False),
+            ),
+            GinIndex(
+                fields=["closed_to"],
+                name="request_closed_to",
+                condition=Q(status="pending") & ~Q(closed_to=[]),
             ),
             models.Index(
                 fields=["expires_at"],
@@ -81,7 +123,16 @@ class ApprovalRequest(models.Model):
                 name="request_recallable",
                 condition=Q(status="recallable"),
             ),
-            models.Index(fields=["-settled_at"], name="request_settled"),
+            models.Index(
+                fields=["-settled_at"],
+                name="request_settled",
+                condition=Q(settled_at__isnull=False),
+            ),
+            models.Index(
+                fields=["queue", "-settled_at"],
+                name="request_expired",
+                condition=Q(status="expired"),
+            ),
         ]
 
     def __str__(self) -> str:
