@@ -80,7 +80,7 @@ def look_outside(said: Said) -> Outside:
     break the schema; what is stale is refused under the lock.
     """
     request = (
-        ApprovalRequest.objects.select_related("proposal")
+        ApprovalRequest.objects.select_related("proposal", "queue")
         .filter(pk=said.request_id)
         .first()
     )
@@ -93,7 +93,8 @@ def look_outside(said: Said) -> Outside:
     version = request.sealed
     revision = version.revision
     definition = tools.definition(revision.known_tool)
-    if said.verdict is not Verdict.MODIFY and not definition.verifiers:
+    asked = verifiers.registered(definition, request.queue.name)
+    if said.verdict is not Verdict.MODIFY and not asked:
         return Outside()
     permissions.check_can_decide(said.person, request, version)
     args: Mapping[str, Any] = revision.args
@@ -103,7 +104,7 @@ def look_outside(said: Said) -> Outside:
         if problems := tools.validate(revision.known_tool, args):
             raise InvalidArgs(errors=problems)
         reading = readers.read(definition, args)
-    found = verifiers.verify(definition, _sealed(said, version, args), stage="decision")
+    found = verifiers.verify(asked, _sealed(said, version, args), stage="decision")
     if isinstance(found, verifiers.Refusal):
         raise VerifierRefused(found.detail, verifier=found.code)
     return Outside(reading=reading, raised=found is not None)

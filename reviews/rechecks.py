@@ -90,7 +90,8 @@ def _policy(
 
 def _request_of(execution: Execution) -> ApprovalRequest | None:
     """The request behind an execution; None when the policy alone allowed it."""
-    return ApprovalRequest.objects.filter(proposal=execution.proposal_id).first()
+    rows = ApprovalRequest.objects.select_related("queue")
+    return rows.filter(proposal=execution.proposal_id).first()
 
 
 def _decided_tier(execution: Execution, request: ApprovalRequest | None) -> Tier:
@@ -154,9 +155,11 @@ def _holds(expected: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
 def _verifiers(
     execution: Execution, request: ApprovalRequest | None, definition: ToolDefinition
 ) -> No | None:
-    if not definition.verifiers:
-        return None
     revision = execution.grant.revision
+    queue = request.queue.name if request else revision.evaluation["queue"]
+    asked = verifiers.registered(definition, queue)
+    if not asked:
+        return None
     sealed = {
         "execution": execution.pk,
         "tool": execution.grant.proposal.tool_name,
@@ -164,7 +167,7 @@ def _verifiers(
         "action_hash": revision.action_hash,
         "tier": _decided_tier(execution, request),
     }
-    found = verifiers.verify(definition, sealed, stage="effect")
+    found = verifiers.verify(asked, sealed, stage="effect")
     if found is None:
         return None
     detail = getattr(found, "detail", "A verifier asks for more authority.")

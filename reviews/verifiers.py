@@ -7,13 +7,14 @@ all a `Refusal`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import structlog
 from django.conf import settings
 
+from policies import active
 from policies.choices import Tier
 from policies.documents import CallableVerifier, ToolDefinition, WebhookTarget
 
@@ -42,12 +43,22 @@ class Demand:
 
 
 Answer = Refusal | Demand | None
+Registered = CallableVerifier | WebhookTarget
+
+
+def registered(definition: ToolDefinition, queue: str) -> list[Registered]:
+    """Who is asked about an effect: the verifiers of its tool, as it was proposed, and
+    those that the policy in force names for its queue."""
+    policy = active.active_or_none()
+    document = active.compiled(policy) if policy else None
+    of_queue = document.verifiers.get(queue, []) if document else []
+    return [*definition.verifiers, *of_queue]
 
 
 def verify(
-    definition: ToolDefinition, sealed: Mapping[str, Any], *, stage: Stage
+    registered: Sequence[Registered], sealed: Mapping[str, Any], *, stage: Stage
 ) -> Answer:
-    """Ask every verifier of the tool, in order. Never raises.
+    """Ask these verifiers, in order. Never raises.
 
     `sealed` is the sealed request with the verdict and the final arguments (`args`).
     The first refusal ends it; of several demands the highest tier is returned; None
@@ -56,7 +67,7 @@ def verify(
     """
     deadline = Deadline(settings.HOLDPOINT.http_timeout)
     demands: list[Demand] = []
-    for verifier in definition.verifiers:
+    for verifier in registered:
         answer = _safely(verifier, sealed, stage, deadline)
         if isinstance(answer, Refusal):
             return answer
@@ -66,7 +77,7 @@ def verify(
 
 
 def _safely(
-    verifier: CallableVerifier | WebhookTarget,
+    verifier: Registered,
     sealed: Mapping[str, Any],
     stage: Stage,
     deadline: Deadline,

@@ -48,6 +48,9 @@ def _document(document: Document) -> Iterator[Problem]:
     for name in document.free_form:
         if name not in document.tools:
             yield "free_form", f"{name} is not a tool of this policy"
+    for name in document.verifiers:
+        if name not in document.queues:
+            yield f"verifiers.{name}", f"{name} is not a queue of this policy"
     figure = document.critical_above
     if figure and figure.currency != document.currency:
         yield "critical_above.currency", f"write it in {document.currency}"

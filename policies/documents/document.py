@@ -27,6 +27,7 @@ from .definitions import (
     StepSpec,
     ToolDefinition,
     ToolName,
+    Verifier,
 )
 
 # Ids that the gate itself uses for what no rule of the document says.
@@ -156,6 +157,8 @@ class Document(Part):
     evidence_items: int = Field(default=12, ge=0, le=50, strict=True)
     measures: dict[Name, Measure] = Field(default_factory=dict)
     tools: dict[ToolName, ToolDefinition]
+    # By queue: asked about all that is in it, after the verifiers of the tool.
+    verifiers: dict[QueueName, list[Verifier]] = Field(default_factory=dict)
     # What cannot be stated in full escalates for these tools, and is else blocked.
     free_form: list[ToolName] = Field(default_factory=list)
     steps: dict[PeopleTier, list[StepSpec]]

@@ -52,7 +52,7 @@ def there(url):
 
 def ask(*registered, args=ARGS, stage="decision"):
     definition = tool(verifiers=list(registered))
-    return verifiers.verify(definition, SEALED | {"args": args}, stage=stage)
+    return verifiers.verify(definition.verifiers, SEALED | {"args": args}, stage=stage)
 
 
 class TestTheAnswer:

@@ -1,0 +1,118 @@
+"""Verifiers of a tool or a queue, as decisions and effects meet them (gate.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from journal import errors
+from policies.documents import InvalidPolicy, parse
+from reviews import executions
+from reviews.choices import ExecutionStatus, RequestStatus
+from reviews.models import Execution
+from reviews.verifiers import Refusal
+from tests import factories, worlds
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+HERE = "tests.reviews.test_verified"
+
+
+def notes(sealed: Mapping[str, Any], *, stage: str) -> None:
+    """Agrees, and remembers when it was asked."""
+    worlds.WORLD.setdefault("asked", []).append(stage)
+
+
+def refuses(sealed: Mapping[str, Any], *, stage: str, at: str) -> Refusal | None:
+    return Refusal("not_today") if stage == at else None
+
+
+def called(name: str, **options: Any) -> dict[str, Any]:
+    return {"kind": "callable", "path": f"{HERE}.{name}", "options": options}
+
+
+def of_queue(gate: Gate, queue: str, *verifiers: dict[str, Any]) -> None:
+    document = factories.document_of_tests()
+    document["verifiers"] = {queue: list(verifiers)}
+    factories.policy(gate.people, document)
+
+
+def ran(gate: Gate, tool: str = "pay") -> Execution:
+    proposal = propose(gate.agent, tool)
+    if hasattr(proposal, "request"):
+        decide(proposal.request, gate.rita)
+    execution = proposal.executions.get()
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    return execution
+
+
+class TestOfAQueue:
+    def test_it_is_asked_before_the_decision_and_before_the_effect(
+        self, gate: Gate
+    ) -> None:
+        of_queue(gate, "money", called("notes"))
+        for tool in ("pay", "pay_opaque"):
+            assert ran(gate, tool).status == ExecutionStatus.SUCCEEDED
+        assert worlds.WORLD["asked"] == ["decision", "effect"] * 2
+
+    def test_it_is_not_asked_about_another_queue(self, gate: Gate) -> None:
+        of_queue(gate, "mail", called("notes"))
+        assert ran(gate).status == ExecutionStatus.SUCCEEDED
+        assert "asked" not in worlds.WORLD
+
+    def test_it_may_refuse_the_decision(self, gate: Gate) -> None:
+        of_queue(gate, "money", called("refuses", at="decision"))
+        request = propose(gate.agent).request
+        for verdict in ("approve", "modify"):
+            with pytest.raises(errors.VerifierRefused):
+                decide(request, gate.rita, verdict, args=paying("39.00"))
+        request.refresh_from_db()
+        assert (request.status, request.version) == (RequestStatus.PENDING, 1)
+        decide(request, gate.rita, "reject")
+
+    @pytest.mark.parametrize(("tool", "queue"), [("pay", "money"), ("look", "odd")])
+    def test_it_may_refuse_the_effect_also_of_what_nobody_decides(
+        self, gate: Gate, tool: str, queue: str
+    ) -> None:
+        of_queue(gate, queue, called("refuses", at="effect"))
+        execution = ran(gate, tool)
+        assert (execution.status, execution.code) == ("refused", "verifier")
+        assert worlds.effects() == []
+
+    def test_the_policy_in_force_says_who_is_asked(self, gate: Gate) -> None:
+        request = propose(gate.agent).request
+        of_queue(gate, "money", called("refuses", at="decision"))
+        with pytest.raises(errors.VerifierRefused):
+            decide(request, gate.rita)
+
+    def test_the_queue_that_a_rule_names_counts(self, gate: Gate) -> None:
+        document = factories.document_of_tests()
+        document["verifiers"] = {"odd": [called("refuses", at="decision")]}
+        document["rules"][0] |= {"when": "args.amount > 1", "then": {"queue": "odd"}}
+        factories.policy(gate.people, document)
+        with pytest.raises(errors.VerifierRefused):
+            decide(propose(gate.agent).request, gate.rita)
+
+    @pytest.mark.parametrize(
+        ("verifiers", "path"),
+        [
+            ({"nowhere": []}, "verifiers.nowhere"),
+            ({"money": [{"kind": "callable"}]}, "verifiers.money.0.callable.path"),
+            ({"money": [called("notes") | {"more": 1}]}, "verifiers.money.0"),
+            ({"money": {}}, "verifiers.money"),
+        ],
+    )
+    def test_the_document_is_checked(
+        self, verifiers: dict[str, Any], path: str
+    ) -> None:
+        document = factories.document_of_tests() | {"verifiers": verifiers}
+        with pytest.raises(InvalidPolicy) as refused:
+            parse(document)
+        assert refused.value.errors[0]["path"].startswith(path)
+
+
+def paying(amount: str) -> dict[str, Any]:
+    return {"customer": "C-1", "amount": amount, "currency": "USD"}
