@@ -22,6 +22,7 @@ from .definitions import (
     ToolDefinition,
 )
 from .document import EVERY_TOOL, RESERVED, Document, Rule
+from .roles import ROLES
 
 Problem = tuple[str, str]
 ToolCheck = Callable[[ToolDefinition, str], Iterator[Problem]]
@@ -37,6 +38,7 @@ def problems(document: Document) -> Iterator[Problem]:
         yield from _tool(document, tool, f"tools.{name}")
     yield from _document(document)
     yield from _measures(document)
+    yield from _limits(document)
     yield from _rules(document)
 
 
@@ -116,6 +118,15 @@ def _named_arguments(tool: ToolDefinition, path: str) -> Iterator[Problem]:
             yield from _argument(tool, name, f"{path}.{field}")
 
 
+def _shown(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    known = ROLES.get(tool.presenter, {})
+    for role, name in tool.shown.items():
+        where = f"{path}.shown.{role}"
+        if role not in known:
+            yield where, f"{role} is not a part of the view {tool.presenter}"
+        yield from _argument(tool, name, where)
+
+
 def _effect(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     left = PLACEHOLDER.sub("", tool.effect)
     if "{" in left or "}" in left:
@@ -177,6 +188,7 @@ _TOOL_CHECKS: tuple[ToolCheck, ...] = (
     _classes,
     _money,
     _named_arguments,
+    _shown,
     _effect,
     _execution,
     _timeouts,
@@ -209,6 +221,19 @@ def _measures(document: Document) -> Iterator[Problem]:
             yield f"{path}.key", f"{measure.key} is not a key of {measure.tool}"
         if measure.amount and measure.amount not in [m.amount for m in tool.money]:
             yield f"{path}.amount", f"{measure.amount} is not money of {measure.tool}"
+
+
+def _limits(document: Document) -> Iterator[Problem]:
+    """A limit of a sum names a sum that this tool's amounts are part of."""
+    for name, tool in document.tools.items():
+        for limit in tool.limits:
+            measure = document.measures.get(limit.measure or "")
+            summed = measure and measure.tool == name and measure.amount
+            if limit.measure and not summed:
+                yield (
+                    f"tools.{name}.limits",
+                    f"{limit.measure} is not a sum of this tool",
+                )
 
 
 def _rules(document: Document) -> Iterator[Problem]:

@@ -25,6 +25,7 @@ from .. import money, schemas
 from ..calendars import Duration
 from ..choices import ExecutionClass, Risk, Role, Tier
 from ..classes import Form
+from .roles import roles_of
 
 # gate.md section 2: what each risk level asks for when nothing says otherwise.
 DEFAULT_FLOOR = {
@@ -154,6 +155,24 @@ class Balance(Part):
     moves: Literal["up", "down"]
 
 
+class Limit(Part):
+    """A figure that something larger would pass: of one amount, or with a measure of
+    its rolling sum. For the reviewer's eye; rules are what holds it."""
+
+    amount: str
+    currency: Currency
+    measure: Name | None = None
+
+    @model_validator(mode="after")
+    def _is_money(self) -> Limit:
+        money.parse(self.amount, self.currency)
+        return self
+
+    @cached_property
+    def money(self) -> money.Money:
+        return money.parse(self.amount, self.currency)
+
+
 class CallableTarget(Part):
     """A Python callable in our own process, by dotted path."""
 
@@ -238,11 +257,14 @@ class ToolDefinition(Part):
     labels: dict[str, Line] = {}
     reversal: Reversal | None = None
     presenter: Name = "record"
+    shown: dict[Name, str] = {}  # part of the view -> the argument that plays it
     execution_class: ExecutionClass = ExecutionClass.OPAQUE
     executor: Executor
     look_up: LookUp | None = None
     reader: Reader | None = None
+    dry_run: Reader | None = None  # asked what the effect would do, without doing it
     balances: list[Balance] = []
+    limits: list[Limit] = []
     facts: list[Name] = []  # what rules may read of the reader's facts
     keys: list[Name] = []  # aggregation keys the reader must resolve
     preconditions: list[Name] = []
@@ -272,6 +294,12 @@ class ToolDefinition(Part):
             for name, part in self.arguments.get("properties", {}).items()
             if schemas.inspectable(part, self.arguments)
         )
+
+    @cached_property
+    def roles(self) -> dict[str, str]:
+        """Part of the view -> path of the argument that plays it."""
+        properties = self.arguments.get("properties", {})
+        return roles_of(self.presenter, self.shown, properties)
 
     @property
     def chips(self) -> list[str]:

@@ -281,3 +281,46 @@ def test_time_outs_have_the_usual_values():
 def test_tool_names_are_their_keys():
     assert builders.document().tools["pay"].name == "pay"
     assert "tools.a b.[key]" in tool_refusal({"tools": {"a b": builders.TOOL}})
+
+
+# What a view shows, and against what.
+def test_a_tool_says_which_argument_plays_which_part():
+    tool = builders.document(
+        presenter="money", shown={"payee": "note"}, limits=[LIMIT]
+    ).tools["pay"]
+    assert tool.roles == {"payee": "note"}
+
+
+def test_without_a_word_the_usual_names_count():
+    assert builders.document(presenter="money").tools["pay"].roles == {"payee": "to"}
+    assert builders.document(presenter="record").tools["pay"].roles == {}
+
+
+@pytest.mark.parametrize(
+    ("presenter", "shown", "says"),
+    [
+        ("money", {"command": "note"}, "command is not a part of the view money"),
+        ("record", {"payee": "note"}, "payee is not a part of the view record"),
+        ("money", {"payee": "who"}, "who is not an argument of this tool"),
+    ],
+)
+def test_an_unknown_part_or_argument_of_a_view_is_refused(presenter, shown, says):
+    (message,) = tool_refusal(presenter=presenter, shown=shown).values()
+    assert message == says
+
+
+LIMIT = {"amount": "500.00", "currency": "USD"}
+
+
+def test_a_limit_is_money_of_a_sum_that_the_tool_has():
+    builders.document(limits=[LIMIT, LIMIT | {"measure": "paid"}])
+    assert tool_refusal(limits=[LIMIT | {"measure": "failures"}]) == {
+        "tools.pay.limits": "failures is not a sum of this tool"
+    }
+    assert tool_refusal(limits=[LIMIT | {"amount": "5.001"}])
+
+
+def test_a_dry_run_is_called_as_a_reader_is():
+    path = {"kind": "callable", "path": "tests.worlds.read"}
+    assert builders.document(dry_run=path).tools["pay"].dry_run is not None
+    assert tool_refusal(dry_run={"kind": "agent"})

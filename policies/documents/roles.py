@@ -1,0 +1,129 @@
+"""Which argument plays which part in a tool's view: what a tool may declare. Pure.
+
+A presenter asks for parts ("the command", "the host"), a tool's schema has arguments.
+`shown: {command: cmd}` joins them; without it the usual names are tried in order. A
+presenter without an entry takes no parts and shows typed rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# presenter -> part -> the argument names that are usual for it.
+ROLES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "shell": {
+        "command": ("command", "cmd", "script", "shell"),
+        "argv": ("argv", "args", "arguments"),
+        "cwd": ("cwd", "dir", "directory", "working_dir", "workdir"),
+        "user": ("user", "run_as"),
+        "host": ("host", "machine", "target"),
+        "env": ("env", "environment"),
+        "stdin": ("stdin", "input"),
+    },
+    "file": {
+        "path": ("path", "file", "filename", "file_path"),
+        "content": ("content", "text", "body", "contents"),
+        "patch": ("patch", "diff"),
+        "mode": ("mode", "permissions"),
+        "owner": ("owner", "user"),
+        "target": ("target", "link_to", "symlink"),
+        "workspace": ("workspace", "root"),
+    },
+    "email": {
+        "from": ("from", "sender"),
+        "reply_to": ("reply_to",),
+        "to": ("to", "recipients"),
+        "cc": ("cc",),
+        "bcc": ("bcc",),
+        "subject": ("subject",),
+        "body": ("body", "text", "html"),
+        "attachments": ("attachments", "files"),
+    },
+    "message": {
+        "from": ("from", "sender", "as"),
+        "to": ("to", "channel", "recipients", "room"),
+        "thread": ("thread", "thread_ts", "reply_in"),
+        "body": ("body", "text", "message", "content"),
+        "attachments": ("attachments", "files"),
+    },
+    "money": {
+        "payee": ("payee", "recipient", "to", "beneficiary", "customer"),
+        "account": ("account", "iban", "account_number"),
+        "fees": ("fee", "fees"),
+    },
+    "sql": {
+        "statement": ("statement", "sql", "query"),
+        "params": ("params", "parameters", "values"),
+        "database": ("database", "db", "connection"),
+    },
+    "http": {
+        "method": ("method", "verb"),
+        "url": ("url", "uri", "address"),
+        "query": ("query", "params"),
+        "headers": ("headers",),
+        "body": ("body", "json", "data", "payload"),
+    },
+    "access": {
+        "action": ("action", "operation"),
+        "who": ("who", "user", "principal", "member", "grantee", "group", "account"),
+        "what": ("role", "roles", "permission", "permissions", "scopes", "policy"),
+        "resource": ("resource", "target", "project", "repository", "bucket"),
+        "until": ("until", "expires", "expires_at", "duration", "ttl"),
+    },
+    "deploy": {
+        "repository": ("repository", "repo", "service", "project"),
+        "base": ("base", "from", "from_commit", "before"),
+        "head": ("head", "ref", "commit", "sha", "to", "version", "tag"),
+        "branch": ("branch", "target", "into"),
+        "environment": ("environment", "env", "stage"),
+        "migrations": ("migrations", "steps"),
+        "traffic": ("traffic", "percent", "share"),
+        "rollback": ("rollback", "roll_back", "rollback_to"),
+        "force": ("force", "force_push"),
+    },
+    "publish": {
+        "action": ("action", "operation"),
+        "where": ("where", "site", "channel", "page", "path", "url", "slug"),
+        "audience": ("audience", "visibility", "visible_to"),
+        "at": ("at", "publish_at", "from", "starts_at"),
+        "embargo": ("embargo", "embargo_until"),
+        "title": ("title", "headline"),
+        "text": ("text", "body", "content"),
+    },
+    "config": {
+        "key": ("key", "name", "flag", "setting"),
+        "value": ("value", "enabled", "to"),
+        "scope": ("scope", "environment", "env", "target"),
+        "audience": ("audience", "segment", "users", "percent", "rollout"),
+        "rollback": ("rollback", "roll_back", "previous", "fallback"),
+    },
+    "schedule": {
+        "title": ("title", "summary", "subject"),
+        "start": ("start", "starts_at", "when", "at", "due"),
+        "end": ("end", "ends_at", "until"),
+        "zone": ("zone", "timezone", "time_zone", "tz"),
+        "who": ("invitees", "attendees", "guests", "assignee", "assignees"),
+        "visibility": ("visibility", "audience"),
+        "repeats": ("repeats", "recurrence", "rrule", "cron"),
+        "text": ("description", "text", "body", "comment"),
+    },
+}
+
+
+def roles_of(
+    presenter: str, shown: Mapping[str, str], arguments: Mapping[str, object]
+) -> dict[str, str]:
+    """Part -> path of the argument that plays it; a part nobody plays is left out.
+
+    `shown` is the tool's own word. A usual name counts only when the tool has such an
+    argument and did not give it another part.
+    """
+    found = {}
+    taken = set(shown.values())
+    for role, usual in ROLES.get(presenter, {}).items():
+        names = (n for n in usual if n in arguments and n not in taken)
+        name = shown.get(role) or next(names, "")
+        if name:
+            found[role] = name
+            taken.add(name)
+    return found
