@@ -34,14 +34,17 @@ def present(
     labels: Mapping[str, str] | None = None,
     facts: Mapping[str, Any] | None = None,
     conceal: Conceal = lambda _: HIDDEN,
+    dry_run: Mapping[str, Any] | None = None,
 ) -> Presentation:
     """Present one effect.
 
     `before` and `labels` are the reader's (a `Reading`), `facts` the stored facts of
     the rules, with money in minor units. `conceal` makes the text that stands for a
     value the schema marks sensitive, from its JSON; it should be keyed, so that equal
-    values can be told without being read.
+    values can be told without being read. `dry_run` is as the reading keeps it.
     """
     args = in_order(args, definition.arguments)
-    subject = Subject(definition, args, before, labels or {}, facts or {}, conceal)
+    subject = Subject(
+        definition, args, before, labels or {}, facts or {}, conceal, dry_run
+    )
     return _KINDS.get(definition.presenter, table.show)(subject)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,15 +16,18 @@ from .compare import Comparison, Rows
 from .leaves import HIDDEN, Conceal, Leaf, cell, humanise, is_blob, label, leaves
 from .shapes import (
     Cell,
+    DryRun,
     Pair,
     Part,
     Presentation,
     Reversal,
+    Row,
     Tag,
     Text,
     Uninspectable,
     Value,
 )
+from .views import Difference, Group, View
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _STEP = re.compile(r"\[[^\]]*\]")
@@ -51,6 +54,9 @@ class Subject:
     labels: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     conceal: Conceal = lambda _: HIDDEN
+    dry_run: Mapping[str, Any] | None = None  # as the reading keeps it
+    # Paths that a presenter conceals beyond the schema: the key in a header.
+    secret: frozenset[str] = frozenset()
 
     @cached_property
     def leaves(self) -> list[Leaf]:
@@ -68,6 +74,51 @@ class Subject:
         """The policy's label before the reader's."""
         return label(path, {**self.labels, **self.definition.labels})
 
+    def path(self, role: str) -> str:
+        """The argument that plays this part, or empty when none here does."""
+        path = self.definition.roles.get(role, "")
+        return path if path and _at(self.args, path) is not _ABSENT else ""
+
+    def said(self, role: str) -> Any:
+        """What that argument says; None when it is absent, or not for every eye."""
+        path = self.path(role)
+        if not path or self._is_sensitive(path) or path in self.secret:
+            return None
+        return _at(self.args, path)
+
+    def text(self, role: str) -> str:
+        """The same when it is a text, else empty."""
+        value = self.said(role)
+        return value if isinstance(value, str) else ""
+
+    def under(self, role: str) -> list[Leaf]:
+        """The leaves of that argument."""
+        path = self.path(role)
+        return [leaf for leaf in self.leaves if path and _is_in(leaf.path, path)]
+
+    def read(self, name: str) -> Any:
+        """What the tool's reader declared under this name, or None."""
+        return (self.before or {}).get(name)
+
+    def fact(self, name: str) -> Any:
+        """A fact of the reader as the rules see it, or None."""
+        found = self.facts.get("before")
+        return found.get(name) if isinstance(found, Mapping) else None
+
+    def undecoded(self, role: str, reason: str) -> Uninspectable:
+        """That nobody can say what this part of the arguments does."""
+        path = self.path(role)
+        name = next((leaf.name for leaf in self.under(role)), path)
+        return Uninspectable(self.label(path), path, reason, name)
+
+    def listed(self, *roles: str) -> list[Row]:
+        """The arguments in these parts, one row a leaf, in this order."""
+        return [
+            Row(self.label(leaf.path), leaf.path, self.cell(leaf))
+            for role in roles
+            for leaf in self.under(role)
+        ]
+
     def amount(self) -> money.Money | None:
         """The first declared amount, when it is one."""
         for part in self.definition.money:
@@ -82,28 +133,72 @@ class Subject:
         return None
 
     def _is_sensitive(self, path: str) -> bool:
+        if path in self.secret:
+            return True
         plain = _STEP.sub("", path)
         hidden = self.definition.sensitive
         return any(plain == name or plain.startswith(f"{name}.") for name in hidden)
 
 
-def present(subject: Subject, **parts: Any) -> Presentation:
-    """The presentation that fits any tool; `parts` replace single fields of it."""
-    rows = subject.rows
+def present(
+    subject: Subject,
+    *tags_: Tag,
+    views: Iterable[View] = (),
+    hidden: Iterable[Uninspectable] = (),
+    **parts: Any,
+) -> Presentation:
+    """The presentation that fits any tool; `parts` replace single fields of it.
+
+    `tags_` are called out before all others; `hidden` could not be decoded. What a view
+    states in full needs no row of its own.
+    """
+    rows, views = subject.rows, tuple(views)
+    stated = _stated(subject, views)
+    found = tuple(dict.fromkeys([*uninspectable(subject), *hidden]))
     fields: dict[str, Any] = {
         "title": subject.definition.title,
         "sentence": sentence(subject),
-        "tags": tags(subject),
+        "tags": tags(subject, *tags_, hidden=found),
         "size": sums(subject),
-        "changes": tuple(rows.changes),
-        "unchanged": tuple(rows.unchanged),
+        "changes": tuple(row for row in rows.changes if row.path not in stated),
+        "unchanged": tuple(row for row in rows.unchanged if row.path not in stated),
         "now": tuple(rows.now),
-        "other": tuple(rows.other),
-        "uninspectable": tuple(uninspectable(subject)),
+        "other": tuple(row for row in rows.other if row.path not in stated),
+        "uninspectable": found,
         "reversal": reversal(subject.definition),
         "before_known": subject.before is not None,
+        "views": views,
+        "dry_run": dry_run(subject),
     }
     return Presentation(**{**fields, **parts})
+
+
+def _stated(subject: Subject, views: Iterable[View]) -> set[str]:
+    """The paths of leaves that a view prints as they are."""
+    whole = {(leaf.path, subject.cell(leaf)) for leaf in subject.leaves}
+    found: set[str] = set()
+    for view in views:
+        if isinstance(view, Group):
+            given = ((row.path, row.cell) for row in view.rows)
+            found |= {path for path, cell in given if (path, cell) in whole}
+        elif isinstance(view, Difference) and view.covers:
+            found.add(view.covers)
+    return found
+
+
+def dry_run(subject: Subject) -> DryRun | None:
+    """What the tool itself says would happen, from the stored reading."""
+    found = subject.dry_run
+    if not found:
+        return None
+    says = found.get("says")
+    given = says if isinstance(says, Mapping) else {"it says": says}
+    rows = tuple(
+        Row(humanise(leaf.path), f"dry_run.{leaf.path}", cell(leaf.value))
+        for leaf in (leaves(given) if says is not None else [])
+    )
+    source, at = str(found.get("source", "")), str(found.get("at", ""))
+    return DryRun(rows, source, at, str(found.get("problem", "")))
 
 
 def sentence(
@@ -137,9 +232,11 @@ def argument(subject: Subject, name: str) -> Part:
     return Value(", ".join(text for text in texts if text) or "(empty)")
 
 
-def tags(subject: Subject, *more: Tag) -> tuple[Tag, ...]:
+def tags(
+    subject: Subject, *more: Tag, hidden: tuple[Uninspectable, ...] = ()
+) -> tuple[Tag, ...]:
     """What the reviewer must not miss, the loud ones first."""
-    found = [*more, *_warnings(subject), *_about(subject)]
+    found = [*more, *_warnings(subject, hidden), *_about(subject)]
     return tuple(sorted(dict.fromkeys(found), key=lambda tag: not tag.loud))
 
 
@@ -167,7 +264,7 @@ def uninspectable(subject: Subject) -> Iterator[Uninspectable]:
     for leaf in subject.leaves:
         reason = _reason(subject.definition, leaf)
         if reason:
-            yield Uninspectable(subject.label(leaf.path), leaf.path, reason)
+            yield Uninspectable(subject.label(leaf.path), leaf.path, reason, leaf.name)
 
 
 def reversal(definition: ToolDefinition) -> Reversal:
@@ -179,6 +276,21 @@ def reversal(definition: ToolDefinition) -> Reversal:
     return Reversal(base.word, base.icon, declared.undo, declared.stays, declared.check)
 
 
+_ABSENT = object()
+
+
+def _at(value: Any, path: str) -> Any:
+    for name in path.split("."):
+        if not isinstance(value, Mapping) or name not in value:
+            return _ABSENT
+        value = value[name]
+    return value
+
+
+def _is_in(path: str, outer: str) -> bool:
+    return path == outer or path.startswith((f"{outer}.", f"{outer}["))
+
+
 def _reason(definition: ToolDefinition, leaf: Leaf) -> str:
     if leaf.name not in definition.arguments.get("properties", {}):
         return "The tool does not declare it."
@@ -187,11 +299,17 @@ def _reason(definition: ToolDefinition, leaf: Leaf) -> str:
     return "It looks encoded. It was not decoded." if is_blob(leaf.value) else ""
 
 
-def _warnings(subject: Subject) -> Iterator[Tag]:
-    count = sum(1 for _ in uninspectable(subject))
-    if count:
-        word = "argument" if count == 1 else "arguments"
-        yield Tag(f"{count} {word} could not be inspected", loud=True)
+def count(number: int, thing: str) -> str:
+    """`1 link`, `2 links`."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def _warnings(subject: Subject, hidden: tuple[Uninspectable, ...]) -> Iterator[Tag]:
+    if hidden:
+        said = count(len({one.path for one in hidden}), "argument")
+        yield Tag(f"{said} could not be inspected", loud=True)
+    if (subject.dry_run or {}).get("problem"):
+        yield Tag("The dry run failed", loud=True)
     if not subject.definition.effect:
         yield Tag("No effect sentence", loud=True)
     shown = [leaf.value for leaf in subject.leaves if isinstance(leaf.value, str)]

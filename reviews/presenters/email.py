@@ -6,104 +6,70 @@ HTML is never shown as HTML: its text is, and what it would have loaded is count
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from html.parser import HTMLParser
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from policies.classes import Recipients
 
-from .common import Subject, present, sentence, tags
+from . import markup
+from .common import Subject, count, present, sentence
+from .domains import other_form, poses
 from .leaves import Leaf, cell
-from .scripts import skeleton
 from .shapes import Cell, Part, Presentation, Row, Tag, Value
 
 # In the order of a header. Bcc has a row also when nobody is in it.
-_HEADERS = ("from", "reply_to", "to", "cc", "bcc")
+_HEADERS = ("from", "reply_to", "to", "cc", "bcc", "thread")
 _RECIPIENTS = ("to", "cc", "bcc")
 _ALWAYS = {"to", "bcc"}
-_MARKUP = re.compile(r"<(?:[a-zA-Z!/][^>]*)>")
-_HOST = re.compile(r"[a-z0-9.-]{1,80}")
-_SKIPPED = {"script", "style", "head", "title", "template"}
-_BREAKS = {"br", "p", "div", "tr", "li", "h1", "h2", "h3", "table", "section"}
-# Letters that look like others side by side, beyond single look-alikes.
-_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("0", "o"), ("1", "l"), ("i", "l"))
+_EVERYBODY = re.compile(r"@(?:everyone|here|channel|all)\b|<!(?:channel|here|everyone)")
+_RUNS = re.compile(
+    r"\.(?:exe|com|scr|bat|cmd|ps1|vbs|js|jse|jar|msi|lnk|iso|img|hta|docm|xlsm|pptm"
+    r"|html?|svg|zip|rar|7z|apk|dmg|sh|py)$",
+    re.IGNORECASE,
+)
+_TWICE = re.compile(r"\.(?:pdf|docx?|xlsx?|txt|jpe?g|png)\.\w{2,4}$", re.IGNORECASE)
+MANY = 3  # times the usual number of recipients
 
 
 def show(subject: Subject) -> Presentation:
     """Headers in their usual order, then subject and text."""
     recipients = list(_addresses(subject))
     outside = _outside(subject, recipients)
-    said = {"to": _said(subject, recipients, outside)} if recipients else {}
+    to = subject.path("to")
+    said = {to: _said(subject, recipients, outside)} if recipients and to else {}
     return present(
         subject,
+        *_called_out(subject, recipients, outside),
+        *_carried(subject),
         sentence=sentence(subject, said),
-        tags=tags(subject, *_called_out(subject, recipients, outside)),
         other=tuple(_rows(subject)),
     )
-
-
-@dataclass
-class Reading(HTMLParser):
-    """The text of an HTML message, and what it would have asked the network for."""
-
-    source: str
-    text: list[str] = field(default_factory=list)
-    hosts: list[str] = field(default_factory=list)
-    links: int = 0
-    images: int = 0
-    _skipping: int = 0
-
-    def __post_init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.feed(self.source)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._skipping += tag in _SKIPPED
-        self.links += tag == "a"
-        self.images += tag in ("img", "source", "link", "iframe")
-        if tag in _BREAKS:
-            self.text.append("\n")
-        found = (_host(value or "") for name, value in attrs if name in ("href", "src"))
-        self.hosts += [host for host in found if host and host not in self.hosts]
-
-    def handle_endtag(self, tag: str) -> None:
-        self._skipping -= tag in _SKIPPED and self._skipping > 0
-
-    def handle_data(self, data: str) -> None:
-        if not self._skipping:
-            self.text.append(data)
-
-    @property
-    def summary(self) -> str:
-        """`HTML not shown: 4 links, 1 image; evil.example`."""
-        hosts = f"; {', '.join(self.hosts[:5])}" if self.hosts else ""
-        links = f"{self.links} link{'' if self.links == 1 else 's'}"
-        images = f"{self.images} image{'' if self.images == 1 else 's'}"
-        return f"HTML not shown: {links}, {images}{hosts}"
 
 
 def _rows(subject: Subject) -> Iterator[Row]:
     """The headers first, an empty Bcc included; then everything else."""
     rows = {row.path: row for row in subject.rows.other}
-    for name in _HEADERS:
-        own = [path for path in rows if re.split(r"[.\[]", path)[0] == name]
-        yield from (_noted(rows.pop(path)) for path in own)
-        if not own and name in _ALWAYS and name not in subject.args:
-            yield Row(subject.label(name), name, cell(None))
+    for role in _HEADERS:
+        own = [leaf.path for leaf in subject.under(role)]
+        yield from (_noted(rows.pop(path)) for path in own if path in rows)
+        if not own and role in _ALWAYS and _is_mail(subject):
+            yield Row(subject.label(role), role, cell(None))
     for row in rows.values():
         yield from _body(subject, row)
 
 
 def _body(subject: Subject, row: Row) -> Iterator[Row]:
-    if row.cell.kind != "text" or not _MARKUP.search(row.cell.text):
+    if any(leaf.path == row.path for leaf in subject.under("attachments")):
+        yield replace(row, warns=tuple(_attached(row.cell.text)))
+        return
+    if row.cell.kind != "text" or not markup.is_html(row.cell.text):
         yield row
         return
-    reading = Reading(row.cell.text)
-    text = "".join(reading.text).strip()
-    yield Row(f"{row.label}, as text", row.path, Cell(text, "text", True))
+    reading = markup.read(row.cell.text)
+    hides = ("It may hide text from its reader",) if reading.hides else ()
+    shown = Cell(reading.text, "text", True)
+    yield Row(f"{row.label}, as text", row.path, shown, "", hides)
     yield Row(f"{row.label}, source", row.path, row.cell, reading.summary)
 
 
@@ -112,21 +78,14 @@ def _noted(row: Row) -> Row:
     domain = _domain(row.cell.text)
     if not domain or (domain.isascii() and "xn--" not in domain):
         return row
-    return Row(row.label, row.path, row.cell, f"The domain is {_other_form(domain)}")
-
-
-def _other_form(domain: str) -> str:
-    try:
-        if domain.isascii():
-            return domain.encode("ascii").decode("idna")
-        return domain.encode("idna").decode("ascii")
-    except UnicodeError:
-        return "not a valid name"
+    return Row(row.label, row.path, row.cell, f"The domain is {other_form(domain)}")
 
 
 def _addresses(subject: Subject) -> Iterator[str]:
-    for leaf in subject.leaves:
-        if leaf.name in _RECIPIENTS and isinstance(leaf.value, str) and leaf.value:
+    """The recipients; a name beside an address (`{name, email}`) is not one."""
+    for leaf in (leaf for role in _RECIPIENTS for leaf in subject.under(role)):
+        named = "." in leaf.path and "@" not in str(leaf.value)
+        if isinstance(leaf.value, str) and leaf.value and not named:
             yield leaf.value
 
 
@@ -145,7 +104,8 @@ def _matches(form: Recipients, address: str) -> bool:
 
 
 def _said(subject: Subject, recipients: list[str], outside: int | None) -> Part:
-    leaf = Leaf("to", "to", recipients[0])
+    path = subject.path("to")
+    leaf = Leaf(path, path, recipients[0])
     if len(recipients) == 1 and subject.cell(leaf).kind == "text":
         return Value(recipients[0])
     note = f" ({outside} outside the company)" if outside is not None else ""
@@ -156,51 +116,51 @@ def _called_out(
     subject: Subject, recipients: list[str], outside: int | None
 ) -> Iterator[Tag]:
     if outside:
-        word = "recipient" if outside == 1 else "recipients"
-        yield Tag(f"{outside} {word} outside the company")
-    if any(_poses(address, subject) for address in recipients):
+        yield Tag(f"{count(outside, 'recipient')} outside the company")
+    if any(poses(_domain(address), _own(subject)) for address in recipients):
         yield Tag("A recipient's domain imitates one of ours", loud=True)
-    sender, answers = _first(subject.args, "from"), _first(subject.args, "reply_to")
+    sender, answers = _first(subject.said("from")), _first(subject.said("reply_to"))
     if answers and sender != answers:
         yield Tag("Answers go to another address", loud=True)
+    usual = subject.fact("usual_recipients")
+    if isinstance(usual, int) and len(recipients) > MANY * max(usual, 1):
+        yield Tag(f"{len(recipients)} recipients, usually {usual}", loud=True)
+    if any(_EVERYBODY.search(text) for text in _texts(subject, "body", "to")):
+        yield Tag("Calls everybody in the channel", loud=True)
+
+
+def _carried(subject: Subject) -> Iterator[Tag]:
+    """What the message brings along besides its text."""
     if any(_is_html(leaf.value) for leaf in subject.leaves):
         yield Tag("Contains HTML, shown as text", loud=True)
+    names = _texts(subject, "attachments")
+    if any(True for name in names for _ in _attached(name)):
+        yield Tag("An attachment can run a program", loud=True)
+    attached = subject.said("attachments")
+    if attached:
+        number = len(attached) if isinstance(attached, list) else 1
+        yield Tag(count(number, "attachment"))
 
 
-def _poses(address: str, subject: Subject) -> bool:
-    """Whether the domain looks like one of ours and is not."""
+def _attached(name: str) -> Iterator[str]:
+    if _TWICE.search(name):
+        yield "Two endings: the last one counts"
+    if _RUNS.search(name):
+        yield "Can run a program"
+
+
+def _own(subject: Subject) -> set[str]:
+    """The domains that the tool's classes call ours."""
     forms = [c.when for c in subject.definition.classes or ()]
-    ours = {d for form in forms if isinstance(form, Recipients) for d in form.domains}
-    domain = _domain(address)
-    return domain not in ours and any(_alike(domain, own) for own in ours)
+    return {d for form in forms if isinstance(form, Recipients) for d in form.domains}
 
 
-def _alike(domain: str, own: str) -> bool:
-    shown = _folded(_other_form(domain) if "xn--" in domain else domain)
-    name = _folded(own.partition(".")[0])
-    inside = re.search(rf"(^|[.-]){re.escape(name)}([.-]|$)", shown)
-    return _near(shown, _folded(own)) or (len(name) > 5 and inside is not None)
+def _texts(subject: Subject, *roles: str) -> list[str]:
+    leaves = [leaf for role in roles for leaf in subject.under(role)]
+    return [leaf.value for leaf in leaves if isinstance(leaf.value, str)]
 
 
-def _folded(domain: str) -> str:
-    text = skeleton(domain)
-    for pair, read in _PAIRS:
-        text = text.replace(pair, read)
-    return text
-
-
-def _near(one: str, other: str) -> bool:
-    """Equal, or one letter more, less, other or swapped with its neighbour."""
-    start = 0
-    while one[start : start + 1] == other[start : start + 1] != "":
-        start += 1
-    left, right = one[start:], other[start:]
-    swapped = left[1::-1] + left[2:]
-    return right in (left, left[1:], swapped) or right[1:] in (left, left[1:])
-
-
-def _first(args: Mapping[str, Any], name: str) -> Any:
-    value = args.get(name)
+def _first(value: Any) -> Any:
     return value[0] if isinstance(value, list) and value else value
 
 
@@ -209,13 +169,8 @@ def _domain(address: str) -> str:
 
 
 def _is_html(value: Any) -> bool:
-    return isinstance(value, str) and _MARKUP.search(value) is not None
+    return isinstance(value, str) and markup.is_html(value)
 
 
-def _host(url: str) -> str:
-    """A host for a note of ours, so only in plain characters."""
-    try:
-        host = urlsplit(url.strip()).hostname or ""
-    except ValueError:
-        host = "?"
-    return host if not host or _HOST.fullmatch(host) else "an unreadable address"
+def _is_mail(subject: Subject) -> bool:
+    return subject.definition.presenter == "email"

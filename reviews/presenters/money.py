@@ -1,12 +1,20 @@
-"""Money that moves: the amount in figures and in words, and against what. Pure."""
+"""Money that moves: the amount in figures and in words, and against what. Pure.
+
+The payee's history is the reader's: the facts `payments_before`, `usual_low` and
+`usual_high` (with their currency) and `last_currency`. Nothing is guessed without.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from policies import money
+from policies.documents import Limit
 from policies.money import Money, exponent
 
-from .common import Subject, figure, present, sentence, sums, tags
+from .common import Subject, figure, present, sentence, sums
 from .leaves import humanise
 from .shapes import Cell, Change, Pair, Part, Presentation, Tag, Text, Value
 
@@ -22,6 +30,7 @@ _SCALES = (
     (1000, "thousand"),
     (100, "hundred"),
 )
+NEAR = 90  # per cent of a limit from which an amount keeps just under it
 _SMALL, _ROUND = _ONES.split(), _TENS.split()
 
 
@@ -29,18 +38,115 @@ def show(subject: Subject) -> Presentation:
     """The amount first, in figures grouped by us and in words of scale."""
     amount = subject.amount()
     if amount is None:
-        unread = Tag("The amount could not be read", loud=True)
-        return present(subject, tags=tags(subject, unread))
+        return present(subject, Tag("The amount could not be read", loud=True))
     moved = tuple(_balances(subject, amount))
     covered = {change.path for change in moved}
     return present(
         subject,
+        *_called_out(subject, amount),
+        *_whole(subject, amount),
         sentence=_merged(sentence(subject, _said(subject, amount))),
-        tags=tags(subject, *_whole(subject, amount)),
-        size=(_pair(subject, amount), *sums(subject)),
+        size=(_pair(subject, amount), *_payee(subject), *_sums(subject, amount)),
         changes=(*moved, *subject.rows.changes),
         now=tuple(row for row in subject.rows.now if row.path not in covered),
     )
+
+
+def _called_out(subject: Subject, amount: Money) -> Iterator[Tag]:
+    """The payee's history, and the figures that this amount keeps under or passes."""
+    if subject.fact("payments_before") == 0:
+        yield Tag("First payment to this payee", loud=True)
+    if _other_currency(subject, amount):
+        yield Tag("Another currency than before", loud=True)
+    low, high = _usual(subject, amount)
+    if high and amount.minor > high:
+        yield Tag("More than usual for this payee", loud=True)
+    if low and amount.minor < low:
+        yield Tag("Less than usual for this payee")
+    for limit in subject.definition.limits:
+        if limit.currency == amount.currency:
+            yield from _against(subject, amount, limit)
+
+
+def _against(subject: Subject, amount: Money, limit: Limit) -> Iterator[Tag]:
+    """One figure of the tool: passed, nearly reached, or passed by parts."""
+    said, most = figure(limit.money), limit.money.minor
+    if limit.measure:
+        if _sum(subject, limit.measure) > most:
+            yield Tag(f"{humanise(limit.measure)}: above {said}", loud=True)
+        return
+    if amount.minor > most:
+        yield Tag(f"Above {said}", loud=True)
+    elif amount.minor * 100 >= most * NEAR:
+        yield Tag(f"Just under {said}", loud=True)
+    elif any(total > most for total in _sums_of(subject)):
+        yield Tag(f"Above {said} together with earlier ones", loud=True)
+
+
+def _payee(subject: Subject) -> Iterator[Pair]:
+    """Who gets it, and how often before."""
+    payee, account = subject.text("payee"), subject.text("account")
+    if not payee and not account:
+        return
+    ending = re.sub(r"\s", "", account)[-4:]
+    plain = len(account) > 8 and ending.isascii() and ending.isalnum()
+    notes = [f"account ending {ending}" if plain else "", _history(subject)]
+    said = " · ".join(note for note in notes if note)
+    yield Pair("To", payee or account, said, untrusted=True)
+
+
+def _history(subject: Subject) -> str:
+    before = subject.fact("payments_before")
+    if isinstance(before, bool) or not isinstance(before, int):
+        return ""
+    if before == 0:
+        return "first payment"
+    low, high = subject.fact("usual_low"), subject.fact("usual_high")
+    currency = subject.fact("usual_high_currency")
+    if not (isinstance(low, int) and isinstance(high, int) and currency):
+        return f"{before} before"
+    least, most = money.format_amount(Money(low, currency)), Money(high, currency)
+    return f"{before} before, usually {least} to {figure(most)}"
+
+
+def _usual(subject: Subject, amount: Money) -> tuple[int, int]:
+    """What is usual for the payee, in minor units of the amount's currency; else 0."""
+    if subject.fact("usual_high_currency") != amount.currency:
+        return 0, 0
+    found = subject.fact("usual_low"), subject.fact("usual_high")
+    low, high = (value if isinstance(value, int) else 0 for value in found)
+    return low, high
+
+
+def _other_currency(subject: Subject, amount: Money) -> bool:
+    last = subject.fact("last_currency") or subject.fact("usual_high_currency")
+    return last is not None and last != amount.currency
+
+
+def _sums(subject: Subject, amount: Money) -> Iterator[Pair]:
+    """The rolling sums, each against its limit where the tool names one."""
+    limits = {limit.measure: limit for limit in subject.definition.limits}
+    totals = subject.facts.get("sum")
+    names = totals if isinstance(totals, Mapping) else {}
+    found = [name for name, total in names.items() if isinstance(total, int)]
+    for name, pair in zip(found, sums(subject), strict=True):
+        limit = limits.get(name)
+        if limit and limit.currency == amount.currency:
+            yield replace(pair, note=f"of {figure(limit.money)}, {pair.note}")
+        else:
+            yield pair
+
+
+def _sums_of(subject: Subject) -> list[int]:
+    found = subject.facts.get("sum")
+    values = found.values() if isinstance(found, Mapping) else ()
+    return [value for value in values if isinstance(value, int)]
+
+
+def _sum(subject: Subject, name: str) -> int:
+    found = subject.facts.get("sum")
+    value = found.get(name) if isinstance(found, Mapping) else 0
+    return value if isinstance(value, int) else 0
 
 
 def _balances(subject: Subject, amount: Money) -> Iterator[Change]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .common import Subject, present, tags
+from .common import Subject, present
 from .compare import Comparison
 from .shapes import Presentation, Tag
 
 
 def show(subject: Subject) -> Presentation:
     """Field by field; what is emptied is called out."""
-    return present(subject, tags=tags(subject, *_emptied(subject)))
+    return present(subject, *_emptied(subject))
 
 
 def show_deletion(subject: Subject) -> Presentation:
@@ -19,7 +19,7 @@ def show_deletion(subject: Subject) -> Presentation:
     comparison = Comparison(subject.cell, subject.label)
     return present(
         subject,
-        tags=tags(subject, Tag("Deletes", loud=True)),
+        Tag("Deletes", loud=True),
         changes=tuple(comparison.change(leaf, None) for leaf in subject.leaves),
         other=(),
         unchanged=(),

@@ -1,19 +1,23 @@
 """What a presentation is made of: plain values that a template escapes. Pure.
 
 `Presentation` answers R1 to R3 of the review page (ux.md 3.2) from the exact arguments.
-Every argument leaf is in at least one row of it, or listed as uninspectable as well.
+Every argument leaf is in at least one row or view of it, or listed as uninspectable as
+well. The parts of the dedicated views are in `views`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, ClassVar, Literal
+from math import ceil
+from typing import Any, ClassVar, Literal, Protocol
 
 ChangeKind = Literal["removed", "changed", "added"]
 
 # A review longer than this is announced as long (ux.md 3.1).
 MANY_CHANGES, MANY_ARGUMENTS = 40, 12
+# How long a careful person looks, in seconds: at a row, at a line, at a word.
+A_ROW, A_LINE, A_WORD = 5, 3, 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +67,21 @@ class Pair:
     label: str
     value: str
     note: str = ""
+    untrusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A value under its label; the path tells equal labels apart."""
+    """A value under its label; the path tells equal labels apart.
+
+    `note` and `warns` are our own words, never the agent's; a warning is loud.
+    """
 
     label: str
     path: str
     cell: Cell
     note: str = ""
+    warns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +102,7 @@ class Uninspectable:
     label: str
     path: str
     reason: str
+    argument: str = ""  # the name that the schema knows it by
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +114,26 @@ class Reversal:
     undo: str = ""
     stays: str = ""
     check: str = ""
+
+
+class View(Protocol):
+    """A part of a dedicated view; `views` has them."""
+
+    @property
+    def listed(self) -> int: ...  # rows
+
+    @property
+    def lines(self) -> int: ...  # of a difference
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What the tool itself says would happen; `problem` when it could not say."""
+
+    rows: tuple[Row, ...] = ()
+    source: str = ""
+    at: str = ""  # ISO 8601
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +152,8 @@ class Presentation:
     reversal: Reversal
     before_known: bool
     dedicated: bool = True  # False: "No dedicated view"
+    views: tuple[View, ...] = ()  # in the order of the page
+    dry_run: DryRun | None = None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -133,7 +165,19 @@ class Presentation:
     def is_long(self) -> bool:
         """Whether nobody can take it in within 30 seconds."""
         rows = len(self.changes)
-        return rows > MANY_CHANGES or rows + len(self.other) > MANY_ARGUMENTS
+        lines = sum(view.lines for view in self.views)
+        listed = rows + len(self.other) + sum(view.listed for view in self.views)
+        return rows + lines > MANY_CHANGES or listed > MANY_ARGUMENTS
+
+    @property
+    def minutes(self) -> int:
+        """How long a long review takes, roughly; at least two."""
+        rows = len(self.changes) + len(self.other)
+        rows += sum(view.listed for view in self.views)
+        lines = sum(view.lines for view in self.views)
+        cells = [row.cell for row in self.other]
+        words = sum(len(cell.text.split()) for cell in cells if cell.long)
+        return max(2, ceil((rows * A_ROW + lines * A_LINE + words * A_WORD) / 60))
 
 
 def texts(shown: Any) -> Iterator[str]:

@@ -117,7 +117,7 @@ def test_html_is_read_as_text_and_its_source_is_kept():
     text, source = shown.other[-2:]
     assert (text.label, text.cell) == (
         "Text, as text",
-        Cell("Hello Dana" + "go", "text", True),
+        Cell("Hello Dana\ngo", "text", True),
     )
     assert source.cell.text == body
     assert source.note == (

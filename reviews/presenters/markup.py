@@ -1,0 +1,134 @@
+"""HTML as plain text: the only place that calls bleach. Pure.
+
+Nothing of it is ever rendered or fetched. What it would have loaded is counted, and
+text that a mail program would hide is text here.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from bleach.html5lib_shim import Filter
+from bleach.sanitizer import Cleaner
+
+_MARKUP = re.compile(r"<(?:[a-zA-Z!/][^>]*)>")
+_HOST = re.compile(r"[a-z0-9.-]{1,80}")
+_SKIPPED = frozenset({"script", "style", "title", "template", "noscript"})
+_BREAKS = frozenset({"br", "p", "div", "tr", "li", "hr", "pre", "ul", "ol"})
+_BREAKS |= {"h1", "h2", "h3", "h4", "h5", "h6", "table", "section", "blockquote"}
+_LOADED = frozenset({"img", "source", "link", "iframe", "embed", "video", "audio"})
+_TAGS = _SKIPPED | _BREAKS | _LOADED | {"a", "form", "td", "th"}
+_HIDES = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|opacity\s*:\s*0"
+    r"|\shidden[\s>=]",
+    re.IGNORECASE,
+)
+_SHOWN_HOSTS = 5
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a markup says and what it would have done."""
+
+    text: str = ""
+    links: int = 0
+    images: int = 0
+    forms: int = 0
+    hosts: list[str] = field(default_factory=list)
+    hides: bool = False  # it may hide text from who reads the mail
+
+    @property
+    def summary(self) -> str:
+        """`HTML not shown: 4 links, 1 image; evil.example`."""
+        found = [_count(self.links, "link"), _count(self.images, "image")]
+        if self.forms:
+            found.append(_count(self.forms, "form"))
+        shown = ", ".join(self.hosts[:_SHOWN_HOSTS])
+        more = len(self.hosts) - _SHOWN_HOSTS
+        rest = f" and {_count(more, 'more host')}" if more > 0 else ""
+        hosts = f"; {shown}{rest}" if shown else ""
+        return f"HTML not shown: {', '.join(found)}{hosts}"
+
+
+def is_html(text: str) -> bool:
+    """Whether a text holds tags; `a < b` is none."""
+    return _MARKUP.search(text) is not None
+
+
+def read(source: str) -> Reading:
+    """The text of an HTML source, and a count of what it would have loaded. Never
+    raises: what cannot be read as HTML is text."""
+    found = Reading(hides=_HIDES.search(source) is not None)
+    pieces: list[str] = []
+    cleaner = Cleaner(
+        tags=_TAGS,
+        attributes=lambda tag, name, value: name in ("href", "src", "action"),
+        protocols=frozenset({"http", "https", "mailto"}),
+        strip=True,
+        filters=[partial(_Reader, found=found, pieces=pieces)],
+    )
+    try:
+        cleaner.clean(source)
+    except (RecursionError, ValueError, AssertionError):
+        found.text = source
+        return found
+    found.text = "".join(pieces).strip()
+    return found
+
+
+class _Reader(Filter):  # type: ignore[misc]  # bleach has no types
+    """Takes the text out of bleach's stream of tokens and passes nothing on."""
+
+    def __init__(self, source: Any, found: Reading, pieces: list[str]) -> None:
+        super().__init__(source)
+        self.found = found
+        self.pieces = pieces
+        self.skipping = 0
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for token in super().__iter__():
+            self._take(token)
+        return iter(())
+
+    def _take(self, token: Mapping[str, Any]) -> None:
+        kind = token["type"]
+        if kind in ("StartTag", "EmptyTag"):
+            self._open(token)
+        elif kind == "EndTag":
+            self.skipping -= token["name"] in _SKIPPED and self.skipping > 0
+            self.pieces += "\n" if token["name"] in _BREAKS else ""
+        elif not self.skipping and kind == "Entity":
+            self.pieces.append(html.unescape(f"&{token['name']};"))
+        elif not self.skipping and kind in ("Characters", "SpaceCharacters"):
+            self.pieces.append(token["data"])
+
+    def _open(self, token: Mapping[str, Any]) -> None:
+        name, found = token["name"], self.found
+        self.skipping += name in _SKIPPED and token["type"] == "StartTag"
+        found.links += name == "a"
+        found.images += name in _LOADED
+        found.forms += name == "form"
+        self.pieces += "\n" if name in _BREAKS else ""
+        for url in token["data"].values():
+            host = host_of(url)
+            if host and host not in found.hosts:
+                found.hosts.append(host)
+
+
+def host_of(url: str) -> str:
+    """A host for a note of ours, so only in plain characters."""
+    try:
+        host = urlsplit(url.strip()).hostname or ""
+    except ValueError:
+        host = "?"
+    return host if not host or _HOST.fullmatch(host) else "an unreadable address"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
