@@ -181,7 +181,7 @@ def _judge(
     base = _base(tool, facts["args"])
     found = [*_own(document, tool, base, facts), *_held(document, tool, base, facts)]
     risk = _risk(document, base, found, facts["money"])
-    found.extend(_unreviewable(document, tool, risk, facts["args"]))
+    found.extend(_unreviewable(document, tool, risk, facts))
     tier = _tier(base, risk, found)
     if not any(finding.then.demands is tier for finding in found):
         found.extend(_floor(tool, base, tier))
@@ -269,10 +269,14 @@ def _risk(
 
 
 def _unreviewable(
-    document: Document, tool: ToolDefinition, risk: Risk, args: Mapping[str, Any]
+    document: Document, tool: ToolDefinition, risk: Risk, facts: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """What no page can state in full to a person is not for a person to approve."""
-    hidden = sorted(set(args) - tool.inspectable)
+    """What no page can state in full to a person is not for a person to approve.
+
+    `uninspectable` are the arguments that the tool's view could not decode.
+    """
+    undecoded = set(facts.get("uninspectable", ()))
+    hidden = sorted((set(facts["args"]) - tool.inspectable) | undecoded)
     if tool.effect and not hidden:
         return
     text = (

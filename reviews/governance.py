@@ -18,6 +18,7 @@ from policies.facts import Inputs
 from policies.models import PolicyVersion, Tool
 from policies.money import Money
 
+from .presenters import present
 from .readers import Reading
 
 
@@ -95,6 +96,7 @@ def govern(action: Action, *, now: datetime) -> Ruling:
     inputs = _inputs(action, tool)
     facts.lock(facts.measures_of(document, inputs))
     gathered = facts.collect(document, inputs, now=now)
+    gathered["uninspectable"] = _undecoded(definition, action, gathered)
     found = evaluation.evaluate(document, definition, gathered)
     return Ruling(
         _within_ceiling(found, action.risk_ceiling),
@@ -139,6 +141,15 @@ def _within_ceiling(found: Evaluation, ceiling: Risk) -> Evaluation:
         f"This agent may propose up to {ceiling.value} risk.",
         risk=found.risk,
     )
+
+
+def _undecoded(
+    definition: ToolDefinition, action: Action, gathered: Mapping[str, Any]
+) -> list[str]:
+    """The arguments of which the tool's view cannot state everything (gate.md 5)."""
+    before = action.reading.before if action.reading else None
+    shown = present(definition, action.args, before=before, facts=gathered)
+    return sorted({one.argument for one in shown.uninspectable})
 
 
 def _inputs(action: Action, tool: Tool) -> Inputs:
