@@ -53,7 +53,8 @@ class Outside:
     # It was open in exactly this version then: otherwise nobody was asked.
     current: bool = True
     reading: Reading | None = None
-    raised: bool = False  # a verifier asked for more authority
+    least: Tier = Tier.AUTO  # what a verifier asked for
+    raised: bool = False  # and that is more than this version asks for
 
 
 def decide(said: Said) -> ApprovalRequest:
@@ -107,7 +108,9 @@ def look_outside(said: Said) -> Outside:
     found = verifiers.verify(asked, _sealed(said, version, args), stage="decision")
     if isinstance(found, verifiers.Refusal):
         raise VerifierRefused(found.detail, verifier=found.code)
-    return Outside(reading=reading, raised=found is not None)
+    least = found.tier if found else Tier.AUTO
+    raised = least.rank > Tier(version.tier).rank
+    return Outside(reading=reading, least=least, raised=raised)
 
 
 def _is_stale(said: Said, request: ApprovalRequest) -> bool:
@@ -137,10 +140,10 @@ def _record(said: Said, outside: Outside) -> ApprovalRequest:
     # Read anew: an authority taken away while we waited is gone.
     said = replace(said, person=Person.objects.get(pk=said.person.pk))
     case = examine(said, request, outside, now=clock.now())
-    if outside.raised:
+    if said.verdict is Verdict.MODIFY:
+        modify(case, outside.reading, least=outside.least)
+    elif outside.raised:
         _escalate(case, cause="verifier")
-    elif said.verdict is Verdict.MODIFY:
-        modify(case, outside.reading)
     else:
         VERDICTS[said.verdict](case)
     faults.point("decided_uncommitted", request.pk)

@@ -14,8 +14,11 @@ from .proposals import Narrative, blocked_edit, replace_revision
 from .readers import Reading
 
 
-def modify(case: Case, reading: Reading | None) -> None:
-    """A new revision through the whole policy; it may be the editor's own approval."""
+def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> None:
+    """A new revision through the whole policy; it may be the editor's own approval.
+
+    `least` is the authority that a verifier asked for, beside the policy.
+    """
     said, request = case.said, case.request
     before = case.version.revision
     action = _edited(case, before, reading)
@@ -27,12 +30,19 @@ def modify(case: Case, reading: Reading | None) -> None:
     if money and permissions.above_ceiling(said.person, money.minor, money.currency):
         raise Policy(errors=[{"path": "args", "message": "above what you may decide"}])
     shown = Tier(request.tier)
-    rises = requests.asked_tier(ruling.evaluation).rank > shown.rank
+    rises = requests.asked_tier(ruling.evaluation, least).rank > shown.rank
     if rises:
         write(case)
     narrative = _narrative_of(before)
     replace_revision(
-        request, action, narrative, ruling, said.actor, case.now, event="modify"
+        request,
+        action,
+        narrative,
+        ruling,
+        said.actor,
+        case.now,
+        event="modify",
+        least=least,
     )
     case.version = request.sealed
     if not rises:

@@ -314,8 +314,10 @@ def replace_revision(
     now: datetime,
     *,
     event: str,
+    least: Tier = Tier.AUTO,
 ) -> Revision:
-    """Revision n+1 and request version n+1. Caller holds the request's lock."""
+    """Revision n+1 and request version n+1, which asks for `least` at the least.
+    Caller holds the request's lock."""
     proposal = request.proposal
     revision = add_revision(
         proposal, proposal.revision + 1, action, narrative, ruling, author, now
@@ -325,7 +327,9 @@ def replace_revision(
     observe(ruling, now=now)
     escalated_by = request.sealed.escalated_by
     by_agent = author.kind == "agent"
-    asked = requests.asked_again(request, ruling.evaluation, by_agent=by_agent)
+    asked = requests.asked_again(
+        request, ruling.evaluation, by_agent=by_agent, least=least
+    )
     transitions.request.apply(
         request,
         event,

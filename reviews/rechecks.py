@@ -155,7 +155,7 @@ def _holds(expected: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
 def _verifiers(
     execution: Execution, request: ApprovalRequest | None, definition: ToolDefinition
 ) -> No | None:
-    revision = execution.grant.revision
+    revision, given = execution.grant.revision, _decided_tier(execution, request)
     queue = request.queue.name if request else revision.evaluation["queue"]
     asked = verifiers.registered(definition, queue)
     if not asked:
@@ -165,10 +165,11 @@ def _verifiers(
         "tool": execution.grant.proposal.tool_name,
         "args": revision.args,
         "action_hash": revision.action_hash,
-        "tier": _decided_tier(execution, request),
+        "tier": given,
     }
     found = verifiers.verify(asked, sealed, stage="effect")
-    if found is None:
+    if isinstance(found, verifiers.Refusal):
+        return No("verifier", found.detail)
+    if found is None or found.tier.rank <= given.rank:
         return None
-    detail = getattr(found, "detail", "A verifier asks for more authority.")
-    return No("verifier", detail)
+    return No("verifier", "A verifier asks for more authority.")

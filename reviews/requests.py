@@ -26,9 +26,9 @@ BANDS = {Risk.CRITICAL: 0, Risk.HIGH: 1, Risk.MEDIUM: 2, Risk.LOW: 2}
 PRIORITIES = {"critical": 0, "normal": 1, "low": 2}
 
 
-def asked_tier(evaluation: Evaluation) -> Tier:
+def asked_tier(evaluation: Evaluation, least: Tier = Tier.APPROVE) -> Tier:
     """The tier people are asked at: once asked, a person answers, whatever changed."""
-    return max(evaluation.tier, Tier.APPROVE, key=lambda tier: tier.rank)
+    return max(evaluation.tier, Tier.APPROVE, least, key=lambda tier: tier.rank)
 
 
 def open_request(
@@ -214,13 +214,21 @@ def was_escalated(request: ApprovalRequest) -> bool:
 
 
 def asked_again(
-    request: ApprovalRequest, evaluation: Evaluation, *, by_agent: bool
+    request: ApprovalRequest,
+    evaluation: Evaluation,
+    *,
+    by_agent: bool,
+    least: Tier = Tier.AUTO,
 ) -> Asked:
-    """What a new revision asks for: the policy's answer, and where the agent replaced
-    what was handed up, still a supervisor: its data never lowers the tier [I15]."""
+    """What a new revision asks for: the policy's answer, and a supervisor more where a
+    verifier asks for it, or where the agent replaced what was handed up: its data
+    never lowers the tier [I15]."""
     asked = Asked(asked_tier(evaluation), steps_of(evaluation))
-    keeps = by_agent and asked.tier is not Tier.ESCALATE and was_escalated(request)
-    return Asked(Tier.ESCALATE, [*asked.steps, ONE_MORE]) if keeps else asked
+    if asked.tier is Tier.ESCALATE:
+        return asked
+    keeps = by_agent and was_escalated(request)
+    more = keeps or least is Tier.ESCALATE
+    return Asked(Tier.ESCALATE, [*asked.steps, ONE_MORE]) if more else asked
 
 
 def escalated_steps(version: RequestVersion, given: Sequence[int]) -> list[StepData]:

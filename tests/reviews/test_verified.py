@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from journal import errors
+from policies.choices import Tier
 from policies.documents import InvalidPolicy, parse
 from reviews import executions
 from reviews.choices import ExecutionStatus, RequestStatus
-from reviews.models import Execution
-from reviews.verifiers import Refusal
+from reviews.models import ApprovalRequest, Execution
+from reviews.verifiers import Demand, Refusal
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -27,6 +28,11 @@ def notes(sealed: Mapping[str, Any], *, stage: str) -> None:
 
 def refuses(sealed: Mapping[str, Any], *, stage: str, at: str) -> Refusal | None:
     return Refusal("not_today") if stage == at else None
+
+
+def demands(sealed: Mapping[str, Any], *, stage: str, tier: str) -> Demand:
+    """Asks for this much, whenever and whatever it is asked about."""
+    return Demand(Tier(tier))
 
 
 def called(name: str, **options: Any) -> dict[str, Any]:
@@ -112,6 +118,86 @@ class TestOfAQueue:
         with pytest.raises(InvalidPolicy) as refused:
             parse(document)
         assert refused.value.errors[0]["path"].startswith(path)
+
+
+class TestMoreAuthority:
+    """What a verifier asks for is asked for once."""
+
+    def test_it_is_escalated_once_and_then_met(self, gate: Gate) -> None:
+        of_queue(gate, "money", called("demands", tier="escalate"))
+        request = propose(gate.agent).request
+        decide(request, gate.rita)
+        request.refresh_from_db()
+        assert (request.tier, request.sealed.cause) == (Tier.ESCALATE, "verifier")
+        decide(request, gate.tom)
+        decide(request, gate.sue)
+        request.refresh_from_db()
+        assert (request.status, request.version) == (RequestStatus.AUTHORIZED, 2)
+        execution = Execution.objects.get()
+        executions.run(execution.pk)
+        execution.refresh_from_db()
+        assert execution.status == ExecutionStatus.SUCCEEDED
+
+    @pytest.mark.parametrize("tier", ["auto", "notify", "approve"])
+    def test_what_the_policy_asks_for_already_is_met(
+        self, gate: Gate, tier: str
+    ) -> None:
+        of_queue(gate, "money", called("demands", tier=tier))
+        assert ran(gate).status == ExecutionStatus.SUCCEEDED
+
+    def test_two_supervisors_by_policy_are_not_asked_for_a_third(
+        self, gate: Gate
+    ) -> None:
+        of_queue(gate, "money", called("demands", tier="escalate"))
+        request = propose(gate.agent, amount="600.00").request
+        for person in (gate.sue, gate.sam):
+            decide(request, person)
+        request.refresh_from_db()
+        assert (request.status, request.version) == (RequestStatus.AUTHORIZED, 1)
+
+    def test_an_edit_asks_for_what_is_demanded_and_is_kept(self, gate: Gate) -> None:
+        of_queue(gate, "money", called("demands", tier="escalate"))
+        request = propose(gate.agent).request
+        decide(request, gate.rita, "modify", args=paying("39.00"))
+        request.refresh_from_db()
+        assert (request.tier, request.version) == (Tier.ESCALATE, 2)
+        assert request.sealed.revision.args["amount"] == "39.00"
+        assert not request.decisions.filter(version=2, counts=True).exists()
+        decide(request, gate.tom)
+        decide(request, gate.sue)
+        assert finished(request)
+
+    def test_a_supervisors_edit_lowers_nothing_that_is_demanded(
+        self, gate: Gate
+    ) -> None:
+        of_queue(gate, "money", called("demands", tier="escalate"))
+        request = propose(gate.agent, amount="899.00").request
+        decide(request, gate.sue, "modify", args=paying("449.50"))
+        request.refresh_from_db()
+        assert (request.tier, request.status) == (Tier.ESCALATE, RequestStatus.PENDING)
+        decide(request, gate.sam)
+        assert finished(request)
+
+    @pytest.mark.parametrize(("tool", "queue"), [("pay", "money"), ("look", "odd")])
+    def test_before_the_effect_less_than_asked_is_a_refusal(
+        self, gate: Gate, tool: str, queue: str
+    ) -> None:
+        proposal = propose(gate.agent, tool)
+        if tool == "pay":
+            decide(proposal.request, gate.rita)
+        of_queue(gate, queue, called("demands", tier="escalate"))
+        execution = proposal.executions.get()
+        executions.run(execution.pk)
+        execution.refresh_from_db()
+        assert (execution.status, execution.code) == ("refused", "verifier")
+
+
+def finished(request: ApprovalRequest) -> bool:
+    request.refresh_from_db()
+    execution = Execution.objects.get()
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    return (request.status, execution.status) == ("authorized", "succeeded")
 
 
 def paying(amount: str) -> dict[str, Any]:
