@@ -62,7 +62,7 @@ def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
     # An unknown tool is answered `blocked` and logged: the attempt matters.
     if tool is not None and body.tool not in agent.tools:
         raise ToolNotAllowed
-    if tool is not None and tools.definition(tool).reader is not None:
+    if tool is not None and _is_asked(tools.definition(tool)):
         check_caps(agent, clock.now())  # who is over them makes no service work
     return Asked(
         thread=body.thread,
@@ -110,6 +110,11 @@ def look_up(
     if problems:
         raise InvalidArgs(errors=problems)
     return readers.read(definition, args)
+
+
+def _is_asked(definition: ToolDefinition) -> bool:
+    """Whether proposing makes a service work."""
+    return definition.reader is not None or definition.dry_run is not None
 
 
 def _undeclared(

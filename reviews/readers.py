@@ -2,13 +2,14 @@
 
 The gate reads; the agent is never the source of these values. A reader that fails is
 data, not an error: `problem` says why and every value is empty, so that a declared key
-stays unresolved and the policy blocks (gate.md 5).
+stays unresolved and the policy blocks (gate.md 5). A tool that can rehearse its effect
+is asked for that as well; a dry run that fails is said to have failed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +17,7 @@ import structlog
 from django.utils import timezone
 
 from journal import canonical
-from policies.documents import ToolDefinition
+from policies.documents import CallableTarget, ToolDefinition, WebhookTarget
 
 from . import webhooks
 from .functions import load
@@ -39,6 +40,8 @@ class Reading:
     labels: dict[str, str] = field(default_factory=dict)
     source: str = ""
     problem: str = ""
+    # What the tool says would happen: `says`, `source`, `at`, `problem`.
+    dry_run: dict[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, as a revision keeps it."""
@@ -46,25 +49,66 @@ class Reading:
 
 
 def read(
-    definition: ToolDefinition, args: Mapping[str, Any], *, timeout: float = 2.0
+    definition: ToolDefinition,
+    args: Mapping[str, Any],
+    *,
+    timeout: float = 2.0,
+    rehearse: bool = True,
 ) -> Reading:
-    """Ask the tool's reader about these arguments. Never raises.
+    """Ask the tool's reader about these arguments, and its dry run. Never raises.
 
-    `timeout` is in seconds; a callable reader bounds itself. A tool without a reader
-    gives an empty reading without a problem. Caller holds no transaction.
+    `timeout` is in seconds and holds for each; a callable bounds itself. A tool without
+    a reader gives an empty reading without a problem. Without `rehearse` no dry run is
+    asked for: nobody will look at it. Caller holds no transaction.
     """
+    found = _read(definition, args, timeout)
+    if not rehearse or definition.dry_run is None:
+        return found
+    return replace(found, dry_run=_rehearsed(definition, args, timeout))
+
+
+def _read(
+    definition: ToolDefinition, args: Mapping[str, Any], timeout: float
+) -> Reading:
     now = timezone.now()
     if definition.reader is None:
         return Reading(at=now)
     try:
-        return _checked(definition, _ask(definition, args, timeout), now)
-    except (webhooks.NotSent, webhooks.Ambiguous, Malformed) as error:
-        problem = str(error)
+        answer = _ask(definition.reader, definition.name, args, timeout)
+        return _checked(definition, answer, now)
     except Exception as error:
-        # A reader is someone else's code; its text may quote the arguments.
+        return Reading(at=now, problem=_problem(error, "reader"))
+
+
+def _rehearsed(
+    definition: ToolDefinition, args: Mapping[str, Any], timeout: float
+) -> dict[str, Any]:
+    """`{says: a text, a list of texts or an object, source}`, or why there is none."""
+    found: dict[str, Any] = {"at": timezone.now().isoformat()}
+    if definition.dry_run is None:
+        return found
+    try:
+        answer = _ask(definition.dry_run, definition.name, args, timeout, dry_run=True)
+        says = answer.get("says")
+        if not isinstance(says, str | list | Mapping):
+            raise Malformed("says is no text, list or object")
+        return {
+            **found,
+            "says": says,
+            "source": _text("source", answer.get("source", "")),
+        }
+    except Exception as error:
+        return {**found, "problem": _problem(error, "dry run")}
+
+
+def _problem(error: Exception, what: str) -> str:
+    """Why it failed; the text of someone else's error may quote the arguments."""
+    if isinstance(error, webhooks.NotSent | webhooks.Ambiguous | Malformed):
+        problem = str(error)
+    else:
         problem = type(error).__name__
-        log.error("reader_raised", reader=definition.reader.kind, error=problem)
-    return Reading(at=now, problem=problem[:TEXT_LENGTH] or "the reader failed")
+        log.error("look_up_raised", what=what, error=problem)
+    return problem[:TEXT_LENGTH] or f"the {what} failed"
 
 
 class Malformed(Exception):
@@ -72,19 +116,20 @@ class Malformed(Exception):
 
 
 def _ask(
-    definition: ToolDefinition, args: Mapping[str, Any], timeout: float
+    target: CallableTarget | WebhookTarget,
+    tool: str,
+    args: Mapping[str, Any],
+    timeout: float,
+    **more: Any,
 ) -> Mapping[str, Any]:
-    reader = definition.reader
-    if reader is None:
-        raise Malformed("the tool declares no reader")
-    if reader.kind == "webhook":
-        payload = {"tool": definition.name, "args": dict(args)}
-        return webhooks.post(reader.url, payload, timeout=timeout).document()
-    answer = load(reader.path)(dict(args))
+    if isinstance(target, WebhookTarget):
+        payload = {"tool": tool, "args": dict(args), **more}
+        return webhooks.post(target.url, payload, timeout=timeout).document()
+    answer = load(target.path)(dict(args))
     if not isinstance(answer, Mapping):
-        raise Malformed("the reader did not return a mapping")
+        raise Malformed("it did not return a mapping")
     if len(canonical.encode(dict(answer))) > webhooks.REPLY_LIMIT:
-        raise Malformed("the reader returned too much")
+        raise Malformed("it returned too much")
     return answer
 
 

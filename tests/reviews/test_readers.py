@@ -135,3 +135,52 @@ def test_it_waits_no_longer_than_it_was_told(service):
 
 def test_an_address_that_may_not_be_reached_is_a_problem(networks):
     assert readers.read(asks("http://169.254.169.254/"), ARGS).problem
+
+
+def rehearses(args):
+    return {"says": {"rows": 3, "table": args["order_id"]}, "source": "the database"}
+
+
+def says_number(args):
+    return {"says": 3}
+
+
+def test_a_dry_run_is_stored_with_its_source_and_time():
+    path = {"kind": "callable", "path": f"{HERE}.rehearses"}
+    found = readers.read(tool(dry_run=path), ARGS).dry_run
+    assert found is not None
+    assert found["says"] == {"rows": 3, "table": "78291"}
+    assert found["source"] == "the database"
+    assert found["at"]
+    assert readers.read(tool(dry_run=path), ARGS, rehearse=False).dry_run is None
+    assert readers.read(tool(), ARGS).dry_run is None
+
+
+def test_a_service_is_told_that_it_is_only_asked(service):
+    service.body = {"says": ["would refund 49.00 USD"]}
+    declared = tool(dry_run={"kind": "webhook", "url": service.url})
+    found = readers.read(declared, ARGS).dry_run
+    assert found is not None
+    assert found["says"] == ["would refund 49.00 USD"]
+    assert service.payloads == [
+        {"tool": "process_refund", "args": ARGS, "dry_run": True}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("breaks", "RuntimeError"),
+        ("says_text", "it did not return a mapping"),
+        ("says_number", "says is no text, list or object"),
+        ("nowhere", "ImportError"),
+    ],
+)
+def test_a_dry_run_that_fails_is_data_and_leaves_the_reading_alone(name, problem):
+    dry = {"kind": "callable", "path": f"{HERE}.{name}"}
+    reader = {"kind": "callable", "path": f"{HERE}.answers"}
+    reading = readers.read(tool(reader=reader, dry_run=dry), ARGS)
+    assert reading.dry_run is not None
+    assert reading.dry_run["problem"] == problem
+    assert reading.before == {"order": "78291"}
+    assert "says" not in reading.dry_run
