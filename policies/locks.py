@@ -24,6 +24,11 @@ def policy_versions() -> None:
     _take(["policy versions"])
 
 
+def leases(person: str) -> None:
+    """What one person holds, named by their public id. Caller holds a transaction."""
+    _take([f"leases|{person}"])
+
+
 def _take(names: Iterable[str]) -> None:
     transactions.require("An advisory lock")
     keys = sorted({_number(name) for name in names})

@@ -1,13 +1,19 @@
-"""The only place that locks the gate's rows. Order: Thread, ApprovalRequest by pk,
-advisory keys, Grant, Execution; the outermost first, never backwards (house.md)."""
+"""The only place that locks the gate's rows. Order: Batch, Thread, ApprovalRequest by
+pk, advisory keys, Lease, Grant, Execution; the outermost first, never backwards
+(house.md). What halts a batch is a guarded update of its row by whoever holds an
+execution: nobody who holds a batch waits for one."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from django.db.models import QuerySet
 
 from journal.errors import NotFound
+from policies import locks as policy_locks
 
-from .models import ApprovalRequest, Execution, Grant
+from .choices import BatchStatus
+from .models import ApprovalRequest, Batch, Execution, Grant, Lease
 
 
 def _locked_requests() -> QuerySet[ApprovalRequest]:
@@ -25,6 +31,12 @@ def approval_request(pk: str) -> ApprovalRequest:
         raise NotFound from None
 
 
+def approval_requests(pks: Iterable[str]) -> dict[str, ApprovalRequest]:
+    """Many of them by pk, locked in that order; what is not there is left out."""
+    rows = _locked_requests().filter(pk__in=list(pks)).order_by("pk")
+    return {row.pk: row for row in rows}
+
+
 def request_of(proposal: str) -> ApprovalRequest | None:
     """The proposal's request, locked; None when it never needed one."""
     return _locked_requests().filter(proposal_id=proposal).first()
@@ -39,6 +51,45 @@ def requests_due(
         .order_by("pk")
         .select_for_update(of=("self",), no_key=True, skip_locked=True)
     )
+
+
+def leases_of(person: str) -> None:
+    """One taking at a time for this person, so that they are counted rightly."""
+    policy_locks.leases(person)
+
+
+def lease(request: str) -> Lease | None:
+    """Who holds a request, locked; None when nobody ever did."""
+    return _locked_leases().filter(pk=request).first()
+
+
+def leases_due(queryset: QuerySet[Lease]) -> QuerySet[Lease]:
+    """Leases that nobody is at just now, locked: whoever frees several passes over
+    the others, so that two who make room never wait for one another."""
+    return queryset.select_related("request__proposal", "holder").select_for_update(
+        of=("self",), no_key=True, skip_locked=True
+    )
+
+
+def _locked_leases() -> QuerySet[Lease]:
+    return Lease.objects.select_related(
+        "request__proposal", "holder"
+    ).select_for_update(of=("self",), no_key=True)
+
+
+def batch(pk: str) -> Batch:
+    """The batch, locked until the transaction ends. Raises NotFound."""
+    rows = Batch.objects.select_related("tool", "queue")
+    try:
+        return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
+    except Batch.DoesNotExist:
+        raise NotFound from None
+
+
+def batch_forming(key: str) -> Batch | None:
+    """The batch of this key that still takes members, locked; None without one."""
+    rows = Batch.objects.filter(key=key, status=BatchStatus.FORMING)
+    return rows.select_for_update(of=("self",), no_key=True).first()
 
 
 def execution(pk: str) -> Execution:

@@ -36,6 +36,13 @@ class Lease(models.Model):
     token = models.CharField(max_length=40, blank=True)
     taken_at = models.DateTimeField(null=True)
     until = models.DateTimeField(null=True)
+    # To whom the holder offered it; it is theirs once they take it.
+    offered_to = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="offers",
+    )
     # Public ids of those who want to know when it is free again.
     asked_by = ArrayField(models.CharField(max_length=40), default=list)
 
@@ -48,6 +55,7 @@ class Lease(models.Model):
                     token="",
                     taken_at__isnull=True,
                     until__isnull=True,
+                    offered_to__isnull=True,
                 )
                 | Q(holder__isnull=False, taken_at__isnull=False, until__isnull=False)
                 & ~Q(token=""),

@@ -1,0 +1,315 @@
+"""Who is at a request: five minutes, taken by opening it, renewed while somebody is
+there, given back on leaving. A lease spares people each other's work; it is never an
+authority, and every one of them ends (ux.md 0.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from journal import clock, ids, log, outbox
+from journal.errors import (
+    Conflict,
+    Decided,
+    DomainError,
+    Expired,
+    Held,
+    Invalid,
+    LeaseLapsed,
+    NotYours,
+    Reason,
+    at,
+)
+from policies.choices import Role
+from policies.models import Person
+
+from . import locks, permissions, transitions
+from .choices import RequestStatus
+from .models import ApprovalRequest, Lease
+
+LEASE = timedelta(minutes=5)
+MAX_LEASES = 3
+CHUNK = 500
+TIMER = log.Actor("system", "timer")
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What came of asking for a request: whose it is now, and until when."""
+
+    holder: Person | None
+    mine: bool = False
+    until: datetime | None = None
+    token: str = ""
+
+
+@transaction.atomic(durable=True)
+def take(*, request_id: str, person: Person, accept: bool = False) -> Hold:
+    """Hold a request that this person may decide; no change while another holds it.
+
+    Taking it again gives a new token. `accept` also takes what its holder offered to
+    this person. Of more than three, the one renewed longest ago gives way.
+    Raises NotFound, NotYours, Escalated, Decided, Expired.
+    """
+    request = locks.approval_request(request_id)
+    now = clock.now()
+    if request.status != RequestStatus.PENDING:
+        raise Decided("There is nothing to decide here any more. Nothing was changed.")
+    if request.expires_at <= now:
+        raise Expired("This has expired. Nothing was executed.")
+    permissions.check_can_decide(person, request, request.sealed)
+    return hold(request, person, now, accept=accept)
+
+
+def take_first(*, request_ids: Iterable[str], person: Person) -> str:
+    """Hold the first of these that is free for this person; its id, or nothing."""
+    for request_id in request_ids:
+        try:
+            if take(request_id=request_id, person=person).mine:
+                return request_id
+        except DomainError:
+            continue  # it was settled or taken since it was listed
+    return ""
+
+
+def hold(
+    request: ApprovalRequest, person: Person, now: datetime, *, accept: bool = False
+) -> Hold:
+    """Give the lease to somebody who may decide it, unless another holds it. Caller
+    holds the request's lock."""
+    locks.leases_of(person.public_id)
+    before = locks.lease(request.pk)
+    offered = before is not None and accept and before.offered_to_id == person.pk
+    others = before is not None and before.holder_id != person.pk
+    if before is not None and others and is_held(before, now) and not offered:
+        return Hold(before.holder, until=before.until)
+    _make_room(person, request, now)
+    taken = _write(request, person, before, now)
+    _tell_taken(request, person, before, now)
+    outbox.announce(request.proposal_id)
+    return taken
+
+
+def is_held(lease: Lease, now: datetime) -> bool:
+    """Whether somebody is at it: a lapsed lease holds nothing."""
+    return lease.holder_id is not None and lease.until is not None and lease.until > now
+
+
+def _write(
+    request: ApprovalRequest, person: Person, before: Lease | None, now: datetime
+) -> Hold:
+    goes_on = before is not None and before.holder_id == person.pk
+    since = before.taken_at if before is not None and goes_on else now
+    asked = before.asked_by if before is not None else []
+    lease = Lease(
+        request=request,
+        holder=person,
+        token=ids.new("l"),
+        taken_at=since,
+        until=now + LEASE,
+        asked_by=[one for one in asked if one != person.public_id],
+    )
+    fields = ["holder", "token", "taken_at", "until", "offered_to", "asked_by"]
+    Lease.objects.bulk_create(
+        [lease], update_conflicts=True, unique_fields=["request"], update_fields=fields
+    )
+    return Hold(person, mine=True, until=lease.until, token=lease.token)
+
+
+def _tell_taken(
+    request: ApprovalRequest, person: Person, before: Lease | None, now: datetime
+) -> None:
+    """Coming back to one's own is a renewal and no record."""
+    actor = log.Actor("person", person.public_id)
+    former = before.holder if before is not None else None
+    if former == person:
+        return
+    if former is None:
+        _tell(request, "lease.taken", actor, now)
+    elif before is not None and is_held(before, now):
+        _tell(request, "lease.handed_over", actor, now, {"from": former.public_id})
+    else:
+        _tell(request, "lease.lapsed", TIMER, now, {"holder": former.public_id})
+        _tell(request, "lease.taken", actor, now)
+
+
+def _make_room(person: Person, request: ApprovalRequest, now: datetime) -> None:
+    others = Lease.objects.filter(
+        holder=person, until__gt=now, request__status=RequestStatus.PENDING
+    ).exclude(pk=request.pk)
+    actor = log.Actor("person", person.public_id)
+    for lease in locks.leases_due(others.order_by("-until"))[MAX_LEASES - 1 :]:
+        _free(lease, "lease.released", actor, now, {"cause": "room"})
+
+
+def renew(*, request_id: str, person: Person) -> Hold | None:
+    """Five more minutes for who is still there; None when it is no longer theirs.
+
+    One that lapsed and nobody took is taken again. Raises what `take` raises.
+    """
+    mine = Lease.objects.filter(
+        pk=request_id, holder=person, request__status=RequestStatus.PENDING
+    )
+    now = clock.now()
+    if mine.filter(until__gt=now).update(until=now + LEASE):
+        return Hold(person, mine=True, until=now + LEASE)
+    if not mine.exists():
+        return None
+    return take(request_id=request_id, person=person)
+
+
+@transaction.atomic(durable=True)
+def release(*, request_id: str, person: Person, token: str = "") -> bool:
+    """Give a request back; False when it was not theirs. A `token` names one taking:
+    a page that is left late does not give back what a newer one holds."""
+    lease = locks.lease(request_id)
+    if lease is None or lease.holder_id != person.pk:
+        return False
+    if token and token != lease.token:
+        return False
+    actor = log.Actor("person", person.public_id)
+    _free(lease, "lease.released", actor, clock.now())
+    return True
+
+
+@transaction.atomic(durable=True)
+def break_hold(*, request_id: str, person: Person, reason: str) -> None:
+    """A supervisor ends somebody else's hold, and says why.
+
+    Raises NotFound, NotYours, Reason, Conflict when nobody holds it.
+    """
+    request = locks.approval_request(request_id)
+    now = clock.now()
+    if permissions.admitted_role(person, request.queue_id) is not Role.SUPERVISOR:
+        raise NotYours("Only a supervisor may break a hold. Nothing was changed.")
+    if not reason.strip():
+        raise Reason("Say why. Nothing was changed. The log keeps it.")
+    lease = locks.lease(request_id)
+    if lease is None or not is_held(lease, now) or lease.holder == person:
+        raise Conflict("Nobody else holds this any more. Nothing was changed.")
+    actor = log.Actor("person", person.public_id)
+    holder = lease.holder.public_id if lease.holder else ""
+    _free(lease, "lease.broken", actor, now, {"holder": holder}, {"reason": reason})
+
+
+@transaction.atomic(durable=True)
+def hand_over(*, request_id: str, person: Person, to: Person) -> None:
+    """Offer what one holds to somebody who may decide it. It stays with its holder
+    until the other takes it, so that nothing waits for who is not there.
+
+    Raises NotFound, NotYours, Invalid, Conflict.
+    """
+    request = locks.approval_request(request_id)
+    now = clock.now()
+    lease = locks.lease(request_id)
+    if lease is None or lease.holder != person or not is_held(lease, now):
+        raise Conflict("You do not hold this any more. Nothing was changed.")
+    if to == person or permissions.can_decide(to, request, request.sealed):
+        raise Invalid(errors=[at("to", "they cannot decide this")])
+    Lease.objects.filter(pk=lease.pk).update(offered_to=to)
+    actor = log.Actor("person", person.public_id)
+    _tell(request, "lease.offered", actor, now, {"to": to.public_id})
+    outbox.publish("request.offered", request.pk, person=to.public_id)
+    outbox.announce(request.proposal_id)
+
+
+@transaction.atomic(durable=True)
+def ask(*, request_id: str, person: Person) -> bool:
+    """Remember who wants to hear when it is free; False when it is free already."""
+    lease = locks.lease(request_id)
+    if lease is None or not is_held(lease, clock.now()):
+        return False
+    if person.public_id not in lease.asked_by and lease.holder_id != person.pk:
+        lease.asked_by.append(person.public_id)
+        lease.save(update_fields=["asked_by"])
+    return True
+
+
+@transaction.atomic(durable=True)
+def lapse_chunk() -> int:
+    """Free up to 500 leases that ran out while somebody waits for them; how many."""
+    now = clock.now()
+    over = Lease.objects.filter(
+        holder__isnull=False, until__lte=now, asked_by__len__gt=0
+    )
+    rows = list(locks.leases_due(over.order_by("pk"))[:CHUNK])
+    for lease in rows:
+        holder = lease.holder.public_id if lease.holder else ""
+        _free(lease, "lease.lapsed", TIMER, now, {"holder": holder})
+    return len(rows)
+
+
+def check(
+    request: ApprovalRequest, person: Person, now: datetime, token: str = ""
+) -> Lease | None:
+    """Nobody else may be at it. The lease, locked, for `settle`.
+
+    `token` is the one on the page that the decision comes from. Raises Held or
+    LeaseLapsed. Caller holds the request's lock.
+    """
+    lease = locks.lease(request.pk)
+    if lease is None or not is_held(lease, now) or lease.holder_id == person.pk:
+        return lease
+    if token:
+        raise LeaseLapsed(
+            f"Your hold ended and {lease.holder} took it over at "
+            f"{lease.taken_at:%H:%M:%S}. Your decision was not recorded."
+        )
+    raise Held(
+        f"{lease.holder} is deciding this until {lease.until:%H:%M:%S}. "
+        "Your decision was not recorded. Your note is kept."
+    )
+
+
+def settle(lease: Lease | None, request: ApprovalRequest) -> None:
+    """A decision was made: whoever was at it no longer is. Its record says so; the
+    lease writes none. Caller holds the locks of both."""
+    if lease is None or (lease.holder_id is None and not lease.asked_by):
+        return
+    lease.request = request
+    _clear(lease)
+
+
+def _free(
+    lease: Lease,
+    kind: str,
+    actor: log.Actor,
+    now: datetime,
+    data: Mapping[str, Any] | None = None,
+    private: Mapping[str, Any] | None = None,
+) -> None:
+    _tell(lease.request, kind, actor, now, data, private)
+    _clear(lease)
+    outbox.announce(lease.request.proposal_id)
+
+
+def _clear(lease: Lease) -> None:
+    """Nobody's again; who asked hears of it, unless there is nothing left to decide."""
+    Lease.objects.filter(pk=lease.pk).update(
+        holder=None, token="", taken_at=None, until=None, offered_to=None, asked_by=[]
+    )
+    if lease.request.status == RequestStatus.PENDING:
+        for asked in lease.asked_by:
+            outbox.publish("request.freed", lease.pk, person=asked)
+
+
+def _tell(
+    request: ApprovalRequest,
+    kind: str,
+    actor: log.Actor,
+    now: datetime,
+    data: Mapping[str, Any] | None = None,
+    private: Mapping[str, Any] | None = None,
+) -> None:
+    log.append(
+        kind,
+        actor=actor,
+        at=now,
+        data=data,
+        private=private,
+        **transitions.request.context(request),
+    )

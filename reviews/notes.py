@@ -1,0 +1,52 @@
+"""Words on a request's record beside a verdict. A note decides nothing and changes
+nothing that is decided; the log has its proof, so that it can be erased."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from journal import clock, log
+from journal.errors import NotFound, Reason
+from policies.models import Person
+
+from . import permissions, transitions
+from .choices import NoteKind
+from .models import ApprovalRequest, Note
+
+TEXT_LENGTH = 2000
+
+
+@transaction.atomic(durable=True)
+def add(
+    *, request_id: str, person: Person, text: str, kind: NoteKind = NoteKind.NOTE
+) -> Note:
+    """Write on the record of a request, whatever its state.
+
+    Raises NotFound, NotYours for who decides nothing in its queue, Reason for no text.
+    """
+    request = (
+        ApprovalRequest.objects.select_related("proposal").filter(pk=request_id).first()
+    )
+    if request is None:
+        raise NotFound
+    permissions.admitted_role(person, request.queue_id)
+    if not text.strip():
+        raise Reason("Write something first. Nothing was recorded.")
+    now = clock.now()
+    note = Note.objects.create(
+        request=request,
+        version=request.version,
+        author=person,
+        kind=kind,
+        text=text.strip()[:TEXT_LENGTH],
+        at=now,
+    )
+    log.append(
+        "note.added",
+        actor=log.Actor("person", person.public_id),
+        at=now,
+        data={"kind": kind},
+        private={"text": note.text},
+        **transitions.request.context(request),
+    )
+    return note
