@@ -103,7 +103,19 @@ def _take_lapsed(
     if over or tried_out or class_of(execution) is ExecutionClass.OPAQUE:
         lose(execution, "lease_lapsed", "Nobody knows whether it ran.", now)
         return None
-    return _lease(execution, "reclaim", actor, now) if ours else None
+    if not ours or _held_back(execution):
+        return None
+    return _lease(execution, "reclaim", actor, now)
+
+
+def _held_back(execution: Execution) -> bool:
+    """Whether a switch keeps what may have happened from being taken up again: an
+    attempt that cannot begin is none. What can be looked up is, under any switch."""
+    no = rechecks.switches(execution)
+    if no is None:
+        return False
+    definition = tools.definition(execution.grant.revision.known_tool)
+    return execution.by_agent or (no.later and definition.look_up is None)
 
 
 def class_of(execution: Execution) -> ExecutionClass:

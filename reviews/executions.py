@@ -209,14 +209,31 @@ def _requeue(
     due: datetime,
     actor: log.Actor,
     now: datetime,
+    **changes: Any,
 ) -> None:
     transitions.execution.apply(
         execution,
         "requeue",
         actor=actor,
         now=now,
-        changes={"lease_until": None, "due_at": due, "code": code, "detail": detail},
+        changes={
+            "lease_until": None,
+            "due_at": due,
+            "code": code,
+            "detail": detail,
+            **changes,
+        },
         data={"execution": execution.pk, "code": code},
+    )
+
+
+@transaction.atomic(durable=True)
+def give_back(*, execution_id: str, fence: int) -> None:
+    """A switch said no to an attempt that had not begun, after one that may have had
+    an effect: as it was before the claim. Raises StaleFence."""
+    execution = claims.fenced(execution_id, fence)
+    Execution.objects.filter(pk=execution_id, fence=fence).update(
+        lease_until=clock.now(), attempts=execution.attempts - 1
     )
 
 
@@ -226,8 +243,11 @@ def refuse(*, execution_id: str, fence: int, no: No) -> Execution:
     execution = claims.fenced(execution_id, fence)
     now = clock.now()
     due = now + _back_off(execution)
-    if no.later and execution.attempts < claims.MOST_ATTEMPTS:
-        _requeue(execution, no.code, no.detail, due, claims.EXECUTOR, now)
+    again = (execution, no.code, no.detail, due, claims.EXECUTOR, now)
+    if no.free:
+        _requeue(*again, attempts=execution.attempts - 1)
+    elif no.later and execution.attempts < claims.MOST_ATTEMPTS:
+        _requeue(*again)
     else:
         claims.refuse(execution, no, now)
     return execution

@@ -21,11 +21,13 @@ from .models import ApprovalRequest, Decision, Execution, Stop
 
 @dataclass(frozen=True, slots=True)
 class No:
-    """A re-check's refusal. `later`: nothing is wrong for good, try again."""
+    """A re-check's refusal. `later`: nothing is wrong for good, try again; `free`:
+    and what was not tried is no attempt."""
 
     code: str
     detail: str
     later: bool = False
+    free: bool = False
 
 
 def check(execution: Execution, definition: ToolDefinition) -> No | None:
@@ -52,7 +54,7 @@ def switches(execution: Execution) -> No | None:
     if mode is StopMode.STOPPED:
         return No("stopped", "This was stopped before it ran.")
     if mode is StopMode.PAUSED:
-        return No("paused", "This is paused.", later=True)
+        return No("paused", "This is paused.", later=True, free=True)
     return None
 
 

@@ -23,6 +23,7 @@ from . import claims, executions, grants, locks, permissions, rechecks, transiti
 from .choices import ExecutionStatus
 from .claims import Claim
 from .models import Execution
+from .rechecks import No
 
 
 def redeem(*, token: str, agent: str) -> Claim:
@@ -45,7 +46,17 @@ def redeem(*, token: str, agent: str) -> Claim:
         return claim
     if claim.untouched:
         executions.refuse(execution_id=execution.pk, fence=claim.fence, no=no)
-    raise AgentStopped if no.code == "stopped" else Precondition(no.detail)
+    elif no.code in {"stopped", "paused"}:
+        executions.give_back(execution_id=execution.pk, fence=claim.fence)
+    raise _refusal(no)
+
+
+def _refusal(no: No) -> DomainError:
+    if no.code == "stopped":
+        return AgentStopped()
+    if no.code == "paused":
+        return Conflict("This is paused. Ask again later.")
+    return Precondition(no.detail)
 
 
 def _why_not_redeemed(execution_id: str) -> DomainError:
@@ -54,9 +65,14 @@ def _why_not_redeemed(execution_id: str) -> DomainError:
         return GrantExpired()
     if execution.code == "stopped":
         return AgentStopped()
-    if execution.status == ExecutionStatus.QUEUED:
-        return Conflict("This is paused. Ask again later.")
+    no = rechecks.switches(execution)
+    if execution.status == ExecutionStatus.QUEUED or (no and _lapsed(execution)):
+        return _refusal(no) if no else Conflict()
     return GrantSpent()
+
+
+def _lapsed(execution: Execution) -> bool:
+    return execution.lease_until is not None and execution.lease_until <= clock.now()
 
 
 @transaction.atomic(durable=True)

@@ -212,15 +212,17 @@ class Modelled:
     def redeem(self) -> None:
         if self.take(redeeming=True) is None:
             raise Refused(self.why_not())
-        if self.stop:  # taken over, and not to go on now
-            raise Refused("agent_stopped" if self.stop == "stopped" else "precondition")
 
     def why_not(self) -> str:
         if self.code == "window_closed":
             return "grant_expired"
         if self.code == "stopped":
             return "agent_stopped"
-        return "conflict" if self.execution == "queued" else "grant_spent"
+        if self.execution == "queued":
+            return "conflict"
+        if self.execution == "claimed" and self.lease_over and self.stop:
+            return "agent_stopped" if self.stop == "stopped" else "conflict"
+        return "grant_spent"
 
     # Time and switches.
 
@@ -251,8 +253,15 @@ class Modelled:
             if over or self.tool == "pay_opaque":
                 self.execution, self.code = "unknown", "lease_lapsed"
                 return None
-            return self._lease(untouched=False) if ours else None
+            taken = ours and not self.held_back()
+            return self._lease(untouched=False) if taken else None
         return None
+
+    def held_back(self) -> bool:
+        """A switch lets nobody begin again; what can be looked up still is."""
+        if self.tool == "deploy":
+            return bool(self.stop)
+        return self.stop == "paused" and self.tool != "pay_queryable"
 
     def _take_queued(self, ours: bool) -> bool | None:
         if self.expired_grant:
@@ -289,8 +298,9 @@ class Modelled:
             self.execution = "succeeded"
         elif not untouched:
             self.doubt()
-        elif self.stop == "paused" and self.attempts < MOST_ATTEMPTS:
+        elif self.stop == "paused":
             self.execution, self.resting = "queued", True
+            self.attempts -= 1
         else:
             self.refuse("revoked", self.stop)
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -241,6 +243,97 @@ def test_after_a_lapsed_lease_the_agent_redeems_again(gate: Gate) -> None:
     again = settlements.redeem(token=token, agent="riley")
     assert again.fence == first.fence + 1
     assert again.call.idempotency_key == first.call.idempotency_key
+
+
+SWITCHES = [
+    (StopMode.PAUSED, errors.Conflict),
+    (StopMode.STOPPED, errors.AgentStopped),
+]
+
+
+def deployment(gate: Gate) -> tuple[Execution, str]:
+    """An effect that its agent may redeem, and the token."""
+    request = propose(gate.agent, "deploy").request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    return execution, grants.token(execution.grant_id)
+
+
+def switch(gate: Gate, mode: StopMode) -> Callable[[], object]:
+    """Switch the tool off; call what is returned to switch it on again."""
+    row = stops.stop(
+        scope=Scope.TOOL, key="deploy", mode=mode, person=gate.sue, reason="wait"
+    )
+    return partial(stops.lift, stop_id=row.pk, person=gate.sam, reason="go on")
+
+
+@pytest.mark.parametrize(("mode", "refusal"), SWITCHES)
+def test_a_redeem_that_a_switch_refuses_is_no_attempt(
+    gate: Gate, mode: StopMode, refusal: type[errors.DomainError]
+) -> None:
+    execution, token = deployment(gate)
+    first = settlements.redeem(token=token, agent="riley")
+    factories.lapsed(execution)
+    lift = switch(gate, mode)
+    for _ in range(claims.MOST_ATTEMPTS):
+        with pytest.raises(refusal):
+            settlements.redeem(token=token, agent="riley")
+    lift()
+    again = settlements.redeem(token=token, agent="riley")
+    assert (again.fence, again.execution.attempts) == (first.fence + 1, 2)
+
+
+@pytest.mark.parametrize(("mode", "refusal"), SWITCHES)
+@pytest.mark.parametrize("lapsed", [False, True])
+def test_a_switch_that_comes_during_a_redeem_takes_no_attempt(
+    gate: Gate,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: StopMode,
+    refusal: type[errors.DomainError],
+    lapsed: bool,
+) -> None:
+    execution, token = deployment(gate)
+    if lapsed:
+        settlements.redeem(token=token, agent="riley")
+        factories.lapsed(execution)
+    take = claims.take
+
+    def take_then_switch(**given: Any) -> Any:
+        claim = take(**given)
+        switch(gate, mode)
+        return claim
+
+    monkeypatch.setattr(claims, "take", take_then_switch)
+    with pytest.raises(refusal):
+        settlements.redeem(token=token, agent="riley")
+    execution.refresh_from_db()
+    refused = mode is StopMode.STOPPED and not lapsed
+    assert execution.status == (
+        "refused" if refused else "claimed" if lapsed else "queued"
+    )
+    assert execution.attempts == (1 if lapsed or refused else 0)
+
+
+def test_a_pause_does_not_wear_out_what_a_dead_worker_left(gate: Gate) -> None:
+    execution = granted(gate)
+    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    factories.lapsed(execution)
+    row = stops.stop(
+        scope=Scope.TOOL,
+        key="pay",
+        mode=StopMode.PAUSED,
+        person=gate.sue,
+        reason="wait",
+    )
+    for _ in range(claims.MOST_ATTEMPTS):
+        executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.attempts) == ("claimed", 1)
+    stops.lift(stop_id=row.pk, person=gate.sam, reason="go on")
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.SUCCEEDED
 
 
 def test_no_worker_takes_what_the_agent_performs(gate: Gate) -> None:
