@@ -7,10 +7,10 @@ from journal.errors import Invalid, Policy
 from policies.choices import Tier
 
 from . import permissions, quorum, requests
-from .cases import Case, close_to_voter, note, tally, write
+from .cases import Case, check_step_up, close_to_voter, note, tally, write
 from .governance import Action, Ruling, govern
 from .models import Revision
-from .proposals import Narrative, blocked_edit, replace_revision
+from .proposals import Narrative, amount_place, blocked_edit, replace_revision
 from .readers import Reading
 
 
@@ -21,14 +21,7 @@ def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> N
     """
     said, request = case.said, case.request
     before = case.version.revision
-    action = _edited(case, before, reading)
-    ruling = govern(action, now=case.now)
-    if ruling.tier is Tier.BLOCK:
-        raise blocked_edit(ruling)
-    _check_may_lower(case, ruling)
-    money = ruling.money
-    if money and permissions.above_ceiling(said.person, money.minor, money.currency):
-        raise Policy(errors=[{"path": "args", "message": "above what you may decide"}])
+    action, ruling = weigh(case, reading)
     shown = Tier(request.tier)
     rises = requests.asked_tier(ruling.evaluation, least).rank > shown.rank
     if rises:
@@ -48,6 +41,26 @@ def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> N
     if not rises:
         _count_editor(case)
     _log_edit(case, before, shown)
+
+
+def weigh(
+    case: Case, reading: Reading | None, *, firmly: bool = True
+) -> tuple[Action, Ruling]:
+    """The edited action and what the policy says of it, without writing anything.
+
+    Raises Policy where it is forbidden, or more or less than this person may decide;
+    Invalid when nothing changed. `firmly` as in `govern`.
+    """
+    action = _edited(case, case.version.revision, reading)
+    ruling = govern(action, now=case.now, firmly=firmly)
+    if ruling.tier is Tier.BLOCK:
+        raise blocked_edit(ruling)
+    _check_may_lower(case, ruling)
+    money, person = ruling.money, case.said.person
+    if money and permissions.above_ceiling(person, money.minor, money.currency):
+        place = amount_place(ruling)
+        raise Policy(errors=[{"path": place, "message": "above what you may decide"}])
+    return action, ruling
 
 
 def _check_may_lower(case: Case, ruling: Ruling) -> None:
@@ -96,6 +109,8 @@ def _narrative_of(revision: Revision) -> Narrative:
 
 def _count_editor(case: Case) -> None:
     """The editor's vote on the version they made, where their role fills a step."""
+    if case.version.step_up:
+        check_step_up(case.said, case.now)  # the edit alone may have made it needed
     step = quorum.place(case.version.steps, [], case.role)
     write(case, counts=step)
     if step is None:

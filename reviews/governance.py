@@ -79,11 +79,12 @@ class Ruling:
         return next((r.id for r in self.evaluation.rules if r.blocks), "policy.block")
 
 
-def govern(action: Action, *, now: datetime) -> Ruling:
+def govern(action: Action, *, now: datetime, firmly: bool = True) -> Ruling:
     """Validate the arguments, gather facts under their locks, evaluate.
 
     Raises InvalidArgs with paths. Caller holds the thread or request lock; this
-    takes the advisory locks of the sums it reads.
+    takes the advisory locks of the sums it reads. Who only looks, and decides nothing
+    by it, asks without them: `firmly=False`.
     """
     policy = active.active_or_none()
     tool = tools.current(action.tool, policy) if policy else None
@@ -94,7 +95,8 @@ def govern(action: Action, *, now: datetime) -> Ruling:
         raise InvalidArgs(errors=problems)
     document = active.compiled(policy)
     inputs = _inputs(action, tool)
-    facts.lock(facts.measures_of(document, inputs))
+    if firmly:
+        facts.lock(facts.measures_of(document, inputs))
     gathered = facts.collect(document, inputs, now=now)
     gathered["uninspectable"] = _undecoded(definition, action, gathered)
     found = evaluation.evaluate(document, definition, gathered)

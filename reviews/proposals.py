@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -20,7 +21,7 @@ from journal.errors import (
     TooLittleTime,
     Withdrawn,
 )
-from policies import facts
+from policies import active, facts
 from policies.choices import Tier
 
 from . import grants, locks, redacting, requests, stops, transitions
@@ -28,6 +29,7 @@ from .choices import OPEN, RequestStatus
 from .governance import Action, Ruling, govern, observe
 from .models import ApprovalRequest, Proposal, Revision
 
+_ARGUMENT = re.compile(r"\bargs\.([A-Za-z_]\w*)")
 LEAST_SECONDS = 60  # a shorter wait is refused, never turned into NOTIFY
 
 
@@ -298,11 +300,28 @@ def blocked_edit(ruling: Ruling) -> Policy:
     """The refusal of an edit that the policy forbids, with the rules that say so."""
     return Policy(
         errors=[
-            {"path": "args", "message": rule.text}
+            {"path": _place_of(ruling, rule.id), "message": rule.text}
             for rule in ruling.evaluation.rules
             if rule.blocks
         ]
     )
+
+
+def amount_place(ruling: Ruling) -> str:
+    """The argument that says how much, else all of them."""
+    found = ruling.definition.money if ruling.definition else []
+    return f"args.{found[0].amount}" if found else "args"
+
+
+def _place_of(ruling: Ruling, rule_id: str) -> str:
+    """The argument that a rule speaks of: the first it names, else the amount that it
+    sums up."""
+    rules = active.compiled(ruling.policy).rules if ruling.policy else []
+    condition = next((rule.when for rule in rules if rule.id == rule_id), "")
+    named = _ARGUMENT.search(condition)
+    if named:
+        return f"args.{named[1]}"
+    return amount_place(ruling) if "sum." in condition else "args"
 
 
 def replace_revision(

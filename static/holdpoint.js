@@ -107,37 +107,43 @@
   };
   document.addEventListener("input", (event) => {
     if (event.target.matches("#decide textarea[name=reason]")) note = event.target.value;
-    const field = event.target.closest("[data-was]");
-    if (field) changed(field);
   });
 
-  /* Modify: mark what differs from the proposal, and count it on the button. */
-  const value = (control) => control.type === "checkbox" ? String(control.checked) : control.value;
+  /* Modify: mark what differs from the proposal, and count it on the button. Whoever
+     writes into what was left out means it to be given. */
   const changed = (field) => {
-    const control = $("input,select,textarea", field);
-    const differs = value(control) !== field.dataset.was;
+    const differs = $$("[data-was]", field).some((control) => control.value !== control.dataset.was);
     field.classList.toggle("field-changed", differs);
     const was = $(".was", field);
     if (was) was.hidden = !differs;
-    count();
-  };
-  const count = () => {
     const label = $("[data-count]");
     if (!label) return;
-    const n = $$(".field-changed[data-was]").length;
+    const n = $$("#fields .field-changed").length;
     label.textContent = n ? `Approve with my ${n} ${n === 1 ? "change" : "changes"}` : "Approve with my changes";
   };
+  document.addEventListener("input", ({ target }) => {
+    const field = target.closest("[data-edits]");
+    if (!field) return;
+    const is = $(".is", field);
+    if (is && target !== is && is.dataset.was !== "given") is.value = target.value ? "given" : is.dataset.was;
+    changed(field);
+  });
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-revert]");
     if (!button) return;
-    const field = button.closest("[data-was]");
-    const control = $("input,select,textarea", field);
-    if (control.type === "checkbox") control.checked = field.dataset.was === "true";
-    else control.value = field.dataset.was;
-    changed(field);
-    control.focus();
-  });
-  const prepare = (root) => { $$("[data-was]", root).forEach(changed); keepNote(root); tick(); };
+    event.preventDefault();
+    event.stopPropagation();
+    const controls = $$("[data-was]", button.closest("[data-edits]"));
+    for (const control of controls) control.value = control.dataset.was;
+    controls[0].dispatchEvent(new Event("input", { bubbles: true }));
+    controls[0].focus();
+  }, true);
+  const prepare = (root) => {
+    $$("[data-edits]", root).forEach(changed);
+    for (const error of $$("[data-for]", root)) document.getElementById(error.dataset.for)?.setAttribute("aria-invalid", String(!error.hidden));
+    keepNote(root);
+    tick();
+  };
   prepare(document);
 
   /* What went wrong on the way: said in one place, above the content. */

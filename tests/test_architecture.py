@@ -27,6 +27,7 @@ OPERATIONS = {
     "reviews/deadlines.py": {"expire_chunk", "close_recall_windows", "remind"},
     "reviews/decisions.py": {"_record", "_log_refused"},
     "reviews/executions.py": {"record", "give_back", "refuse"},
+    "reviews/previews.py": {"_weigh"},
     "reviews/proposals.py": {"withdraw_stopped"},
     "reviews/recalls.py": {"recall"},
     "reviews/settlements.py": {"settle_unknown", "retry"},

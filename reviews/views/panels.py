@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from journal.errors import DomainError, FieldError
 from policies import tools
 from reviews.choices import OFFERED, REASONS, Verdict
 from reviews.forms import arguments
-from reviews.forms.arguments import Field
+from reviews.forms.arguments import Form
 from reviews.queries.detail import Loaded
 from reviews.queries.words import people, short_hash
 
@@ -29,7 +30,19 @@ NOTE_HINTS = {
     Verdict.REJECT: "the agent sees it; needed for Other",
     Verdict.ESCALATE: "the supervisor sees it; needed for Other",
 }
-STAYING = {"reason", "reauth", "policy", "verifier", "invalid_args", "invalid"}
+STAYING = {
+    "reason",
+    "reauth",
+    "policy",
+    "verifier",
+    "invalid_args",
+    "invalid",
+    "too_fast",
+    "check",
+}
+
+
+BESIDE = {"reason", "reauth", "check"}  # said where it belongs, not on top
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +61,7 @@ class Panel:
     version: int
     action_hash: str
     lines: Sequence[str]
-    fields: Sequence[Field]
+    edits: Form | None
     reasons: Sequence[ReasonChoice]
     reason_required: bool
     reason_error: str
@@ -60,14 +73,30 @@ class Panel:
     other_errors: Sequence[FieldError]
     commit: str
     after: str
+    check: Any = None  # what a look at the edit found
+    field_focus: str = ""  # an id, after the fields were drawn again
+
+    check_error: str = ""
+    asked: Any = None  # the control question, once the page is known
+    answered: int | None = None
+    proved: bool = False  # the password was given a moment ago, for exactly this
+
+    @property
+    def first_reason(self) -> int:
+        """How many number keys the question takes before the reasons."""
+        return len(self.asked.question.options) if self.asked else 0
 
     @property
     def focus(self) -> str:
         """Where the focus goes: to what is wrong, else the heading, never a button."""
+        if self.check_error:
+            return "#question"
         if self.reason_error:
             return "#reasons"
         if self.password_error:
             return "#id_password"
+        if self.check is not None:
+            return "#check-heading"
         return "#problem" if self.problem else "#panel"
 
 
@@ -81,24 +110,26 @@ def build(
     """The panel of a verdict on the current version, with what was typed so far."""
     typed = data or {}
     code = error.code if error else ""
-    edits = _fields(loaded, verdict, data, error)
+    edits = _edits(loaded, verdict, data, error)
     return Panel(
         name=verdict.value,
         heading=HEADINGS[verdict],
         version=loaded.request.version,
         action_hash=loaded.request.action_hash,
         lines=_lines(loaded, verdict),
-        fields=edits,
+        edits=edits,
         reasons=_reasons(loaded, verdict, typed),
         reason_required=reason_required(loaded, verdict),
         reason_error=error.detail if error and code == "reason" else "",
         note=typed.get("reason", ""),
         note_hint=NOTE_HINTS[verdict],
-        step_up=loaded.sealed.step_up and verdict in {Verdict.APPROVE, Verdict.MODIFY},
+        step_up=code == "reauth"  # an edit may make it needed
+        or (loaded.sealed.step_up and verdict in {Verdict.APPROVE, Verdict.MODIFY}),
         password_error=error.detail if error and code == "reauth" else "",
-        problem=error.detail if error and code not in {"reason", "reauth"} else "",
-        other_errors=_unplaced(edits, error),
-        commit=_commit(loaded, verdict),
+        problem=error.detail if error and code not in BESIDE else "",
+        check_error=error.detail if error and code == "check" else "",
+        other_errors=_above(edits, error),
+        commit=_commit(loaded, verdict, edits),
         after=_after(loaded, verdict),
     )
 
@@ -114,28 +145,28 @@ def reason_required(loaded: Loaded, verdict: Verdict) -> bool:
     return refuses or loaded.sealed.requires_reason
 
 
-def _fields(
+def _edits(
     loaded: Loaded,
     verdict: Verdict,
     data: Mapping[str, str] | None,
     error: DomainError | None,
-) -> list[Field]:
+) -> Form | None:
     tool = loaded.revision.tool
     if verdict is not Verdict.MODIFY or tool is None:
-        return []
-    definition = tools.definition(tool)
-    labels = {**loaded.revision.reading.get("labels", {}), **definition.labels}
-    return arguments.fields(
-        definition,
+        return None
+    return arguments.form(
+        tools.definition(tool),
         loaded.revision.args,
-        labels=labels,
-        data=data,
+        labels=loaded.revision.reading.get("labels", {}),
+        sent=data,
         errors=error.errors if error else (),
     )
 
 
-def _unplaced(edits: Sequence[Field], error: DomainError | None) -> list[FieldError]:
-    return arguments.unplaced(edits, error.errors) if error else []
+def _above(edits: Form | None, error: DomainError | None) -> Sequence[FieldError]:
+    if edits is not None:
+        return edits.above
+    return error.errors if error else []
 
 
 def _reasons(
@@ -171,8 +202,10 @@ def _blind(loaded: Loaded) -> list[str]:
     return [f"{people(left)} more will be asked, blind to your answer."]
 
 
-def _commit(loaded: Loaded, verdict: Verdict) -> str:
+def _commit(loaded: Loaded, verdict: Verdict, edits: Form | None) -> str:
     tally = loaded.tally
+    if edits is not None and edits.changes:
+        return f"Approve with my {people(edits.changes, 'change')}"
     if verdict is Verdict.APPROVE and tally.required - tally.given > 1:
         return f"Record my approval ({tally.given + 1} of {tally.required})"
     return {
