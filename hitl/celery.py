@@ -29,6 +29,7 @@ SWEEPS = {
     "reviews.tasks.expire_due": 2,
     "reviews.tasks.recover_leases": 5,
     "reviews.tasks.queue_executions": 2,
+    "reviews.tasks.tidy_batches": 5,
     "reviews.tasks.remind_before_deadline": 15,
 }
 

@@ -129,6 +129,7 @@ CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 # Topic -> the Celery tasks that act on it, one outbox row each.
 OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
     "request.opened": ("reviews.tasks.mail_opened",),
+    "request.batchable": ("reviews.tasks.form_batch",),
     "request.escalated": ("reviews.tasks.mail_escalated",),
     "request.returned": ("reviews.tasks.mail_returned",),
     "request.assigned": ("reviews.tasks.mail_assigned",),

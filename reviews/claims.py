@@ -16,7 +16,7 @@ from policies import facts, tools
 from policies.choices import ExecutionClass
 from policies.documents import ToolDefinition
 
-from . import locks, rechecks, transitions
+from . import locks, rechecks, transitions, turns
 from .choices import ExecutionStatus, GrantStatus
 from .executors import Call
 from .models import Execution
@@ -76,7 +76,7 @@ def _take_queued(
     if execution.grant.expires_at <= now:
         close_window(execution, now)
         return None
-    if execution.due_at > now or not ours:
+    if execution.due_at > now or not ours or turns.must_wait(execution):
         return None
     no = rechecks.switches(execution)
     if no is not None:
@@ -197,6 +197,7 @@ def lose(
         changes={"lease_until": None, "code": code, "detail": detail},
         data={"execution": execution.pk, "fence": execution.fence, "code": code},
     )
+    turns.halt(execution, now)
 
 
 def refuse(execution: Execution, no: No, now: datetime) -> None:

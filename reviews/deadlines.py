@@ -13,7 +13,7 @@ from journal import clock, faults, log, outbox
 from policies import facts
 from policies.choices import ExecutionClass
 
-from . import cases, locks, transitions
+from . import cases, locks, transitions, turns
 from .choices import ExecutionStatus, RequestStatus
 from .models import ApprovalRequest, Execution
 
@@ -78,7 +78,9 @@ def queued_executions(*, quiet: timedelta) -> list[str]:
     their window is over. Recovery only names them; the claim decides what may be."""
     now = clock.now()
     queued = Execution.objects.filter(status=ExecutionStatus.QUEUED)
-    due = queued.filter(due_at__lte=now - quiet, by_agent=False)
+    due = queued.filter(due_at__lte=now - quiet, by_agent=False).exclude(
+        turns.waiting(), grant__expires_at__gt=now
+    )
     closed = queued.filter(by_agent=True, grant__expires_at__lte=now)
     return _ids(due) + _ids(closed)
 

@@ -19,7 +19,7 @@ from journal.errors import StaleFence
 from policies import facts, tools
 from policies.choices import ExecutionClass
 
-from . import claims, executors, rechecks, redacting, transitions
+from . import claims, executors, rechecks, redacting, transitions, turns
 from .claims import Claim
 from .executors import Outcome
 from .models import Execution
@@ -174,6 +174,7 @@ def _fail(
         return
     why = {"code": outcome.code, "detail": outcome.detail}
     claims.finish(execution, "fail", actor, now, why, code=outcome.code)
+    turns.halt(execution, now)
     proposal = execution.grant.proposal
     facts.release(proposal.pk)
     facts.observe_failure(agent=proposal.agent, proposal=proposal.pk, at=now)

@@ -14,7 +14,7 @@ from journal.errors import NotFound
 from policies import tools
 from policies.models import Queue
 
-from . import transitions
+from . import transitions, turns
 from .choices import GrantStatus
 from .models import ApprovalRequest, Execution, Grant, Proposal, Revision
 from .models.base import new_grant_id
@@ -79,10 +79,16 @@ def issue(
         expires_at=now + WINDOW,
     )
     transitions.grant.create(grant, "issue", actor=actor, now=now, **about)
+    definition = tools.definition(revision.known_tool)
+    batch, place = None, None
+    if request and definition.batchable:
+        batch, place = turns.place_of(request.pk, request.version)
     execution = Execution(
         proposal=proposal,
         grant=grant,
-        by_agent=tools.definition(revision.known_tool).executor.kind == "agent",
+        batch_id=batch,
+        batch_position=place,
+        by_agent=definition.executor.kind == "agent",
         idempotency_key=idempotency_key(proposal.pk, revision.action_hash),
         announced_in=announced_in,
         due_at=now,

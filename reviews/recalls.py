@@ -23,7 +23,12 @@ def recall(*, request_id: str, person: Person) -> ApprovalRequest:
     Raises NotFound, NotYours, Running (the window is over), Decided.
     """
     request = locks.approval_request(request_id)
-    now = clock.now()
+    take_back(request, person, clock.now())
+    return request
+
+
+def take_back(request: ApprovalRequest, person: Person, now: datetime) -> None:
+    """The same as a step. Caller holds the request's lock."""
     version = request.sealed
     _check_may_recall(person, request, version)
     if request.status != RequestStatus.RECALLABLE:
@@ -51,7 +56,6 @@ def recall(*, request_id: str, person: Person) -> ApprovalRequest:
         carried=version.carried,
         escalated_by=version.escalated_by,
     )
-    return request
 
 
 def _check_may_recall(

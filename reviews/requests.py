@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from journal import canonical, log
+from journal import canonical, log, outbox
 from policies.choices import Risk, Role, Tier
 from policies.evaluation import Evaluation
 from policies.models import Queue
@@ -64,6 +64,8 @@ def open_request(
         steps=steps_of(evaluation),
     )
     seal(request, revision, evaluation, cause="opened", now=now)
+    if ruling.definition is not None and ruling.definition.batchable:
+        outbox.publish("request.batchable", subject=request.pk)
     return request
 
 

@@ -3,6 +3,8 @@ answers what could not be known, and a known failure is tried again."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import transaction
 
 from journal import clock, log
@@ -110,8 +112,13 @@ def retry(*, execution_id: str, person: Person) -> Execution:
     Raises NotYours, GrantExpired, Conflict when it has not failed.
     """
     execution = locks.execution(execution_id)
+    queue_again(execution, person, clock.now())
+    return execution
+
+
+def queue_again(execution: Execution, person: Person, now: datetime) -> None:
+    """The same as a step. Caller holds the execution's lock."""
     permissions.admitted_role(person, execution.grant.revision.known_tool.queue_id)
-    now = clock.now()
     if execution.grant.expires_at <= now:
         raise GrantExpired("The execution window is over. Ask the agent again.")
     transitions.execution.apply(
@@ -123,4 +130,3 @@ def retry(*, execution_id: str, person: Person) -> Execution:
         data={"execution": execution.pk},
     )
     facts.restore(execution.proposal_id, at=execution.grant.revision.created_at)
-    return execution

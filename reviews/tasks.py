@@ -12,7 +12,7 @@ from journal import outbox
 from journal.errors import Conflict, Decided, NotFound
 from policies.choices import Role
 
-from . import deadlines, executions, proposals, stop_work
+from . import deadlines, executions, forming, proposals, stop_work, turns
 from .channels import email
 from .models import ApprovalRequest, Execution, Proposal, Stop
 
@@ -28,6 +28,7 @@ def execute(message_id: int) -> None:
     with outbox.consume(message_id) as message:
         if message is not None:
             executions.run(message.subject)
+            _hand_over(turns.after(message.subject))
 
 
 @shared_task
@@ -35,6 +36,7 @@ def run_execution(execution_id: str) -> None:
     """The sweep's hand-over of an execution that nobody is on."""
     with suppress(NotFound):  # a forged message names what is not there
         executions.run(execution_id)
+    _hand_over(turns.after(execution_id))
 
 
 @shared_task
@@ -53,6 +55,20 @@ def _hand_over(execution_ids: list[str]) -> int:
     for execution_id in execution_ids:
         current_app.send_task("reviews.tasks.run_execution", args=[execution_id])
     return len(execution_ids)
+
+
+@shared_task
+def form_batch(message_id: int) -> None:
+    """A request came that may be decided with others like it."""
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            forming.form_around(message.subject)
+
+
+@shared_task
+def tidy_batches() -> int:
+    """See who left a batch, and put together what was missed; how many changed."""
+    return forming.tidy_all() + len(forming.form_all())
 
 
 @shared_task

@@ -124,6 +124,7 @@ ARGS = {
     "write": lambda _: {"to": "a friend", "text": "hello"},
     "pay": _payment,
     "pay_queryable": _payment,
+    "repay": _payment,
     "pay_opaque": _payment,
 }
 

@@ -73,6 +73,13 @@ def failing(call: Call) -> dict[str, Any]:
     raise KnownFailure("declined", "the provider declined")
 
 
+def repaying(call: Call) -> dict[str, Any]:
+    """A provider that declines some customers for as long as a test says so."""
+    if call.args["customer"] in WORLD.get("declined", ()):
+        raise KnownFailure("declined", "the provider declined")
+    return keyed(call)
+
+
 def effects(path: Path | str | None = None) -> list[tuple[str, str, dict[str, Any]]]:
     """(tool, key, args) of everything that happened, in order."""
     if path is not None:

@@ -1,0 +1,275 @@
+"""Batches form by themselves: alike requests that come within a bounded window, or that
+the agent says belong to one task. Nothing here decides anything (gate.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, F, Max, OuterRef, QuerySet
+
+from journal import clock, log
+from policies import active, tools
+from policies.documents import ToolDefinition
+
+from . import alike, locks, membership, transitions
+from .choices import BatchStatus, RequestStatus
+from .models import ApprovalRequest, Batch, BatchItem, RequestVersion
+
+# From the version of the first member to the moment when nobody joins any more.
+WINDOW = timedelta(minutes=10)
+LEAST = 2  # members; fewer are decided alone
+CHUNK = 500
+FORMER = log.Actor("system", "batches")
+TAKING = (BatchStatus.FORMING, BatchStatus.OPEN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loose:
+    """A request in no batch that could be in one, with the keys it would fit."""
+
+    version: RequestVersion
+    definition: ToolDefinition
+    key: str
+    group: str
+    group_key: str  # empty without a group
+
+    @property
+    def id(self) -> str:
+        return self.version.request_id
+
+
+def form_around(request_id: str) -> list[str]:
+    """Put one new request with those like it; the ids of the batches it touched."""
+    asked = ApprovalRequest.objects.select_related("proposal").filter(pk=request_id)
+    for request in asked:
+        like = ApprovalRequest.objects.filter(
+            queue=request.queue_id,
+            proposal__agent=request.proposal.agent,
+            proposal__tool_name=request.proposal.tool_name,
+        )
+        return _form(like)
+    return []
+
+
+def form_all() -> list[str]:
+    """The same for whatever was missed: the guarantee behind the nudge."""
+    policy = active.active_or_none()
+    if policy is None:
+        return []
+    found = active.compiled(policy).tools
+    names = [name for name, tool in found.items() if tool.batchable]
+    return _form(ApprovalRequest.objects.filter(proposal__tool_name__in=names))
+
+
+def _form(among: QuerySet[ApprovalRequest]) -> list[str]:
+    now = clock.now()
+    loose = list(_loose(among, now))
+    touched = []
+    for key, group, members in _sorted_out(loose, now):
+        try:
+            touched += _gather(key=key, group=group, members=members)
+        except IntegrityError:
+            continue  # formed elsewhere at this moment; the sweep looks again
+    return touched
+
+
+def _loose(among: QuerySet[ApprovalRequest], now: datetime) -> Iterator[_Loose]:
+    """Open requests in no batch, the oldest first. What somebody left out of a batch
+    was to be looked at alone, so it stays alone."""
+    own = BatchItem.objects.filter(request=OuterRef("pk"))
+    left_out = own.filter(
+        batch__status=BatchStatus.DECIDED, left_at=F("batch__settled_at")
+    )
+    rows = (
+        among.filter(
+            ~Exists(own.filter(left_at__isnull=True)),
+            ~Exists(left_out),
+            status=RequestStatus.PENDING,
+            expires_at__gt=now,
+        )
+        .select_related("proposal")
+        .order_by("-opened_at", "-pk")[:CHUNK]
+    )
+    requests = list(reversed(rows))
+    versions = membership.sealed(requests)
+    for request in requests:
+        version = versions[request.pk]
+        definition = tools.definition(version.revision.known_tool)
+        if alike.fits(version, definition):
+            yield _as_loose(version, definition)
+
+
+def _as_loose(version: RequestVersion, definition: ToolDefinition) -> _Loose:
+    proposal = version.request.proposal
+    agent, group = proposal.agent, proposal.group
+    return _Loose(
+        version,
+        definition,
+        alike.key(version, definition, agent=agent),
+        group,
+        alike.key(version, definition, agent=agent, group=group) if group else "",
+    )
+
+
+def _sorted_out(
+    loose: Sequence[_Loose], now: datetime
+) -> Iterator[tuple[str, str, list[_Loose]]]:
+    """Which of them go together: first the agent's groups, then what came within the
+    window."""
+    forming = set(
+        Batch.objects.filter(status=BatchStatus.FORMING).values_list("key", flat=True)
+    )
+    placed: set[str] = set()
+    for key, members in _by(loose, lambda one: one.group_key).items():
+        if key and (len(members) >= LEAST or key in forming):
+            placed |= {one.id for one in members}
+            yield key, members[0].group, members
+    recent = [
+        one
+        for one in loose
+        if one.id not in placed and one.version.created_at > now - WINDOW
+    ]
+    for key, members in _by(recent, lambda one: one.key).items():
+        if len(members) >= LEAST or key in forming:
+            yield key, "", members
+
+
+def _by(
+    loose: Iterable[_Loose], key_of: Callable[[_Loose], str]
+) -> Mapping[str, list[_Loose]]:
+    found: dict[str, list[_Loose]] = {}
+    for one in loose:
+        found.setdefault(key_of(one), []).append(one)
+    return found
+
+
+@transaction.atomic(durable=True)
+def _gather(*, key: str, group: str, members: Sequence[_Loose]) -> list[str]:
+    """Let them join the batch that is forming under this key, or form one."""
+    batch = locks.batch_forming(key)
+    now = clock.now()
+    inside = membership.load(batch, now=now) if batch else []
+    fitting = _fitting([m.version for m in inside if not m.gone], members)
+    if batch is None and len(fitting) < LEAST:
+        return []
+    if batch is None:
+        batch = _create(key, group, fitting, now)
+    if fitting:
+        _join(batch, fitting, now)
+    return [batch.pk]
+
+
+def _fitting(
+    inside: Sequence[RequestVersion], members: Sequence[_Loose]
+) -> list[_Loose]:
+    """As many as the tool's ceilings leave room for, the oldest first."""
+    versions, taken = list(inside), []
+    for one in members:
+        batch = one.definition.batchable
+        total = alike.total_of([*versions, one.version])
+        if batch is None or len(versions) >= batch.items:
+            break
+        if not alike.too_much(total, one.definition):
+            versions.append(one.version)
+            taken.append(one)
+    return taken
+
+
+def _create(key: str, group: str, members: Sequence[_Loose], now: datetime) -> Batch:
+    first = members[0].version
+    since = now if group else min(one.version.created_at for one in members)
+    batch = Batch(
+        key=key,
+        tool=first.revision.known_tool,
+        queue_id=first.queue_id,
+        agent=first.request.proposal.agent,
+        group=group,
+        formed_at=now,
+        closes_at=since + WINDOW,
+    )
+    return transitions.batch.create(
+        batch, "form", actor=FORMER, now=now, data={"batch": batch.pk}
+    )
+
+
+def _join(batch: Batch, members: Sequence[_Loose], now: datetime) -> None:
+    last = batch.items.aggregate(last=Max("position"))["last"] or 0
+    BatchItem.objects.bulk_create(
+        BatchItem(batch=batch, request_id=one.id, position=place, joined_at=now)
+        for place, one in enumerate(members, last + 1)
+    )
+    _note(batch, "batch.joined", [one.id for one in members], now)
+
+
+def _note(batch: Batch, kind: str, requests: list[str], now: datetime) -> None:
+    log.append(
+        kind,
+        actor=FORMER,
+        at=now,
+        agent=batch.agent,
+        data={"batch": batch.pk, "requests": requests},
+    )
+
+
+def tidy_all() -> int:
+    """See who left, close what is complete and dissolve what is too small; how many
+    batches changed."""
+    waiting = Batch.objects.filter(status__in=TAKING).values_list("pk", flat=True)
+    free_recalled()
+    return sum(tidy(batch_id=pk) for pk in waiting)
+
+
+@transaction.atomic(durable=True)
+def tidy(*, batch_id: str) -> bool:
+    """Bring one batch's rows up to what its members are. Raises NotFound."""
+    batch = locks.batch(batch_id)
+    if batch.status not in TAKING:
+        return False
+    now = clock.now()
+    members = membership.load(batch, now=now)
+    gone = [member for member in members if member.gone]
+    staying = len(members) - len(gone)
+    leaving = members if staying < LEAST else gone
+    if leaving:
+        rows = BatchItem.objects.filter(pk__in=[one.item.pk for one in leaving])
+        rows.update(left_at=now)
+        _note(batch, "batch.left", [one.id for one in leaving], now)
+    return _settle(batch, staying, now) or bool(leaving)
+
+
+def _settle(batch: Batch, staying: int, now: datetime) -> bool:
+    data = {"batch": batch.pk}
+    if staying < LEAST:
+        changes = {"settled_at": now}
+        transitions.batch.apply(
+            batch, "dissolve", actor=FORMER, now=now, changes=changes, data=data
+        )
+        return True
+    most = tools.definition(batch.tool).batchable
+    full = most is None or staying >= most.items
+    if batch.status == BatchStatus.FORMING and (full or batch.closes_at <= now):
+        transitions.batch.apply(batch, "close", actor=FORMER, now=now, data=data)
+        return True
+    return False
+
+
+@transaction.atomic(durable=True)
+def free_recalled() -> None:
+    """What was recalled out of a decided batch is asked anew, and may be put with
+    others again."""
+    recalled = BatchItem.objects.filter(
+        left_at__isnull=True,
+        batch__status=BatchStatus.DECIDED,
+        request__status=RequestStatus.PENDING,
+    )
+    by_batch: dict[str, list[BatchItem]] = {}
+    for item in recalled.select_related("batch").order_by("pk")[:CHUNK]:
+        by_batch.setdefault(item.batch_id, []).append(item)
+    now = clock.now()
+    for items in by_batch.values():
+        rows = BatchItem.objects.filter(pk__in=[item.pk for item in items])
+        rows.update(left_at=now)
+        _note(items[0].batch, "batch.left", [item.request_id for item in items], now)

@@ -1,0 +1,142 @@
+"""Who is in a batch now. Nobody is told when a member is decided alone, replaced,
+escalated, expired or withdrawn: that is seen from the member itself, whenever it
+matters, and a sweep tidies the rows afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F
+
+from policies import tools
+from policies.documents import ToolDefinition
+
+from . import alike, state_readings
+from .choices import RequestStatus
+from .models import (
+    ApprovalRequest,
+    Batch,
+    BatchItem,
+    RequestVersion,
+    Revision,
+    StateReading,
+)
+
+GONE = {
+    RequestStatus.RECALLABLE: "Approved alone.",
+    RequestStatus.AUTHORIZED: "Approved alone.",
+    RequestStatus.REJECTED: "Rejected alone.",
+    RequestStatus.EXPIRED: "Expired.",
+    RequestStatus.WITHDRAWN: "Withdrawn.",
+    RequestStatus.SUPERSEDED: "Replaced by a later proposal.",
+}
+
+
+@dataclass(slots=True)
+class Member:
+    """One request of a batch with all that a decision on it needs."""
+
+    item: BatchItem
+    request: ApprovalRequest
+    version: RequestVersion
+    reading: StateReading | None
+    gone: str = ""  # why it is no member any more
+
+    @property
+    def id(self) -> str:
+        return self.request.pk
+
+    @property
+    def definition(self) -> ToolDefinition:
+        return tools.definition(self.version.revision.known_tool)
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is asked in another version than when it joined."""
+        return self.version.created_at > self.item.joined_at
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """Its place in the list that the digest is of."""
+        return {
+            "request": self.request.pk,
+            "version": self.request.version,
+            "action_hash": self.request.action_hash,
+            "seal": self.version.seal,
+            "reading": state_readings.digest_of(self.reading, self.version.revision),
+        }
+
+    @property
+    def mark(self) -> str:
+        """The same in eight digits, for a page to say what it showed."""
+        return alike.digest([self.entry]).removeprefix("sha256:")[:8]
+
+
+def load(
+    batch: Batch,
+    *,
+    now: datetime,
+    requests: Mapping[str, ApprovalRequest] | None = None,
+) -> list[Member]:
+    """Everybody whose row has not left, in order, in three queries; `gone` says who
+    is no member any more all the same. `requests` are rows that the caller has
+    locked."""
+    items = batch.items.filter(left_at__isnull=True).order_by("position")
+    if requests is None:
+        items = items.select_related("request__proposal", "request__queue")
+    rows = list(items)
+    for item in rows:
+        if requests is not None:
+            item.request = requests[item.request_id]
+    return _members(batch, rows, now)
+
+
+def _members(batch: Batch, items: list[BatchItem], now: datetime) -> list[Member]:
+    versions = sealed(item.request for item in items)
+    readings = newest_readings(version.revision for version in versions.values())
+    found = []
+    for item in items:
+        version = versions[item.request_id]
+        reading = readings.get(version.revision_id)
+        member = Member(item, item.request, version, reading)
+        member.gone = _why_gone(member, batch, now)
+        found.append(member)
+    return found
+
+
+def sealed(requests: Iterable[ApprovalRequest]) -> dict[str, RequestVersion]:
+    """The versions that these requests are asked in now, by request, in one query."""
+    by_id = {request.pk: request for request in requests}
+    rows = RequestVersion.objects.filter(
+        request__in=by_id, number=F("request__version")
+    ).select_related("revision__tool", "policy")
+    for row in rows:
+        row.request = by_id[row.request_id]
+        row.revision.proposal = row.request.proposal
+        row.request._sealed = row
+    return {row.request_id: row for row in rows}
+
+
+def newest_readings(revisions: Iterable[Revision]) -> dict[int, StateReading]:
+    """The newest re-reading of each revision that was read again, in one query."""
+    rows = StateReading.objects.filter(
+        revision__in=[one.pk for one in revisions], cause=state_readings.OPENED
+    )
+    newest = rows.order_by("revision", "-at", "-pk").distinct("revision")
+    return {row.revision_id: row for row in newest}
+
+
+def _why_gone(member: Member, batch: Batch, now: datetime) -> str:
+    request, version = member.request, member.version
+    if request.status != RequestStatus.PENDING:
+        return GONE[RequestStatus(request.status)]
+    if request.expires_at <= now:
+        return GONE[RequestStatus.EXPIRED]
+    if not alike.fits(version, member.definition):
+        return "It needs more authority now, so it is decided alone."
+    agent = request.proposal.agent
+    found = alike.key(version, member.definition, agent=agent, group=batch.group)
+    return "" if found == batch.key else "Replaced, and no longer like the others."

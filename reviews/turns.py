@@ -1,0 +1,66 @@
+"""Whose turn it is in a batch that stops at its first failure: its executions run one
+after another, in the order that was approved, and one that fails halts the rest until
+a person lets them run."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from .choices import ExecutionStatus
+from .models import Batch, Decision, Execution
+
+UNFINISHED = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
+
+
+def place_of(request_id: str, version: int) -> tuple[str | None, int | None]:
+    """The batch that a request was approved in and its place there; None for one that
+    was decided alone. The vote itself says so."""
+    vote = Decision.objects.filter(
+        request=request_id, version=version, counts=True, flags__contains=["batch"]
+    ).first()
+    if vote is None:
+        return None, None
+    return vote.authority["batch"], vote.authority["position"]
+
+
+def waiting() -> Q:
+    """Executions whose batch is halted, or has an earlier one that is not finished."""
+    ahead = Execution.objects.filter(
+        batch=OuterRef("batch"),
+        batch_position__lt=OuterRef("batch_position"),
+        status__in=UNFINISHED,
+    )
+    halted = Q(batch__halted_at__isnull=False)
+    return Q(batch__stop_at_failure=True) & (halted | Q(Exists(ahead)))
+
+
+def must_wait(execution: Execution) -> bool:
+    """Whether it is not this execution's turn. One statement, so that what it sees of
+    the others is of one moment."""
+    if execution.batch_id is None:
+        return False
+    return Execution.objects.filter(waiting(), pk=execution.pk).exists()
+
+
+def halt(execution: Execution, now: datetime) -> None:
+    """One that failed, or may have, keeps those behind it from starting. Caller has
+    just written that it did."""
+    if execution.batch_id is None:
+        return
+    Batch.objects.filter(
+        pk=execution.batch_id, stop_at_failure=True, halted_at__isnull=True
+    ).update(halted_at=now)
+
+
+def after(execution_id: str) -> list[str]:
+    """The execution that may start now that this one is over."""
+    mine = Execution.objects.filter(pk=execution_id, batch__stop_at_failure=True)
+    queued = _queued().filter(batch__in=mine.values("batch"))
+    first = queued.exclude(waiting()).order_by("batch_position")
+    return list(first.values_list("pk", flat=True)[:1])
+
+
+def _queued() -> QuerySet[Execution]:
+    return Execution.objects.filter(status=ExecutionStatus.QUEUED, by_agent=False)

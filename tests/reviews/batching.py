@@ -1,0 +1,81 @@
+"""Batches for tests, formed and decided by the product's own operations."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from journal import clock
+from policies.models import Person
+from reviews import alike, batches, deadlines, executions, forming, membership
+from reviews.batches import SaidOfMany
+from reviews.choices import Verdict
+from reviews.membership import Member
+from reviews.models import ApprovalRequest, Batch, Execution
+from tests import factories
+from tests.conftest import Gate
+
+AMOUNTS = ("7.00", "8.00", "26.90")
+
+
+def proposed(gate: Gate, *amounts: str, **fields: Any) -> list[ApprovalRequest]:
+    """Alike repayments, each to another customer and in a run of its own."""
+    start = ApprovalRequest.objects.count()
+    return [
+        factories.propose(
+            gate.agent,
+            "repay",
+            amount=amount,
+            **{"customer": f"C-{start + n}", "thread": f"b-{start + n}", **fields},
+        ).request
+        for n, amount in enumerate(amounts)
+    ]
+
+
+def formed(gate: Gate, *amounts: str, **fields: Any) -> Batch:
+    """A batch of alike repayments, which still takes members."""
+    proposed(gate, *(amounts or AMOUNTS), **fields)
+    forming.form_all()
+    return Batch.objects.get()
+
+
+def members(batch: Batch) -> list[Member]:
+    found = membership.load(batch, now=clock.now())
+    return [member for member in found if not member.gone]
+
+
+def said(
+    batch: Batch, person: Person, verdict: str = "approve", **fields: Any
+) -> SaidOfMany:
+    """A verdict on all that the batch is now; `without` leaves some out."""
+    without = fields.pop("without", ())
+    seen = members(batch)
+    chosen = [member for member in seen if member.id not in without]
+    return SaidOfMany(
+        **{
+            "batch_id": batch.pk,
+            "person": Person.objects.get(pk=person.pk),
+            "verdict": Verdict(verdict),
+            "digest": alike.digest(member.entry for member in chosen),
+            "items": [member.id for member in chosen],
+            "left_out": list(without),
+            "marks": {member.id: member.mark for member in seen},
+            "reason_code": "not_needed",
+            **fields,
+        }
+    )
+
+
+def decide(
+    batch: Batch, person: Person, verdict: str = "approve", **fields: Any
+) -> Batch:
+    return batches.decide(said(batch, person, verdict, **fields))
+
+
+def ran(batch: Batch) -> list[str]:
+    """What the sweep hands over until there is nothing more; all the statuses."""
+    while due := deadlines.queued_executions(quiet=timedelta(0)):
+        for pk in due:
+            executions.run(pk)
+    rows = Execution.objects.filter(batch=batch).order_by("batch_position")
+    return list(rows.values_list("status", flat=True))
