@@ -11,7 +11,7 @@ from ninja.security import HttpBearer
 from pydantic import ValidationError
 from structlog.contextvars import bind_contextvars
 
-from journal import log, outbox
+from journal import log
 from journal.errors import (
     Conflict,
     DomainError,
@@ -127,10 +127,7 @@ def _propose(agent: Agent, header: str | None, said: Any, body: ProposalIn) -> S
     if stored is not None:
         return stored
     asked = intake.asked_to_propose(agent, body)
-    stored = proposals.propose(agent=agent, key=key, asked=asked)
-    if body.supersedes:  # of its own id nobody can know yet
-        outbox.announce(body.supersedes)
-    return stored
+    return proposals.propose(agent=agent, key=key, asked=asked)
 
 
 @router.post("/proposals/batch", response=BatchOut)
@@ -230,7 +227,6 @@ def revise(
     stored = proposals.revise(
         agent=agent, key=call, proposal_id=proposal_id, asked=asked
     )
-    outbox.announce(proposal_id)
     return _replaying(stored, answered(stored.body))
 
 
@@ -238,7 +234,6 @@ def revise(
 def withdraw(request: HttpRequest, proposal_id: str) -> HttpResponse:
     """Take it back."""
     proposals.withdraw(agent=agent_of(request), proposal_id=proposal_id)
-    outbox.announce(proposal_id)
     return answered(outcomes.describe(_own(request, proposal_id)))
 
 
@@ -247,7 +242,6 @@ def redeem(request: HttpRequest, body: RedeemIn) -> HttpResponse:
     """Take the one-use grant of a tool that the agent performs itself."""
     claim = settlements.redeem(token=body.token, agent=agent_of(request).slug)
     call = claim.call
-    outbox.announce(claim.execution.proposal_id)
     return JsonResponse(
         {
             "execution": call.execution,
@@ -276,7 +270,6 @@ def report_outcome(
         outcome=_outcome(body),
         actor=log.Actor("agent", agent.slug),
     )
-    outbox.announce(execution.proposal_id)
     return answered(outcomes.describe(_own(request, execution.proposal_id)))
 
 

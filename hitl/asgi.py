@@ -1,8 +1,8 @@
 """The web process: one port, uvicorn in front.
 
 Everything is answered by Django's WSGI handler in a fixed pool of threads, each with a
-persistent connection; whoever waits, waits on the event loop (hitl/longpoll.py). Event
-streams, when they come, branch off in `Web.__call__` to Django's ASGI handler.
+persistent connection; whoever waits, waits on the event loop (hitl/longpoll.py), and so
+does a page that hears what is new (hitl/streams.py).
 """
 
 from __future__ import annotations
@@ -25,6 +25,12 @@ from .exchange import App, Receive, Scope, Send
 from .hub import Hub
 from .longpoll import LongPoll
 
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
+_wsgi = get_wsgi_application()
+
+# Only now: it asks the product's own queries, and those need its models.
+from .streams import Streams  # noqa: E402
+
 # Measured: more threads than this only fight for the interpreter (stack.md).
 THREADS = 4
 
@@ -38,10 +44,12 @@ class Web:
         self.hub = hub
         threads = cast(App, WSGIMiddleware(wsgi, workers=THREADS))
         self.http = LongPoll(threads, hub)
+        self.streams = Streams(threads, hub)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self.http(scope, receive, send)
+            app = self.streams if self.streams.serves(scope) else self.http
+            await app(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
         else:
@@ -56,10 +64,12 @@ class Web:
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         self.hub.start()
+        self.streams.newsroom.start()
         on_stop_signal(self.hub)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.hub.stop()
+        await self.streams.newsroom.stop()
         await send({"type": "lifespan.shutdown.complete"})
 
 
@@ -83,5 +93,4 @@ def on_stop_signal(hub: Hub) -> None:
         signal.signal(number, handle)
 
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
-application = Web(get_wsgi_application(), Hub(settings.HOLDPOINT.database_url))
+application = Web(_wsgi, Hub(settings.HOLDPOINT.database_url))

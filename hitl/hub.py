@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import psycopg
 import structlog
@@ -58,6 +58,7 @@ class Hub:
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
         self._subscriptions: set[Subscription] = set()
+        self._followers: list[Callable[[str | None], None]] = []
         self._task: asyncio.Task[None] | None = None
         self.stopping = False
 
@@ -89,9 +90,16 @@ class Hub:
         finally:
             self._subscriptions.discard(subscription)
 
+    def follow(self, hear: Callable[[str | None], None]) -> None:
+        """`hear` gets every subject as it comes, on the event loop; None is news of
+        everything."""
+        self._followers.append(hear)
+
     def _tell(self, subject: str | None) -> None:
         for subscription in self._subscriptions:
             subscription.hear(subject)
+        for hear in self._followers:
+            hear(subject)
 
     async def _listen_for_ever(self) -> None:
         failures = 0

@@ -127,6 +127,7 @@ class Machine:
         now: datetime,
         said: Mapping[str, Any],
     ) -> None:
+        about = [self.context(row) for row in rows]
         log.append_many(
             log.Entry(
                 edge.logged_as,
@@ -134,9 +135,11 @@ class Machine:
                 at=now,
                 from_=edge.source,
                 to=edge.target,
-                **{**self.context(row), **said},
+                **{**context, **said},
             )
-            for row in rows
+            for context in about
         )
+        # Whoever waits for a proposal, or has it on a page, looks after the commit.
+        outbox.announce(*{one["proposal"] for one in about if "proposal" in one})
         if edge.published_as:
             outbox.publish_many(edge.published_as, [(str(row.pk), {}) for row in rows])

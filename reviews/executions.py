@@ -14,7 +14,7 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
-from journal import canonical, clock, encryption, faults, log, outbox
+from journal import canonical, clock, encryption, faults, log
 from journal.errors import StaleFence
 from policies import facts, tools
 from policies.choices import ExecutionClass
@@ -50,7 +50,6 @@ def run(execution_id: str) -> None:
         logger.warning("stale_fence", execution=execution_id, fence=claim.fence)
         return
     faults.point("after_record", execution_id)
-    outbox.announce(claim.execution.proposal_id)
 
 
 def _attempt(claim: Claim) -> Outcome | No:

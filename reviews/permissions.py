@@ -3,13 +3,12 @@ risky* in policies. Buttons ask the same checks that the operations enforce."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 
-from django.contrib.auth import authenticate
 from django.db import connection
-from django.http import HttpRequest
 
-from journal.errors import DomainError, Escalated, NotYours, Reauth
+from journal.errors import DomainError, Escalated, NotYours
 from policies.choices import Role
 from policies.models import Person
 
@@ -62,20 +61,23 @@ ROLES: dict[Role, frozenset[Permission]] = {
 }
 # Separation of duties: whoever sets the rules or checks them does not decide.
 NEVER_DECIDE = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
+Standing = tuple[frozenset[Role], frozenset[int]]  # roles, and ids of queues
 # By hand: every decision and every effect asks, and guardian takes several times as
 # long to build its query for the same rows.
 _STANDING = """
-SELECT ARRAY(SELECT role.name::text FROM auth_group AS role
+SELECT who.id,
+       ARRAY(SELECT role.name::text FROM auth_group AS role
              JOIN policies_person_groups AS held ON held.group_id = role.id
-             WHERE held.person_id = %(person)s),
+             WHERE held.person_id = who.id),
        ARRAY(SELECT mine.content_object_id FROM policies_queueuserpermission AS mine
              JOIN auth_permission AS may ON may.id = mine.permission_id
-             WHERE mine.user_id = %(person)s AND may.codename = 'decide'
+             WHERE mine.user_id = who.id AND may.codename = 'decide'
              UNION
              SELECT ours.content_object_id FROM policies_queuegrouppermission AS ours
              JOIN auth_permission AS may ON may.id = ours.permission_id
              JOIN policies_person_groups AS held ON held.group_id = ours.group_id
-             WHERE held.person_id = %(person)s AND may.codename = 'decide')
+             WHERE held.person_id = who.id AND may.codename = 'decide')
+FROM unnest(%s::bigint[]) AS who (id)
 """
 
 
@@ -90,16 +92,32 @@ def queues_of(person: Person) -> frozenset[int]:
     return _standing(person)[1]
 
 
-def _standing(person: Person) -> tuple[frozenset[Role], frozenset[int]]:
-    cached = getattr(person, "_standing", None)
+def with_standing(ids: Collection[int]) -> list[Person]:
+    """These people with roles, queues and preferences as they are now, in two queries
+    for all of them."""
+    people = Person.objects.select_related("preferences").filter(pk__in=ids)
+    standings = _standings(ids)
+    found = list(people)
+    for person in found:
+        person._standing = standings[person.pk]  # type: ignore[attr-defined]
+    return found
+
+
+def _standing(person: Person) -> Standing:
+    cached: Standing | None = getattr(person, "_standing", None)
     if cached is None:
-        with connection.cursor() as cursor:
-            cursor.execute(_STANDING, {"person": person.pk})
-            names, queues = cursor.fetchone()
-        roles = frozenset(role for role in Role if role.value in names)
-        cached = (roles, frozenset(queues))
+        cached = _standings([person.pk])[person.pk]
         person._standing = cached  # type: ignore[attr-defined]
     return cached
+
+
+def _standings(ids: Collection[int]) -> dict[int, Standing]:
+    with connection.cursor() as cursor:
+        cursor.execute(_STANDING, [list(ids)])
+        return {
+            pk: (frozenset(role for role in Role if role.value in names), frozenset(of))
+            for pk, names, of in cursor.fetchall()
+        }
 
 
 def allowed(person: Person, permission: Permission) -> bool:
@@ -200,17 +218,3 @@ def check_can_stop(
         check(person, Permission.PAUSE)
     else:
         check(person, Permission.STOP)
-
-
-def step_up(http: HttpRequest, person: Person, password: str) -> str:
-    """The method by which the person just proved to be themselves.
-
-    Wrong tries count for the login lockout. Raises Reauth; an empty password is no
-    try and gives "".
-    """
-    if not password:
-        return ""
-    found = authenticate(http, username=person.get_username(), password=password)
-    if found is None or found.pk != person.pk:
-        raise Reauth("That password is not right. Nothing has been decided yet.")
-    return "password"

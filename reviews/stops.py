@@ -22,6 +22,7 @@ WHERE lifted_at IS NULL
   AND (scope = 'everything'
        OR (scope, key) IN (('agent', %s), ('thread', %s), ('tool', %s)))
 """
+ANY = "stops"  # announced: every page that shows something stoppable looks again
 LONGEST_KEY = 200  # characters: an agent's slug, a slash and a thread's name
 
 
@@ -116,6 +117,7 @@ def _write(row: Stop, **values: object) -> None:
 
 
 def _tell(kind: str, row: Stop, person: Person, now: datetime, reason: str) -> None:
+    outbox.announce(ANY)
     agent, _, thread = (
         row.key.partition("/") if row.scope == Scope.THREAD else ("",) * 3
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from .views import control, lists, requests, session, tokens
+from .views import control, events, lists, requests, session, tokens
 
 app_name = "reviews"
 
@@ -13,6 +13,7 @@ urlpatterns = [
     path("sign-in/", session.sign_in, name="sign_in"),
     path("sign-out/", session.sign_out, name="sign_out"),
     path("queue/", lists.queue, name="queue"),
+    path("events/", events.events, name="events"),
     path("queue/fresh/", lists.queue_fresh, name="queue_fresh"),
     path("requests/<str:pk>/", requests.request_detail, name="request_detail"),
     path("requests/<str:pk>/live/", requests.live, name="live"),

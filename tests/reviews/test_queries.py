@@ -11,11 +11,11 @@ from django.test import Client
 from guardian.shortcuts import remove_perm
 
 from journal import clock, errors
-from policies.choices import Role
+from policies.choices import Risk, Role
 from policies.models import Person, Queue
-from reviews import permissions, stops
+from reviews import permissions, preferences, stops
 from reviews.choices import Scope, StopMode
-from reviews.models import ApprovalRequest
+from reviews.models import ApprovalRequest, Lease
 from reviews.queries import badges, detail, log, queue, visible
 from reviews.queries.queue import Filters
 from reviews.queries.review import ReviewPage
@@ -256,3 +256,61 @@ def test_a_state_has_words_and_a_sign(gate: Gate, status: str) -> None:
     page = ReviewPage(detail.load(fresh(gate.rita), request.pk, clock.now()))
     assert page.state.word
     assert page.state.icon or page.state.quarters is not None
+
+
+def test_many_peoples_badges_are_the_same_numbers(gate: Gate) -> None:
+    before = clock.now()
+    requests = list(requests_of_every_kind(gate))
+    stops.stop(
+        scope=Scope.REVIEWER,
+        key=gate.tom.public_id,
+        mode=StopMode.STOPPED,
+        person=gate.adam,
+        reason="left",
+    )
+    ids = [person.pk for person in gate.people.values()]
+    found = badges.of_people(ids, dict.fromkeys(ids, before))
+    for name, person in gate.people.items():
+        listed = visible.decidable(fresh(person))
+        assert found[person.pk].badges == badges.of(fresh(person)), name
+        assert found[person.pk].badges.queue == listed.count(), name
+        opened = [one.opened_at for one in requests if listed.filter(pk=one.pk)]
+        assert found[person.pk].opened == sorted(opened), name
+
+
+def test_what_somebody_else_holds_does_not_count(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    now = clock.now()
+    lease = Lease.objects.update_or_create(
+        request=request,
+        defaults={
+            "holder": gate.tom,
+            "token": "t",
+            "taken_at": now,
+            "until": now + timedelta(minutes=5),
+        },
+    )[0]
+    assert badges.of(fresh(gate.rita)).queue == 0
+    assert badges.of(fresh(gate.tom)).queue == 1
+    Lease.objects.filter(pk=lease.pk).update(until=now)
+    assert badges.of(fresh(gate.rita)).queue == 1
+
+
+def test_arrivals_of_a_muted_risk_are_not_announced(gate: Gate) -> None:
+    before = clock.now()
+    preferences.save(
+        person=gate.rita,
+        notifications=preferences.Notifications(desk={Risk.HIGH: "never"}),
+    )
+    propose(gate.agent)
+    found = badges.of_people([gate.rita.pk], {gate.rita.pk: before})[gate.rita.pk]
+    assert (found.badges.queue, found.opened) == (1, [])
+
+
+def test_everybodys_numbers_are_a_few_queries(
+    gate: Gate, django_assert_num_queries
+) -> None:
+    list(requests_of_every_kind(gate))
+    ids = [person.pk for person in gate.people.values()]
+    with django_assert_num_queries(3):
+        badges.of_people(ids, {})

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from tests import pages
 from tests.factories import PASSWORD
 from tests.security.world import AGENTS, ALL, PEOPLE, Who, World
 
@@ -57,6 +58,13 @@ def _verdict(world: World) -> dict[str, Any]:
     }
 
 
+def _on_page(world: World) -> dict[str, Any]:
+    """The same from the caller's own page, as far as they have one."""
+    person = world.people.get(world.caller, world.people[Who.REVIEWER])
+    seen = pages.token(world.waiting, person.get_username())
+    return {**_verdict(world), "seen": seen}
+
+
 def _stop(scope: str, mode: str) -> Body:
     return lambda world: {"target": scope, "mode": mode, "reason": "odd"}
 
@@ -94,12 +102,13 @@ ROUTES: dict[str, Row] = {
     "reviews:home": Row(get=PEOPLE),
     "reviews:queue": Row(get=PEOPLE),
     "reviews:queue_fresh": Row(get=PEOPLE, query="since=2026-01-01T00:00:00Z"),
+    "reviews:events": Row(get=PEOPLE),
     "reviews:escalations": Row(get=PEOPLE),
     "reviews:announced": Row(get=PEOPLE),
     "reviews:request_detail": Row(get=SEES, sees=SEES, ids=REQUEST),
     "reviews:live": Row(get=SEES, sees=SEES, ids=REQUEST),
     "reviews:decide": Row(
-        get=SEES, post=DECIDES, sees=SEES, ids=REQUEST, body=_verdict
+        get=SEES, post=DECIDES, sees=SEES, ids=REQUEST, body=_on_page
     ),
     "reviews:recall": Row(post=DECIDES, sees=SEES, ids={"pk": "held"}),
     "reviews:retry": Row(post=DECIDES, sees=SEES, ids={"pk": "failed"}),
@@ -235,6 +244,7 @@ def address(name: str, ids: dict[str, Any]) -> str:
 
 def send(world: World, who: Who, method: str, name: str, path: str) -> Any:
     """One call as this caller sends it: forms to pages, JSON to the API."""
+    world.caller = who
     client, body = world.clients[who], ROUTES[name].body(world)
     if method in {"GET", "HEAD", "OPTIONS"}:
         return client.generic(method, path)

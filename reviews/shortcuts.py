@@ -1,0 +1,144 @@
+"""Every key of the desk, once. Buttons name theirs by `data-key`, help and preferences
+print this table, and the script translates what a person chose instead. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+CHORD = "g "  # what begins so is two strokes: g, then the other
+# Words for keys that do not print themselves.
+NAMES = {" ": "Space", "Escape": "Esc", "Control+Enter": "Ctrl Enter"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcut:
+    """One action by its usual key; a `fixed` one is not to be chosen anew."""
+
+    key: str
+    where: str
+    does: str
+    fixed: bool = False
+
+
+def _fixed(key: str, where: str, does: str) -> Shortcut:
+    return Shortcut(key, where, does, fixed=True)
+
+
+SHORTCUTS = (
+    Shortcut("j", "Lists", "Next row"),
+    Shortcut("k", "Lists", "Previous row"),
+    Shortcut("o", "Lists", "Open the row"),
+    _fixed("Enter", "Lists", "Open the row"),
+    _fixed(" ", "Batch", "Take the row in or out; with Shift a whole range"),
+    Shortcut("n", "Review", "Next request of my queue"),
+    Shortcut("p", "Review", "Previous request of my queue"),
+    Shortcut("a", "Review", "Arm Approve"),
+    Shortcut("m", "Review", "Arm Modify"),
+    Shortcut("x", "Review", "Arm Reject"),
+    Shortcut("u", "Review", "Arm Escalate"),
+    Shortcut("c", "Review", "Take or release"),
+    Shortcut("e", "Review", "Extend the time"),
+    Shortcut("r", "Review", "Review the new version"),
+    Shortcut("d", "Review", "Differences one below the other or side by side"),
+    Shortcut(".", "Review", "Open or close all sections"),
+    Shortcut("[", "Review", "Previous heading"),
+    Shortcut("]", "Review", "Next heading"),
+    Shortcut("z", "Review", "Recall, while the window is open"),
+    _fixed("1 to 9", "Panel", "Choose a reason or an answer"),
+    _fixed("Control+Enter", "Panel", "Commit what is armed"),
+    _fixed("Escape", "Panel", "Cancel; the focus goes back"),
+    Shortcut("s", "Everywhere", "Open Stop; nothing stops without a commit"),
+    Shortcut("/", "Everywhere", "Search the log"),
+    Shortcut("?", "Everywhere", "These keys"),
+    Shortcut("g q", "Go to", "Queue"),
+    Shortcut("g e", "Go to", "Escalations"),
+    Shortcut("g b", "Go to", "Batches"),
+    Shortcut("g n", "Go to", "Announced"),
+    Shortcut("g r", "Go to", "Agents and their runs"),
+    Shortcut("g l", "Go to", "Log"),
+    Shortcut("g p", "Go to", "Policies"),
+)
+USUAL = {one.key: one for one in SHORTCUTS}
+TAKEN = frozenset("g123456789 ")  # a prefix, the reasons, and rows of a batch
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One action with the key it has for this person."""
+
+    shortcut: Shortcut
+    key: str
+
+    @property
+    def strokes(self) -> list[str]:
+        """What a keyboard says: `G`, `Q`."""
+        if self.key in NAMES or self.shortcut.fixed:
+            return named(self.key).split(" ")
+        return [named(part) for part in self.key.split(" ")]
+
+    @property
+    def field(self) -> str:
+        """The name of its field in the form of preferences."""
+        return f"key-{SHORTCUTS.index(self.shortcut)}"
+
+    @property
+    def last(self) -> str:
+        """What is typed into that field: the stroke after `g`, or the only one."""
+        return self.key.removeprefix(CHORD)
+
+
+def named(key: str) -> str:
+    return NAMES.get(key, key.upper() if len(key) == 1 else key)
+
+
+def choices(mine: Mapping[str, str]) -> list[Choice]:
+    """Every action with its key under what this person chose."""
+    return [Choice(one, mine.get(one.key, one.key)) for one in SHORTCUTS]
+
+
+def by_place(mine: Mapping[str, str]) -> list[tuple[str, list[Choice]]]:
+    """The same under where they work, in the order of the table."""
+    found = groupby(choices(mine), key=lambda one: one.shortcut.where)
+    return [(where, list(members)) for where, members in found]
+
+
+def problems(mine: Mapping[str, str]) -> dict[str, str]:
+    """What is wrong with a choice of keys, by usual key: a sentence that says with
+    what it collides. Actions of different pages may not share a key either, so that
+    no key does two things to anybody's hand."""
+    found: dict[str, str] = {}
+    owner: dict[str, Shortcut] = {}
+    for one in choices(mine):
+        if problem := _unfit(one):
+            found[one.shortcut.key] = problem
+        elif (other := owner.setdefault(one.key, one.shortcut)) is not one.shortcut:
+            found[one.shortcut.key] = _collision(one.key, one.shortcut, other)
+    return found
+
+
+def _unfit(one: Choice) -> str:
+    if one.shortcut.fixed or one.key == one.shortcut.key:
+        return ""
+    last = one.last
+    if len(last) != 1 or not last.isprintable():
+        return f"“{one.shortcut.does}” needs one printable character."
+    if last in TAKEN and not one.key.startswith(CHORD):
+        return f"{named(last)} is taken for good: choose another for “{_does(one)}”."
+    return ""
+
+
+def _does(one: Choice) -> str:
+    return one.shortcut.does
+
+
+def _collision(key: str, one: Shortcut, other: Shortcut) -> str:
+    return f"{named(key)} would mean both “{other.does}” and “{one.does}”."
+
+
+def changed(mine: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Only what differs from the usual, and only what may."""
+    for one in choices(mine):
+        if not one.shortcut.fixed and one.key != one.shortcut.key:
+            yield one.shortcut.key, one.key

@@ -1,0 +1,308 @@
+"""Streams in a real uvicorn: what is told, what is held, and that it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from django.test import Client
+
+from agents import keys
+from hitl.local import programs
+from hitl.local.process import Child
+from policies.choices import Role
+from policies.models import Person
+from tests import factories, loops
+from tests.conftest import Gate
+from tests.security.world import BACKEND
+from tests.stack import Stack, free_port, wait_until
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(180)]
+
+OPEN = 100  # streams at once: many more than threads or connections
+
+
+def cookie(person: Person) -> dict[str, str]:
+    """A session of this person, as a browser would send it."""
+    client = Client()
+    client.force_login(person, BACKEND)
+    return {name: morsel.value for name, morsel in client.cookies.items()}
+
+
+@dataclass
+class Ear:
+    """One open stream."""
+
+    response: httpx.Response
+    lines: AsyncIterator[str]
+
+    async def event(self) -> dict[str, Any]:
+        """The next event, past beats and the time to come back."""
+        async with asyncio.timeout(10):
+            async for line in self.lines:
+                if line.startswith("data: "):
+                    found: dict[str, Any] = json.loads(line.removeprefix("data: "))
+                    return found
+        raise EOFError
+
+    async def end(self) -> None:
+        async for _ in self.lines:
+            pass
+
+
+@asynccontextmanager
+async def ear(
+    base: str, cookies: dict[str, str], query: str = ""
+) -> AsyncIterator[Ear]:
+    async with (
+        httpx.AsyncClient(trust_env=False, timeout=60, cookies=cookies) as client,
+        client.stream("GET", f"{base}/events/{query}") as response,
+    ):
+        yield Ear(response, response.aiter_lines())
+
+
+@dataclass
+class Agent:
+    """Speaks HTTP to one web process."""
+
+    base: str
+    key: str
+    count: int = 0
+
+    async def post(self, path: str, body: Any) -> Any:
+        self.count += 1
+        headers = {
+            "Authorization": f"Bearer {self.key}",
+            "Idempotency-Key": f"k-{self.count}",
+        }
+        async with httpx.AsyncClient(trust_env=False, timeout=20) as client:
+            address = f"{self.base}/api/v1{path}"
+            answer = await client.post(address, json=body, headers=headers)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    async def propose(self) -> Any:
+        args = {"customer": f"C-{self.count}", "amount": "40.00", "currency": "USD"}
+        body = {"thread": f"t-{self.count}", "tool": "pay", "args": args}
+        return await self.post("/proposals", {**body, "rationale": "asked"})
+
+
+@pytest.fixture
+def agent(live: Stack, gate: Gate) -> Agent:
+    return Agent(live.base_url, keys.issue(agent=gate.agent, by=gate.owen))
+
+
+SINCE = "?since=2026-01-01T00:00:00%2B00:00"
+
+
+def test_a_page_hears_of_a_proposal(live: Stack, gate: Gate, agent: Agent) -> None:
+    cookies = cookie(gate.rita)
+
+    async def story() -> None:
+        async with ear(live.base_url, cookies, SINCE) as mine:
+            headers = mine.response.headers
+            assert headers["content-type"].startswith("text/event-stream")
+            assert headers["x-accel-buffering"] == "no"
+            assert "no-store" in headers["cache-control"]
+            assert "default-src 'none'" in headers["content-security-policy"]
+            assert "holdpoint-stream" not in headers
+            first = await mine.event()
+            assert (first["badges"]["queue"], first["new"]) == (0, 0)
+            await agent.propose()
+            told = await mine.event()
+            assert (told["badges"]["queue"], told["new"]) == (1, 1)
+
+    loops.run(story(), within=60)
+
+
+def test_a_page_about_a_request_hears_of_its_own(
+    live: Stack, gate: Gate, agent: Agent
+) -> None:
+    cookies = cookie(gate.tom)
+
+    async def story() -> None:
+        mine, other = await agent.propose(), await agent.propose()
+        about = mine["request"]["id"]
+        async with ear(live.base_url, cookies, f"?about={about}") as page:
+            await page.event()
+            await agent.post(f"/proposals/{other['id']}/withdraw", {})
+            assert "changed" not in await page.event()
+            await agent.post(f"/proposals/{mine['id']}/withdraw", {})
+            assert (await page.event())["changed"] == [about]
+
+    loops.run(story(), within=60)
+
+
+def test_what_one_may_not_see_is_not_told(
+    live: Stack, gate: Gate, agent: Agent
+) -> None:
+    stranger = cookie(factories.person("zoe", Role.REVIEWER))  # of no queue
+
+    async def story() -> None:
+        mine = await agent.propose()
+        about = mine["request"]["id"]
+        async with ear(live.base_url, stranger, f"?about={about}&about=r-0") as page:
+            assert await page.event() == {
+                "badges": {"queue": 0, "soon": 0, "escalations": 0}
+            }
+            await agent.post(f"/proposals/{mine['id']}/withdraw", {})
+            assert "changed" not in await page.event()
+
+    loops.run(story(), within=60)
+
+
+def test_whoever_comes_back_is_told_the_state_as_it_is(
+    live: Stack, gate: Gate, agent: Agent
+) -> None:
+    cookies = cookie(gate.rita)
+
+    async def first(number: str) -> tuple[dict[str, Any], int]:
+        headers = {"Last-Event-ID": number}
+        address = f"{live.base_url}/events/"
+        async with (
+            httpx.AsyncClient(trust_env=False, cookies=cookies) as client,
+            client.stream("GET", address, headers=headers) as response,
+        ):
+            async for text in response.aiter_text():
+                found = re.search(r"id: (\d+)\ndata: (.*)\n\n", text)
+                assert found
+                return json.loads(found[2]), int(found[1])
+        raise EOFError
+
+    async def story() -> None:
+        made = await agent.propose()
+        told, number = await first("")
+        assert told["badges"]["queue"] == 1
+        await agent.post(f"/proposals/{made['id']}/withdraw", {})
+        later, second = await first(str(number))
+        assert later["badges"]["queue"] == 0
+        assert second > number
+
+    loops.run(story(), within=60)
+
+
+def test_it_is_for_people_who_signed_in(live: Stack, gate: Gate, agent: Agent) -> None:
+    address = f"{live.base_url}/events/"
+    answer = httpx.get(address, trust_env=False)
+    assert answer.status_code == 401
+    assert answer.json()["code"] == "session"
+    assert "location" not in answer.headers
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    bearer = {"Authorization": f"Bearer {agent.key}"}
+    assert httpx.get(address, headers=bearer, trust_env=False).status_code == 401
+    with httpx.Client(trust_env=False, cookies=cookie(gate.rita)) as signed_in:
+        assert signed_in.post(address).status_code in {403, 405}
+
+
+async def hold(
+    base: str, cookies: list[dict[str, str]], stack: AsyncExitStack
+) -> list[Ear]:
+    """Many streams, all of them open."""
+    ears = [
+        await stack.enter_async_context(ear(base, cookies[n % len(cookies)], SINCE))
+        for n in range(OPEN)
+    ]
+    for one in ears:
+        await one.event()
+    return ears
+
+
+def crowd(gate: Gate) -> list[dict[str, str]]:
+    """Sessions of several people: nobody may hold a hundred."""
+    return [cookie(gate.people[name]) for name in ("rita", "tom", "sue", "sam")]
+
+
+def test_a_hundred_streams_hold_no_thread_and_no_connection(
+    live: Stack, gate: Gate, agent: Agent
+) -> None:
+    cookies = crowd(gate)
+
+    async def story() -> None:
+        before = connections(live)
+        async with AsyncExitStack() as stack:
+            ears = await hold(live.base_url, cookies, stack)
+            assert live.web
+            threads = list(Path(f"/proc/{live.web.pid}/task").iterdir())
+            assert len(threads) < OPEN / 4
+            # Django's four threads and the one that counts; the hub is counted apart.
+            assert connections(live) <= max(before, 5)
+            assert await slowest_page(live, cookies[0]) < 2
+            await agent.propose()
+            for one in ears:
+                assert (await one.event())["new"] == 1
+
+    loops.run(story(), within=120)
+
+
+def connections(live: Stack) -> int:
+    """How many connections the web process has, but for the one that listens."""
+    name = live.environ["DATABASE_URL"].split("?")[0].rsplit("/", 1)[-1]
+    assert live.web
+    with psycopg.connect(live.environ["DATABASE_URL"]) as connection:
+        found = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = %s "
+            "AND application_name = 'holdpoint' AND pid <> pg_backend_pid()",
+            [name],
+        ).fetchone()
+    # This process, which runs the test, has one as well.
+    return int(found[0]) - 1 if found else 0
+
+
+async def slowest_page(live: Stack, cookies: dict[str, str]) -> float:
+    """Seconds, of ten pages asked for while the streams are open."""
+    slowest = 0.0
+    async with httpx.AsyncClient(trust_env=False, cookies=cookies) as client:
+        for _ in range(10):
+            began = time.monotonic()
+            answer = await client.get(f"{live.base_url}/queue/")
+            assert answer.status_code == 200
+            slowest = max(slowest, time.monotonic() - began)
+    return slowest
+
+
+@pytest.fixture
+def another(live: Stack) -> Iterator[tuple[Child, str]]:
+    """A second web process, to be stopped."""
+    port = free_port()
+    child = Child(programs.web(live._layout, {**live.environ, "PORT": str(port)}))
+    base = f"http://127.0.0.1:{port}"
+    wait_until(lambda: ready(base), 30, lambda: live.log("web"))
+    yield child, base
+    child.kill()
+
+
+def ready(base: str) -> bool:
+    try:
+        return httpx.get(f"{base}/readyz", trust_env=False).is_success
+    except httpx.TransportError:
+        return False
+
+
+def test_sigterm_ends_open_streams_within_five_seconds(
+    gate: Gate, another: tuple[Child, str]
+) -> None:
+    child, base = another
+    cookies = crowd(gate)
+
+    async def story() -> float:
+        async with AsyncExitStack() as stack:
+            ears = await hold(base, cookies, stack)
+            began = time.monotonic()
+            child.process.send_signal(signal.SIGTERM)
+            await asyncio.gather(*(one.end() for one in ears))  # each ends whole
+            return began
+
+    began = loops.run(story(), within=120)
+    child.process.wait(5)
+    assert time.monotonic() - began < 5
