@@ -281,6 +281,13 @@ class TooFast(DomainError):
     status = 422
 
 
+class CheckMissed(DomainError):
+    """That is not what this request does. Nothing was recorded. Look again."""
+
+    code = "check"
+    status = 422
+
+
 class DigestMissing(DomainError):
     """This page is incomplete. Nothing was recorded. Reload it."""
 

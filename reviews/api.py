@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -12,14 +13,16 @@ from ninja.utils import check_csrf
 from pydantic import ConfigDict, Field, StrictInt
 from structlog.contextvars import bind_contextvars
 
+from journal import clock
 from journal.errors import BadKey, NotAPerson, NotFound
 from policies.models import Person
 
-from . import decisions, permissions, tokens
+from . import decisions, permissions, step_up, tokens
 from .cases import Said
 from .choices import Verdict
 from .models import ApprovalRequest, Decision
 from .queries import sensitive, visible
+from .step_up import Proof
 
 PAGE = 100
 AGENT_MARK = "hp_"
@@ -141,19 +144,17 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
     """Record a verdict."""
     person = person_of(request)
     asked = _visible(person, request_id)
-    decisions.decide(
-        Said(
-            request_id=request_id,
-            person=person,
-            verdict=Verdict(body.verdict),
-            version=body.version,
-            action_hash=body.action_hash,
-            reason_code=body.reason_code,
-            reason=body.reason,
-            args=_edited(asked, body.args),
-            step_up=_step_up(request, person, body.password),
-        )
+    said = Said(
+        request_id=request_id,
+        person=person,
+        verdict=Verdict(body.verdict),
+        version=body.version,
+        action_hash=body.action_hash,
+        reason_code=body.reason_code,
+        reason=body.reason,
+        args=_edited(asked, body.args),
     )
+    decisions.decide(replace(said, step_up=_step_up(request, said, body.password)))
     return JsonResponse(_describe(_visible(person, request_id), person))
 
 
@@ -163,10 +164,10 @@ def _edited(
     return None if args is None else sensitive.restored(asked.sealed.revision, args)
 
 
-def _step_up(request: HttpRequest, person: Person, password: str) -> str:
+def _step_up(request: HttpRequest, said: Said, password: str) -> Proof | None:
     if getattr(request, "by_token", False):
-        return ""
-    return permissions.step_up(request, person, password)
+        return None  # a token never suffices, whatever else it brings
+    return step_up.prove(request, said.person, password, said.bound, clock.now())
 
 
 def _visible(person: Person, request_id: str) -> ApprovalRequest:

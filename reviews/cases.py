@@ -11,12 +11,22 @@ from typing import Any
 from django.db.models import Q
 
 from journal import clock, log
+from journal.errors import DomainError, Reauth
 from policies.choices import Role
 from policies.models import Person
 
-from . import grants, quorum, transitions
+from . import grants, leases, quorum, seen, transitions
 from .choices import RequestStatus, Verdict
-from .models import ApprovalRequest, Decision, RequestVersion
+from .models import (
+    ApprovalRequest,
+    Decision,
+    Lease,
+    RequestVersion,
+    Snapshot,
+    StateReading,
+)
+from .seen import Sight
+from .step_up import Bound, Proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +41,20 @@ class Said:
     reason_code: str = ""
     reason: str = ""
     args: Mapping[str, Any] | None = None
-    step_up: str = ""  # how the person just proved to be themselves; "" is not
+    step_up: Proof | None = None  # that the person just proved to be themselves
+    # The page that it was said on; None when a program said it, without any page.
+    seen: Sight | None = None
+    flags: tuple[str, ...] = ()
+    took_ms: int | None = None  # from the page to the commit
+    check: Mapping[str, Any] = field(default_factory=dict)  # question and answers
+    # What the page itself has against it, once: raised when nothing else is wrong.
+    objection: DomainError | None = None
     # Of a decision on many: {"batch", "digest", "position"}; empty when alone.
     batch: Mapping[str, Any] = field(default_factory=dict)
+    lease: str = ""  # the taking that the page knew of
+    # Which reading of the business state was shown: 0 for the revision's own, None
+    # where none was. What moved since is not decided on.
+    reading: int | None = None
 
     @property
     def actor(self) -> log.Actor:
@@ -43,6 +64,22 @@ class Said:
     def commits(self) -> bool:
         """Whether the verdict lets something happen."""
         return self.verdict in {Verdict.APPROVE, Verdict.MODIFY}
+
+    @property
+    def bound(self) -> Bound:
+        """What a proof of identity has to be for."""
+        return Bound(
+            self.person.public_id,
+            self.request_id,
+            self.version,
+            self.action_hash,
+            self.verdict,
+        )
+
+    @property
+    def by(self) -> str:
+        """Where it was said: only a page leaves a copy of what was shown."""
+        return "page" if self.seen is not None else "api"
 
 
 @dataclass(slots=True)
@@ -54,6 +91,8 @@ class Case:
     version: RequestVersion
     role: Role
     now: datetime
+    lease: Lease | None = None  # locked; it ends with the decision
+    reading: StateReading | None = None  # what was shown; None for the revision's own
 
     def given(self) -> list[int]:
         """Step indexes already filled in the request's current version."""
@@ -75,8 +114,22 @@ def write_many(votes: Sequence[tuple[Case, int | None]]) -> list[Decision]:
     """The same for many, in two statements. The second of a pair is the place that
     the vote fills, None when it fills none."""
     rows = Decision.objects.bulk_create(_row(case, place) for case, place in votes)
+    pages = [case.said.seen for case, _ in votes]
+    Snapshot.objects.bulk_create(
+        seen.snapshot(row, page)
+        for row, page in zip(rows, pages, strict=True)
+        if page is not None
+    )
     log.append_many(_recorded(case, place) for case, place in votes)
+    for case, _ in votes:
+        leases.settle(case.lease, case.request)
     return rows
+
+
+def _held(case: Case) -> dict[str, str]:
+    """Under which taking it was decided, for whoever comes after it lapsed."""
+    mine = case.lease is not None and case.lease.holder_id == case.said.person.pk
+    return {"lease": case.lease.token} if case.lease is not None and mine else {}
 
 
 def _row(case: Case, counts: int | None) -> Decision:
@@ -94,16 +147,28 @@ def _row(case: Case, counts: int | None) -> Decision:
         authority={
             "role": case.role,
             "queue": request.queue.name,
-            "step_up": said.step_up,
+            "step_up": said.step_up.method if said.step_up else "",
+            "by": said.by,
+            **_held(case),
             **said.batch,
         },
-        flags=["batch"] if said.batch else [],
+        reading=case.reading,
+        flags=flags_of(said),
+        took_ms=said.took_ms,
+        check_asked=dict(said.check),
         at=case.now,
     )
 
 
 def _recorded(case: Case, counts: int | None) -> log.Entry:
-    batch = {"batch": case.said.batch["batch"]} if case.said.batch else {}
+    said = case.said
+    more: dict[str, Any] = {}
+    if said.batch:
+        more["batch"] = said.batch["batch"]
+    if said.seen is not None:
+        more["view"] = said.seen.digest
+    if flags_of(said):
+        more["flags"] = flags_of(said)
     return log.Entry(
         "decision.recorded",
         actor=case.said.actor,
@@ -112,11 +177,29 @@ def _recorded(case: Case, counts: int | None) -> log.Entry:
         data={
             "reason_code": case.said.reason_code,
             "counts": counts is not None,
-            **batch,
+            "by": said.by,
+            **more,
         },
         private={"reason": case.said.reason},
         **transitions.request.context(case.request),
     )
+
+
+def check_step_up(said: Said, now: datetime) -> None:
+    """That this very verdict was proved, just now, by somebody who still can [I16].
+
+    Raises Reauth. Caller holds the request's lock and read the person after it.
+    """
+    proof = said.step_up
+    if proof is None or not proof.holds(said.bound, now):
+        raise Reauth
+    if not said.person.has_usable_password():
+        raise Reauth("You have no password to confirm it with. Nothing was decided.")
+
+
+def flags_of(said: Said) -> list[str]:
+    """What else is true of the decision, for lists, filters and figures."""
+    return [*(["batch"] if said.batch else []), *said.flags]
 
 
 def note(

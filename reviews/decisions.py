@@ -10,16 +10,15 @@ from typing import Any
 
 from django.db import transaction
 
-from journal import clock, faults, log, outbox
+from journal import clock, faults, log
 from journal.errors import (
+    CheckMissed,
     Conflict,
-    Decided,
     DomainError,
     InvalidArgs,
     NotFound,
     NotYours,
     Reason,
-    Reauth,
     Stale,
     VerifierRefused,
     Withdrawn,
@@ -29,20 +28,28 @@ from policies.choices import Tier
 from policies.models import Person
 
 from . import (
+    lateness,
+    leases,
     locks,
     permissions,
     quorum,
     readers,
     requests,
+    state_readings,
     stops,
     transitions,
     verifiers,
 )
-from .cases import Case, Said, still, tally, write
+from .cases import Case, Said, check_step_up, still, tally, write
 from .choices import ReasonCode, RequestStatus, StopMode, Verdict
 from .edits import modify
-from .models import ApprovalRequest, Decision, Proposal, RequestVersion
-from .proposals import check_open
+from .models import (
+    ApprovalRequest,
+    Decision,
+    Proposal,
+    RequestVersion,
+    StateReading,
+)
 from .readers import Reading
 
 
@@ -61,17 +68,16 @@ def decide(said: Said) -> ApprovalRequest:
     """Record one verdict and do what follows from it.
 
     Raises the people's codes of api.md: NotYours, Stale, Decided, Expired, Withdrawn,
-    Escalated, Reason, Reauth, Policy, InvalidArgs, VerifierRefused, Conflict. A
-    refusal is logged in a transaction of its own, since its own was rolled back.
+    Escalated, Held, LeaseLapsed, Precondition, Reason, Reauth, Policy, InvalidArgs,
+    VerifierRefused, Conflict; and last of all the page's own objection (`too_fast`,
+    `check`, `stale`). A refusal is logged in a transaction of its own, since its own
+    was rolled back.
     """
     try:
-        outside = look_outside(said)
-        request = _record(said, outside)
+        return _record(said, look_outside(said))
     except DomainError as error:
         _log_refused(said, error)
         raise
-    outbox.announce(request.proposal_id)
-    return request
 
 
 def look_outside(said: Said) -> Outside:
@@ -146,6 +152,8 @@ def _record(said: Said, outside: Outside) -> ApprovalRequest:
         _escalate(case, cause="verifier")
     else:
         VERDICTS[said.verdict](case)
+    if said.objection is not None:
+        raise said.objection  # and all of the above is rolled back
     faults.point("decided_uncommitted", request.pk)
     return request
 
@@ -163,17 +171,26 @@ def examine(
     if not outside.current:
         raise Conflict  # it became current while we waited, unseen by its verifiers
     role = permissions.check_can_decide(said.person, request, version)
+    lease = leases.check(request, said.person, now, said.lease)
+    reading = _check_reading(said, version)
     _check_reason(said, version)
-    if version.step_up and said.commits and not said.step_up:
-        raise Reauth
-    return Case(said, request, version, role, now)
+    if version.step_up and said.commits:
+        check_step_up(said, now)
+    return Case(said, request, version, role, now, lease, reading)
+
+
+def _check_reading(said: Said, version: RequestVersion) -> StateReading | None:
+    """Nothing happens on a state that moved; a refusal needs none. An edit has a
+    reading of its own, made for its arguments."""
+    if not said.commits:
+        return None
+    shown = state_readings.check(version.revision, said.reading)
+    return None if said.verdict is Verdict.MODIFY else shown
 
 
 def _check_current(said: Said, request: ApprovalRequest, now: datetime) -> None:
-    check_open(request, now)
+    lateness.check(request, said, now)
     _check_not_stopped(request.proposal)
-    if request.status == RequestStatus.RECALLABLE and said.verdict != Verdict.REJECT:
-        raise Decided
     if _is_stale(said, request):
         raise Stale(current_version=request.version)
 
@@ -307,9 +324,16 @@ def _log_refused(said: Said, error: DomainError) -> None:
         actor=said.actor,
         at=clock.now(),
         verdict=said.verdict,
-        data={"code": error.code, "seen": said.action_hash[:80]},
+        data={"code": error.code, "seen": said.action_hash[:80], **_asked(said, error)},
         **transitions.request.context(request),
     )
+
+
+def _asked(said: Said, error: DomainError) -> dict[str, Any]:
+    """Which control question was answered wrong; never the words of its answers."""
+    if error.code != CheckMissed.code:
+        return {}
+    return {"check": said.check["question"], "answers": said.check["answers"]}
 
 
 VERDICTS = {

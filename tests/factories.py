@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
@@ -24,6 +25,7 @@ from reviews import deadlines, decisions
 from reviews.cases import Said
 from reviews.choices import Verdict
 from reviews.models import ApprovalRequest, Execution, Proposal
+from reviews.step_up import Proof
 
 POLICY = Path(__file__).parent / "policy.yaml"
 LOOPBACK = ip_network("127.0.0.1/32")
@@ -147,7 +149,7 @@ def said(
 ) -> Said:
     """A verdict on what is asked now, with the proof and reason that may be needed."""
     request.refresh_from_db()
-    return Said(
+    plain = Said(
         **{
             "request_id": request.pk,
             "person": Person.objects.get(pk=person.pk),
@@ -155,10 +157,15 @@ def said(
             "version": request.version,
             "action_hash": request.action_hash,
             "reason_code": "not_needed",
-            "step_up": "password",
             **fields,
         }
     )
+    return plain if "step_up" in fields else proved(plain)
+
+
+def proved(said: Said, method: str = "password") -> Said:
+    """The same verdict, by somebody who just proved to be themselves for it."""
+    return replace(said, step_up=Proof(method, clock.now(), said.bound.digest))
 
 
 def decide(

@@ -23,7 +23,7 @@ from .definitions import (
     ToolDefinition,
     WebhookTarget,
 )
-from .document import RESERVED, Document, Measure, Rule, Then
+from .document import RESERVED, Desk, Document, Measure, Rule, Then
 from .loading import InvalidPolicy, parse
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Batch",
     "CallableTarget",
     "CallableVerifier",
+    "Desk",
     "Document",
     "EffectClass",
     "Figure",

@@ -12,16 +12,18 @@ from django.db.models.functions import Coalesce
 from journal.errors import NotFound
 from policies.models import Person
 from reviews import permissions, stops
-from reviews.choices import FINISHED, OPEN, RequestStatus, StopMode
+from reviews.choices import FINISHED, OPEN, RequestStatus, StopMode, Verdict
 from reviews.models import (
     ApprovalRequest,
     Decision,
     Execution,
     RequestVersion,
     Revision,
+    StateReading,
 )
 
-from . import states, visible
+from . import holding, states, visible
+from .holding import Holding
 from .states import State, Tally
 
 
@@ -37,6 +39,7 @@ class Loaded:
     execution: Execution | None
     stopped: StopMode | None
     now: datetime
+    reading: StateReading | None = None  # the newest since the proposal, if any
 
     @property
     def revision(self) -> Revision:
@@ -64,7 +67,7 @@ class Loaded:
         """What a screen reader hears of the state."""
         until = self.request.recall_until
         if until is None:
-            return self.state.word
+            return f"{self.state.word} {self.state.note}".strip()
         seconds = max(round((until - self.now).total_seconds()), 0)
         return f"Approved. Recall possible for {seconds} seconds."
 
@@ -85,8 +88,28 @@ class Loaded:
             self.execution,
             self.tally,
             cause=self.sealed.cause,
+            since=self.sealed.created_at,
             now=self.now,
+            held=self.holding,
+            by=self._ended_by,
         )
+
+    @cached_property
+    def holding(self) -> Holding:
+        """Who is at it, of what can still be decided."""
+        if not self.waiting:
+            return Holding()
+        return holding.of(self.person, self.request, self.now)
+
+    @property
+    def _ended_by(self) -> str:
+        """Who rejected it, where this person may know."""
+        if self.request.status != RequestStatus.REJECTED:
+            return ""
+        if self.person.public_id in self.request.proposal.barred:
+            return ""
+        rejected = [d for d in self.decisions if d.verdict == Verdict.REJECT]
+        return str(rejected[-1].reviewer) if rejected else ""
 
     @cached_property
     def why_not(self) -> str:
@@ -96,19 +119,28 @@ class Loaded:
         return permissions.can_decide(self.person, self.request, self.sealed)
 
     @property
+    def able(self) -> bool:
+        """Whether a verdict of this person would be taken now."""
+        return not self.why_not and not self.holding.by
+
+    @property
+    def takes_up(self) -> bool:
+        """Whether opening it holds it for this person."""
+        return self.able and holding.takes_up(self.person, self.sealed)
+
+    @property
     def key(self) -> str:
         """Changes whenever what the person can do here changes."""
         execution = self.execution.status if self.execution else ""
-        able = int(not self.why_not)
-        status = self.state.key
-        return (
-            f"{self.request.version}-{status}-{execution}-{able}-{self.stopped or ''}"
-        )
+        said = [self.request.version, self.state.key, execution, int(self.able)]
+        read = self.reading.pk if self.reading else 0
+        return "-".join(str(one) for one in [*said, self.stopped or "", read])
 
     @property
     def etag(self) -> str:
         """Changes whenever the state strip changes."""
-        return f"{self.key}.{self.given}.{self.request.expires_at.timestamp():.0f}"
+        until = f"{self.request.expires_at.timestamp():.0f}"
+        return f"{self.key}.{self.given}.{until}.{self.holding.key}"
 
 
 def load(person: Person, pk: str, now: datetime) -> Loaded:
@@ -119,9 +151,14 @@ def load(person: Person, pk: str, now: datetime) -> Loaded:
             number=F("request__version"),
         )
         .select_related(
-            "request__proposal", "request__queue", "revision__tool", "policy"
+            "request__proposal",
+            "request__queue",
+            "request__lease__holder",
+            "request__lease__offered_to",
+            "revision__tool",
+            "policy",
         )
-        .annotate(given=_given())
+        .annotate(given=_given(), newest_reading=_readings())
         .first()
     )
     if sealed is None:
@@ -140,7 +177,18 @@ def load(person: Person, pk: str, now: datetime) -> Loaded:
         .last(),
         stopped=stops.in_force(proposal.agent, proposal.thread, proposal.tool_name),
         now=now,
+        reading=_newest_reading(sealed.newest_reading),
     )
+
+
+def _newest_reading(pk: int | None) -> StateReading | None:
+    return StateReading.objects.filter(pk=pk).first() if pk else None
+
+
+def _readings() -> Subquery:
+    """The newest look at the business state that people are shown."""
+    found = StateReading.objects.filter(revision=OuterRef("revision"), cause="opened")
+    return Subquery(found.order_by("-at").values("pk")[:1])
 
 
 def _given() -> Coalesce:

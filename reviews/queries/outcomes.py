@@ -5,7 +5,7 @@ Always what happened, what did not happen, and what can be done (ux.md 3.10).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -24,7 +24,7 @@ from reviews.choices import (
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
 
-from . import showing
+from . import holding, showing
 from .detail import Loaded
 from .log import HIDDEN_NAME
 
@@ -41,6 +41,8 @@ class Link:
     label: str
     url: str
     key: str = ""
+    post: bool = False  # it changes something
+    testid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +86,38 @@ def of(loaded: Loaded) -> Outcome:
     )
 
 
-def moved(loaded: Loaded) -> Outcome:
-    """R8 while an older version is on the screen: one way on, no verb."""
+def moved(loaded: Loaded, read: int = 0) -> Outcome:
+    """R8 while an older version is on the screen: one way on, no verb. `read` is that
+    version: the new page marks what differs from it."""
     url = reverse("reviews:request_detail", args=[loaded.request.pk])
+    now = loaded.request.version
+    if 0 < read < now:
+        url = f"{url}?since={read}"
+    same = read == now
     return Outcome(
-        title=f"Version {loaded.request.version} is the one to decide now",
+        title="Read it once more"
+        if same
+        else f"Version {now} is the one to decide now",
         icon="warn",
         quarters=None,
         lines=["Nothing was approved. Your note is kept on this page."],
         votes=[],
         result="",
-        links=[Link("Review the new version", url, "R")],
+        links=[Link("Show it anew" if same else "Review the new version", url, "R")],
+    )
+
+
+def target_moved(loaded: Loaded) -> Outcome:
+    """R8 while the comparison on the screen is out of date: no verb until it is not."""
+    url = reverse("reviews:request_detail", args=[loaded.request.pk])
+    return Outcome(
+        title="What this would change has changed",
+        icon="warn",
+        quarters=None,
+        lines=["Nothing was sent. What you typed is kept."],
+        votes=[],
+        result="",
+        links=[Link("Refresh before-state", url, "R", testid="refresh")],
     )
 
 
@@ -128,9 +151,29 @@ def _lines(loaded: Loaded) -> Sequence[str]:
     status = RequestStatus(loaded.request.status)
     if loaded.stopped is StopMode.STOPPED and status in OPEN:
         return ["This run, its agent or its tool is stopped. Nothing will be executed."]
+    if loaded.waiting and loaded.holding.by:
+        return list(_held(loaded))
     if loaded.waiting:
         return [loaded.why_not, _whose(loaded)]
     return [*_about(loaded, status), *_about_effect(loaded.execution)]
+
+
+def _held(loaded: Loaded) -> Iterator[str]:
+    """Somebody else is at it: until when, and what this person can do meanwhile."""
+    hold = loaded.holding
+    if loaded.why_not:
+        yield loaded.why_not
+        yield _whose(loaded)
+        return
+    until = f"{hold.until:%H:%M:%S}"
+    yield (
+        "You can read everything. Deciding opens when "
+        f"{hold.by} gives it back, or at {until} if they are gone."
+    )
+    if hold.offered:
+        yield f"{hold.by} offers it to you."
+    if hold.asked:
+        yield "You will get a mail when it is free."
 
 
 def _whose(loaded: Loaded) -> str:
@@ -201,5 +244,20 @@ def _links(loaded: Loaded) -> list[Link]:
     unknown = execution is not None and execution.status == ExecutionStatus.UNKNOWN
     if unknown and permissions.allowed(loaded.person, Permission.SETTLE_UNKNOWN):
         links.append(Link("Say what happened", reverse("reviews:unknown")))
+    if loaded.holding.by:
+        links += _about_hold(loaded)
     links.append(Link("Back to the queue", reverse("reviews:queue")))
     return links
+
+
+def _about_hold(loaded: Loaded) -> Iterator[Link]:
+    hold, pk = loaded.holding, [loaded.request.pk]
+    if hold.offered and not loaded.why_not:
+        url = reverse("reviews:accept_hold", args=pk)
+        yield Link("Take over", url, "C", post=True, testid="take-over")
+    if not hold.asked and not loaded.why_not:
+        url = reverse("reviews:ask_hold", args=pk)
+        yield Link("Notify me", url, post=True, testid="notify")
+    if holding.may_break(loaded.person, loaded.request):
+        url = reverse("reviews:break_hold", args=pk)
+        yield Link("Break hold…", url, testid="break")

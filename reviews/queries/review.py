@@ -8,43 +8,23 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from django.db.models import Q, QuerySet
 from django.urls import reverse
-from django.utils.dateparse import parse_datetime
 
 from journal.errors import DomainError
-from policies import tools
-from policies.choices import ExecutionClass, Role, Tier
-from policies.models import Person
-from reviews import permissions, quorum
-from reviews.models import RequestVersion, Revision
-from reviews.permissions import Permission
-from reviews.presenters import Presentation
-from reviews.presenters.common import UNKNOWN_REVERSAL
-from reviews.presenters.shapes import Part, Reversal
+from reviews import deadlines, drafts, permissions, state_readings
+from reviews.models import Draft, RequestVersion, StateReading
+from reviews.seen import Seen, Sight
 
-from . import clocks, log, outcomes, showing
+from . import clocks, holding, log, moves, outcomes, remarks, showing, sights
 from .clocks import Clock
 from .detail import Loaded
 from .outcomes import Outcome
+from .regions import Regions
+from .remarks import Remark
+from .states import State
 from .words import people
 
-RADII = {
-    1: "Leaves no trace",
-    2: "Wasted work at worst",
-    3: "This person's own data",
-    4: "Other systems or people",
-    5: "Law, money or good name",
-}
-IF_UNCLEAR = {
-    ExecutionClass.KEYED: "Tried again under the same key, so that it happens once",
-    ExecutionClass.QUERYABLE: "Looked up by our reference first, then decided",
-    ExecutionClass.OPAQUE: "Never tried again: a person says what happened",
-}
-FLOORS = {
-    Tier.APPROVE: "The policy wants a person for this tool.",
-    Tier.ESCALATE: "The policy wants two people for this tool, one a supervisor.",
-}
+REMADE = "This page is not what it was when you opened it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +43,6 @@ VERBS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    id: str
-    text: str
-    effect: str
-
-
-@dataclass(frozen=True, slots=True)
 class Banner:
     """What changed under the reader: the version they read and the one now."""
 
@@ -78,10 +51,25 @@ class Banner:
     read: int
     now: int
     rows: Sequence[showing.Moved] = ()
+    heads: tuple[str, str] | None = None
+
+    @property
+    def was(self) -> str:
+        return self.heads[0] if self.heads else f"Version {self.read}, as you read it"
+
+    @property
+    def is_now(self) -> str:
+        return self.heads[1] if self.heads else f"Version {self.now}, now"
 
 
 class ReviewPage:
-    """One request as this person may see it. Regions are computed when printed."""
+    """One request as this person may see it. Regions are computed when printed.
+
+    `on_screen` is what the browser already shows of this request, `partial` that it
+    goes on showing it beside this answer; both are known when it is answered. `since`
+    is the number of the version that the person had read before this one. `remade`:
+    what they have on the screen is not what this page would be now.
+    """
 
     def __init__(
         self,
@@ -94,6 +82,9 @@ class ReviewPage:
         said: str = "",
         note_kept: str = "",
         focus: str = "",
+        since: int = 0,
+        remade: bool = False,
+        warned: str = "",
     ) -> None:
         self.loaded = loaded
         self.armed = armed
@@ -103,19 +94,53 @@ class ReviewPage:
         self.said = said
         self.note_kept = note_kept
         self.focus = focus
+        self.on_screen: Seen | None = None
+        self.partial = False
+        self.remade = remade
+        self.warned = warned  # what they are told now, and may then insist on
+        self._since = since
         self.id = loaded.request.pk
         self.url = reverse("reviews:request_detail", args=[self.id])
         self.version = loaded.request.version
         self.action_hash = loaded.request.action_hash
         self.risk, self.tier = loaded.request.risk, loaded.request.tier
-        self.state = loaded.state
+        self.hold = loaded.holding
         self.agent = loaded.request.proposal.agent
         self.thread = loaded.request.proposal.thread
         self.tool = loaded.request.proposal.tool_name
-        self.proposed_at = loaded.revision.created_at
-        self.policy = loaded.sealed.policy.number
 
     # R0
+    @cached_property
+    def state(self) -> State:
+        """What the strip says: that the ground moved comes before all else."""
+        if not self.target_moved:
+            return self.loaded.state
+        found = self.loaded.reading
+        at = f" at {found.at:%H:%M:%S}" if found else ""
+        return State("moved", f"The record changed{at}", icon="warn")
+
+    @property
+    def takes_up(self) -> bool:
+        """Whether opening this page holds the request for this person."""
+        return self.loaded.takes_up
+
+    @property
+    def may_take(self) -> bool:
+        return self.loaded.able and not self.hold.mine
+
+    @property
+    def extended(self) -> datetime | None:
+        """Until when one stroke extends it; None where it may not be extended."""
+        if not self.loaded.able:
+            return None
+        later = deadlines.extended(self.loaded.request)
+        return later if later > self.loaded.request.expires_at else None
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether the policy allows no more time."""
+        return self.loaded.able and self.extended is None
+
     @property
     def clock(self) -> Clock | None:
         if not self.loaded.waiting:
@@ -139,97 +164,106 @@ class ReviewPage:
     def etag(self) -> str:
         return self.loaded.etag
 
-    @property
+    @cached_property
     def moved(self) -> bool:
-        """Whether the reader's screen shows an older version than the one now."""
-        return self.screen is not None and self.screen != self.version
-
-    # R1 to R3
-    @cached_property
-    def shown(self) -> Presentation | None:
-        return showing.presentation(self.loaded.revision)
-
-    @property
-    def effect(self) -> tuple[Part, ...]:
-        return self.shown.sentence if self.shown else showing.effect(self.revision)
-
-    @property
-    def revision(self) -> Revision:
-        return self.loaded.revision
-
-    @property
-    def read_from(self) -> str:
-        """Where the before-state is from: our reader, never the agent."""
-        reading = self.revision.reading
-        if reading.get("before") is None:
-            return ""
-        at = parse_datetime(str(reading.get("at", "")))
-        clock = f" at {at:%H:%M:%S}" if at else ""
-        return f"read from {reading.get('source') or 'the tool'}{clock}"
-
-    @property
-    def no_before(self) -> str:
-        problem = self.revision.reading.get("problem")
-        if problem:
-            return "The look-up failed, so compare with the other system yourself."
-        return "This tool declares no look-up. What follows are its arguments."
+        """Whether the reader's screen shows something else than there is now."""
+        if self.remade or self.screen not in (None, self.version):
+            return True
+        return self._other is not None and self.seen.digest != self._other.digest
 
     @cached_property
-    def reversal(self) -> Reversal:
-        return self.shown.reversal if self.shown else UNKNOWN_REVERSAL
+    def target_moved(self) -> bool:
+        """Whether the comparison on the screen is with a state that is no more."""
+        before = self.on_screen
+        if before is None or not self.partial or not self.loaded.able:
+            return False
+        if before.version != self.version:
+            return False
+        revision = self.loaded.revision
+        shown = state_readings.digest_of(self._reading, revision)
+        return shown != state_readings.digest_of(self.loaded.reading, revision)
 
     @property
-    def declared(self) -> str:
-        tool = self.revision.tool
-        return f"Declared by the tool, version {tool.version}" if tool else ""
+    def _other(self) -> Seen | None:
+        """Another version that stays on the screen of somebody who may decide this
+        one. A recall makes one that reads the same."""
+        before = self.on_screen
+        if before is None or not self.partial or self.loaded.why_not:
+            return None
+        return before if before.version != self.version else None
+
+    # R1 to R6: what is kept with the decision
+    @cached_property
+    def regions(self) -> Regions:
+        older = self.older
+        since = sights.version(self.id, older) if older else None
+        return Regions(
+            self.loaded.person, self.loaded.sealed, reading=self._reading, since=since
+        )
 
     @property
-    def radius(self) -> str:
-        tool = self.revision.tool
-        if tool is None:
-            return ""
-        return RADII[tools.definition(tool).profile.blast_radius]
+    def older(self) -> int:
+        """The version that was read before this one, or 0."""
+        before = self.on_screen
+        since = self._since or (before.since if before else 0)
+        return since if 0 < since < self.version else 0
+
+    @cached_property
+    def _reading(self) -> StateReading | None:
+        """The newest, unless an older one stays on the screen beside this answer."""
+        before, newest = self.on_screen, self.loaded.reading
+        if not self.partial or before is None:
+            return newest
+        if newest is not None and newest.pk == before.reading:
+            return newest
+        return sights.reading(self.loaded.sealed, before.reading)
+
+    @cached_property
+    def sight(self) -> Sight:
+        """The regions as bytes: printed here, and kept with the decision."""
+        return sights.of(self.regions)
 
     @property
-    def if_unclear(self) -> str:
-        tool = self.revision.tool
-        return IF_UNCLEAR[ExecutionClass(tool.execution_class)] if tool else ""
-
-    plain_kinds = ("text", "number", "nothing")  # their text alone says it all
-
-    # R4
-    @property
-    def rules(self) -> list[Rule]:
-        return [
-            Rule(rule["id"], rule["text"], rule.get("effect", ""))
-            for rule in self.loaded.sealed.rules
-        ]
+    def facts(self) -> str:
+        return self.sight.parts[0]
 
     @property
-    def floor_said(self) -> str:
-        return FLOORS.get(Tier(self.tier), "The policy wants a person for this.")
+    def rules(self) -> str:
+        return self.sight.parts[1]
 
     @property
-    def policy_url(self) -> str:
-        if not permissions.allowed(self.loaded.person, Permission.SEE_POLICIES):
-            return ""
-        return reverse("policies:policy", args=[self.policy])
+    def words(self) -> str:
+        return self.sight.parts[2]
 
     @property
-    def agent_url(self) -> str:
-        return reverse("agents:agent", args=[self.agent])
+    def seen(self) -> Seen:
+        """What this page says of itself when it comes back. Who had the very same
+        regions before them, without JavaScript, has been reading since then."""
+        fresh = Seen(
+            person=self.loaded.person.public_id,
+            request=self.id,
+            version=self.version,
+            action_hash=self.action_hash,
+            digest=self.sight.digest,
+            rendered_at=self.loaded.now,
+            reading=self._reading.pk if self._reading else None,
+            since=self.older,
+        )
+        before = self.on_screen
+        page = fresh.read_since(before) if before else fresh
+        return page.warning(self.warned) if self.warned else page
 
     @property
-    def thread_url(self) -> str:
-        return reverse("agents:thread", args=[self.agent, self.thread])
+    def token(self) -> str:
+        """For the page's hidden field; a part of a page renews it only where the page
+        around it says something else."""
+        keeps = self.partial and not (self.warned or self._other)
+        return "" if keeps or self.over or self.moved else self.seen.token()
 
+    # R4, as far as it changes by itself
     @property
     def stop_url(self) -> str:
         return reverse("agents:stop_thread", args=[self.agent, self.thread])
-
-    @property
-    def parent(self) -> str:
-        return self.loaded.request.proposal.parent
 
     @property
     def squares(self) -> list[bool]:
@@ -251,7 +285,9 @@ class ReviewPage:
         """How many others can decide. A number: names would tell who has not yet."""
         if not self.loaded.waiting:
             return ""
-        found = _eligible(self.loaded).exclude(pk=self.loaded.person.pk).count()
+        loaded = self.loaded
+        others = holding.eligible(loaded.request, loaded.sealed)
+        found = others.exclude(pk=loaded.person.pk).count()
         if not found:
             return "Nobody else can decide this."
         return f"{people(found, 'other person')} can decide."
@@ -263,23 +299,6 @@ class ReviewPage:
             return ""
         at = self.loaded.request.expires_at
         return f"At {at:%H:%M:%S} UTC it expires. Nothing is executed."
-
-    # R5, R6: redacted before it was stored; printed by the `untrusted` tag alone
-    @property
-    def rationale(self) -> str:
-        return self.loaded.revision.rationale
-
-    @cached_property
-    def claims(self) -> list[tuple[str, str]]:
-        return showing.claims(self.loaded.request.proposal, self.loaded.revision)
-
-    @cached_property
-    def evidence(self) -> list[showing.Evidence]:
-        return showing.evidence(self.loaded.revision)
-
-    @property
-    def redactions(self) -> int:
-        return sum(item.redactions for item in self.evidence)
 
     # R7
     @property
@@ -297,12 +316,42 @@ class ReviewPage:
     # R8
     @property
     def verbs(self) -> Sequence[Verb]:
-        return () if self.loaded.why_not or self.moved else VERBS
+        able = self.loaded.able and not self.moved and not self.target_moved
+        return VERBS if able else ()
 
     @property
     def outcome(self) -> Outcome:
-        build = outcomes.moved if self.moved else outcomes.of
-        return build(self.loaded)
+        if self.target_moved:
+            return outcomes.target_moved(self.loaded)
+        if not self.moved:
+            return outcomes.of(self.loaded)
+        read = self.screen or (self.on_screen.version if self.on_screen else 0)
+        return outcomes.moved(self.loaded, read)
+
+    @property
+    def check_url(self) -> str:
+        """Where an edit is looked at before it is committed."""
+        return reverse("reviews:decide", args=[self.id]) + "?check=1"
+
+    @cached_property
+    def draft(self) -> Draft | None:
+        """What this person typed before and did not send."""
+        decides = permissions.deciding_role(self.loaded.person) is not None
+        return drafts.of(self.loaded.person, self.loaded.request) if decides else None
+
+    @property
+    def kept(self) -> str:
+        """The person's words, for where no verb is left to send them with."""
+        return self.note_kept or (self.draft.reason if self.draft else "")
+
+    @property
+    def may_note(self) -> bool:
+        """Whether words beside a verdict are all that this person can add."""
+        return not self.verbs and remarks.may_add(self.loaded)
+
+    @cached_property
+    def remarks(self) -> list[Remark]:
+        return remarks.of(self.loaded)
 
     @property
     def recall(self) -> bool:
@@ -314,27 +363,30 @@ class ReviewPage:
 
     @cached_property
     def banner(self) -> Banner | None:
-        if self.read is None or self.read == self.version:
+        read = self.read
+        if read is None and self.moved and self.on_screen is not None:
+            read = self.on_screen.version
+        if self.target_moved:
+            return self._moved_ground()
+        if self.remade:
+            return Banner(REMADE, "Nothing was recorded.", self.version, self.version)
+        if read is None or read == self.version:
             return None
-        return _banner(self.loaded, self.read)
+        return _banner(self.loaded, read)
 
-
-def _eligible(loaded: Loaded) -> QuerySet[Person]:
-    """People of a fitting role who are admitted to the queue and not barred."""
-    queue = loaded.request.queue_id
-    steps = {step["role"] for step in loaded.sealed.steps}
-    roles = [r.value for r in Role if any(quorum.fills(r, step) for step in steps)]
-    never = [role.value for role in permissions.NEVER_DECIDE]
-    admitted = Q(queueuserpermission__content_object=queue) | Q(
-        groups__queuegrouppermission__content_object=queue
-    )
-    return (
-        Person.objects.filter(admitted, is_active=True)
-        .filter(pk__in=Person.objects.filter(groups__name__in=roles).values("pk"))
-        .exclude(pk__in=Person.objects.filter(groups__name__in=never).values("pk"))
-        .exclude(public_id__in=loaded.request.proposal.barred)
-        .distinct()
-    )
+    def _moved_ground(self) -> Banner:
+        loaded = self.loaded
+        was = state_readings.said(self._reading, loaded.revision)
+        now = state_readings.said(loaded.reading, loaded.revision)
+        at = loaded.reading.at if loaded.reading else loaded.now
+        return Banner(
+            f"The record changed; it was read again at {at:%H:%M:%S}.",
+            "Nothing was sent. Refresh the before-state, then decide.",
+            self.version,
+            self.version,
+            moves.rows(loaded.revision, was, now),
+            heads=("As you read it", "Now"),
+        )
 
 
 def _banner(loaded: Loaded, read: int) -> Banner:

@@ -44,11 +44,14 @@ class Moved:
     after: str | None
 
 
-def presentation(revision: Revision) -> Presentation | None:
-    """Regions R1 to R3, or None for a tool nobody registered."""
+def presentation(
+    revision: Revision, reading: Mapping[str, Any] | None = None
+) -> Presentation | None:
+    """Regions R1 to R3, or None for a tool nobody registered. `reading` is a newer
+    one than the revision's own."""
     if revision.tool is None:
         return None
-    reading = revision.reading
+    reading = reading or revision.reading
     return present(
         tools.definition(revision.tool),
         revision.args,
@@ -56,6 +59,7 @@ def presentation(revision: Revision) -> Presentation | None:
         labels=reading.get("labels", {}),
         facts=revision.facts,
         conceal=concealer(revision),
+        dry_run=reading.get("dry_run"),
     )
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import (
 )
 from django_htmx.http import HttpResponseClientRedirect
 
-from journal.errors import DomainError, NotFound
+from journal.errors import DomainError, NotFound, TooFast
 from reviews import htmx, recalls, settlements
 from reviews.choices import Verdict
 from reviews.forms import ArmForm, DecisionForm
@@ -20,7 +20,7 @@ from reviews.queries import detail
 from reviews.queries.detail import Loaded
 from reviews.queries.review import ReviewPage
 
-from . import frame, panels, verdicts
+from . import care, frame, looks, panels, verdicts
 from .who import person
 
 TEMPLATE = "reviews/request.html"
@@ -34,7 +34,8 @@ def request_detail(request: HttpRequest, pk: str) -> HttpResponse:
     armed_before = request.GET.get("from", "")
     if armed_before in set(Verdict):
         return _answer(request, ReviewPage(loaded, focus=f"verb-{armed_before}"))
-    return _answer(request, ReviewPage(loaded, said=loaded.said))
+    since = verdicts.version_of(request.GET.get("since", "")) or 0
+    return _answer(request, ReviewPage(loaded, said=loaded.said, since=since))
 
 
 @require_safe
@@ -62,6 +63,8 @@ def decide(request: HttpRequest, pk: str) -> HttpResponse:
     loaded = _load(request, pk)
     if request.method != "POST":
         return _arm(request, loaded)
+    if "check" in request.GET:
+        return _look(request, loaded)
     form = DecisionForm(request.POST)
     error = htmx.attempt(lambda: verdicts.commit(request, loaded, form))
     if error is not None:
@@ -110,6 +113,20 @@ def _arm(request: HttpRequest, loaded: Loaded) -> HttpResponse:
     return _answer(request, ReviewPage(loaded, armed=armed), beside=False)
 
 
+def _look(request: HttpRequest, loaded: Loaded) -> HttpResponse:
+    """What an edit would lead to, beside the fields it is typed in."""
+    if loaded.why_not:
+        return _see(loaded.request.pk)
+    armed = looks.look(loaded, request.POST, request.headers.get("HX-Trigger", ""))
+    page = ReviewPage(loaded, armed=armed)
+    if not htmx.wants_partial(request):
+        return _answer(request, page)
+    redrawn = request.headers.get("HX-Target") == "fields"
+    template = "reviews/_fields.html" if redrawn else "reviews/_check.html"
+    context = {"page": page, "swapped": redrawn, "errors_beside": not redrawn}
+    return render(request, template, context)
+
+
 def _refused(
     request: HttpRequest, form: DecisionForm, error: DomainError, pk: str
 ) -> HttpResponse:
@@ -118,7 +135,8 @@ def _refused(
     loaded = _load(request, pk)
     if panels.keeps_panel(loaded, error):
         armed = panels.build(loaded, form.meant, data=request.POST, error=error)
-        page = ReviewPage(loaded, armed=armed, said=error.detail)
+        warned = care.FAST if isinstance(error, TooFast) else ""
+        page = ReviewPage(loaded, armed=armed, said=error.detail, warned=warned)
     else:
         partial = htmx.wants_partial(request)
         page = ReviewPage(
@@ -126,6 +144,7 @@ def _refused(
             read=form.seen,
             screen=form.seen if partial else None,
             problem=error,
+            remade=htmx.wants_partial(request) and care.REMADE in error.facts,
             said=error.detail,
             note_kept=request.POST.get("reason", ""),
         )
@@ -138,6 +157,7 @@ def _answer(
     """The page, or `#decide` with the strip, banner and badges beside it."""
     frame.of(request).stop_url = page.stop_url
     partial = htmx.wants_partial(request)
+    care.fit(request, page, partial=partial)
     template = htmx.part(request, TEMPLATE, "decide")
     context = {"page": page, "beside": partial and beside}
     response = render(request, template, context, status=status)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
 
-from journal.errors import DigestMissing, InvalidArgs, Reason
+from journal.errors import CheckMissed, DigestMissing, InvalidArgs, Reason
 from policies import tools
-from reviews import decisions, permissions
+from reviews import decisions, step_up
 from reviews.cases import Said
 from reviews.choices import Verdict
 from reviews.forms import DecisionForm, arguments
 from reviews.queries.detail import Loaded
+from reviews.step_up import Proof
+
+from . import care
 
 
 def commit(request: HttpRequest, loaded: Loaded, form: DecisionForm) -> None:
@@ -21,19 +26,37 @@ def commit(request: HttpRequest, loaded: Loaded, form: DecisionForm) -> None:
     lost its version or hash, InvalidArgs for an input of the wrong type."""
     _check(form)
     sent = form.cleaned_data
-    decisions.decide(
-        Said(
-            request_id=loaded.request.pk,
-            person=loaded.person,
-            verdict=form.meant,
-            version=sent["version"],
-            action_hash=sent["action_hash"],
-            reason_code=sent["reason_code"],
-            reason=sent["reason"].replace("\r\n", "\n"),
-            args=_args(loaded, form),
-            step_up=permissions.step_up(request, loaded.person, sent["password"]),
-        )
+    said = Said(
+        request_id=loaded.request.pk,
+        person=loaded.person,
+        verdict=form.meant,
+        version=sent["version"],
+        action_hash=sent["action_hash"],
+        reason_code=sent["reason_code"],
+        reason=sent["reason"].replace("\r\n", "\n"),
     )
+    proof = _proof(request, said, sent["password"], loaded.now)
+    said = replace(said, args=_args(loaded, form), step_up=proof)
+    said = care.added(request, loaded, said)
+    try:
+        decisions.decide(said)
+    except CheckMissed:
+        care.remember(request.session, loaded, said)
+        raise
+    step_up.forget(request.session)
+    care.forget(request.session, loaded)
+
+
+def _proof(
+    request: HttpRequest, said: Said, password: str, now: datetime
+) -> Proof | None:
+    """From the password typed now, or one typed for exactly this a moment ago: when
+    something else was wrong, it need not be typed again."""
+    proof = step_up.prove(request, said.person, password, said.bound, now)
+    if proof is None:
+        return step_up.kept(request.session, said.bound, now)
+    step_up.keep(request.session, proof)
+    return proof
 
 
 def _check(form: DecisionForm) -> None:

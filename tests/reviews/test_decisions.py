@@ -172,4 +172,4 @@ def test_an_amount_above_the_persons_ceiling_is_refused(gate: Gate) -> None:
 def test_escalate_tier_needs_a_fresh_proof_of_identity(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
     with pytest.raises(errors.Reauth):
-        decide(request, gate.sue, step_up="")
+        decide(request, gate.sue, step_up=None)

@@ -11,6 +11,7 @@ from pytest_django import Settings
 
 from policies.models import Person
 from reviews.models import ApprovalRequest
+from tests import pages
 from tests.conftest import Gate
 from tests.factories import PASSWORD, propose
 from tests.security.world import BACKEND
@@ -46,7 +47,8 @@ def verdict(asked: ApprovalRequest, password: str) -> dict[str, Any]:
 
 def on_the_page(client: Client, asked: ApprovalRequest, password: str) -> int:
     path = f"/requests/{asked.pk}/decide/"
-    return client.post(path, verdict(asked, password)).status_code
+    body = {**verdict(asked, password), "seen": pages.token(asked, "sue")}
+    return client.post(path, body).status_code
 
 
 def over_the_api(client: Client, asked: ApprovalRequest, password: str) -> int:

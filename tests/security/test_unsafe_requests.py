@@ -63,6 +63,7 @@ def strict(world: World, who: Who) -> tuple[Client, str]:
     """A browser that must show its token, and the token of one of its pages."""
     client = Client(enforce_csrf_checks=True, raise_request_exception=False)
     client.force_login(world.people[who], BACKEND)
+    world.caller = who
     source = client.get("/me/tokens/").content.decode()
     found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', source)
     assert found

@@ -19,6 +19,7 @@ from reviews import tasks
 from reviews.models import ApprovalRequest
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
+from tests.pages import token
 from tests.security.test_headers import inline
 from tests.security.world import BACKEND
 
@@ -214,6 +215,7 @@ def test_names_and_notes_of_people_are_text_too(
     client.force_login(gate.rita, BACKEND)
     verdict = {
         "verdict": "reject",
+        "seen": token(request),
         "version": request.version,
         "action_hash": request.action_hash,
         "reason_code": "other",

@@ -67,6 +67,7 @@ class World:
     ids: dict[str, Any] = field(default_factory=dict)
     waiting: Any = None
     token: str = ""
+    caller: Who = Who.REVIEWER  # who knocks just now
 
 
 def build(gate: Gate) -> World:

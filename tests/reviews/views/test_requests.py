@@ -12,7 +12,7 @@ from guardian.shortcuts import remove_perm
 from policies.models import Queue
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision
-from tests import factories
+from tests import factories, pages
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
@@ -34,10 +34,13 @@ def url(request: ApprovalRequest, *more: str) -> str:
     return "/".join(["/requests", request.pk, *more, ""])
 
 
-def panel(request: ApprovalRequest, verdict: str, **fields: Any) -> dict[str, Any]:
+def panel(
+    request: ApprovalRequest, verdict: str, by: str = "rita", **fields: Any
+) -> dict[str, Any]:
     """What the panel of a verdict sends."""
     request.refresh_from_db()
     return {
+        "seen": pages.token(request, by),
         "verdict": verdict,
         "version": request.version,
         "action_hash": request.action_hash,
@@ -228,11 +231,11 @@ def test_step_up_asks_for_the_password_once_more(gate: Gate, as_: SignIn) -> Non
     )
     for password, text in (("", "Confirm it is you"), ("wrong", "not right")):
         response = client.post(
-            url(request, "decide"), panel(request, "approve", password=password)
+            url(request, "decide"), panel(request, "approve", "sue", password=password)
         )
         assert response.status_code == 401
         assert text in response.content.decode()
-    sent = panel(request, "approve", password=factories.PASSWORD)
+    sent = panel(request, "approve", "sue", password=factories.PASSWORD)
     assert client.post(url(request, "decide"), sent).status_code == 303
     assert Decision.objects.get().authority["step_up"] == "password"
 

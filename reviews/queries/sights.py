@@ -1,0 +1,141 @@
+"""The regions of the review page as the bytes that a reviewer is shown.
+
+The same person, version, reading and templates always give the same bytes: they are
+made once for the page and once more when it comes back, and must not differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.template.loader import render_to_string
+
+from journal import canonical
+from policies import tools
+from policies.models import Person
+from reviews import seen
+from reviews.models import RequestVersion, StateReading
+from reviews.seen import Sight
+
+from .regions import Regions
+
+PARTS = (
+    "reviews/_seen_facts.html",
+    "reviews/_seen_rules.html",
+    "reviews/_seen_words.html",
+)
+# What else makes the bytes: how values are worked out, escaped and drawn.
+SOURCES = (
+    "reviews/presenters",
+    "reviews/queries/regions.py",
+    "reviews/queries/showing.py",
+    "reviews/templatetags/desk.py",
+    "reviews/templatetags/inert.py",
+    "static/icons.svg",
+)
+_NAMED = re.compile(r"\{% include \"([^\"]+)\"|\{% (untrusted) ")
+
+
+def of(regions: Regions) -> Sight:
+    """The page's regions, rendered. Nothing of the request is in their context: no
+    token, no clock, nothing that another person's doing would change."""
+    context = {"page": regions}
+    parts = tuple(str(render_to_string(name, context)) for name in PARTS)
+    return Sight(parts, inputs(regions), template_version())
+
+
+def inputs(regions: Regions) -> dict[str, Any]:
+    """What the bytes were made from: ids and digests, no text of anybody's."""
+    sealed, revision = regions.sealed, regions.revision
+    tool = revision.tool
+    return {
+        "person": regions.person.public_id,
+        "request": sealed.request_id,
+        "version": sealed.number,
+        "seal": sealed.seal,
+        "proposal": revision.proposal_id,
+        "revision": revision.number,
+        "action_hash": revision.action_hash,
+        "policy": sealed.policy.number,
+        "tool": {"name": tool.name, "version": tool.version, "digest": tool.digest}
+        if tool
+        else None,
+        "presenter": tools.definition(tool).presenter if tool else "",
+        "reading": _reading(regions),
+        "evidence": [str(item.get("digest", "")) for item in revision.evidence],
+        "since": regions.older.number if regions.older else 0,
+    }
+
+
+def again(person: Person, stored: Mapping[str, Any]) -> Sight | None:
+    """The page that this person saw, made anew from what a snapshot says it was made
+    from; None when its version is not there any more."""
+    sealed = version(stored["request"], stored["version"])
+    if sealed is None:
+        return None
+    return of(
+        Regions(
+            person,
+            sealed,
+            reading=reading(sealed, stored["reading"]["id"]),
+            since=version(stored["request"], stored["since"]),
+        )
+    )
+
+
+def version(request: str, number: int) -> RequestVersion | None:
+    """One sealed version with everything that a page of it needs."""
+    return (
+        RequestVersion.objects.filter(request=request, number=number)
+        .select_related("request__proposal", "revision__tool", "policy")
+        .first()
+    )
+
+
+def reading(sealed: RequestVersion, pk: int | None) -> StateReading | None:
+    """A reading of this version's own revision, and of no other."""
+    if pk is None:
+        return None
+    return StateReading.objects.filter(pk=pk, revision=sealed.revision_id).first()
+
+
+@cache
+def template_version() -> str:
+    """One digest over the templates and sources that made the bytes; read once a
+    process, for they change with a new installation only."""
+    root = Path(settings.BASE_DIR)
+    names = sorted({*_templates(root), *_sources(root)})
+    return seen.digest_of_files((name, (root / name).read_bytes()) for name in names)
+
+
+def _templates(root: Path) -> Iterator[str]:
+    """The parts, and what they include."""
+    waiting, done = list(PARTS), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in done:
+            continue
+        done.add(name)
+        yield f"templates/{name}"
+        for included, _ in _NAMED.findall((root / "templates" / name).read_text()):
+            waiting.append(included or "reviews/_untrusted.html")
+
+
+def _sources(root: Path) -> Iterator[str]:
+    for name in SOURCES:
+        path = root / name
+        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+        yield from (str(one.relative_to(root)) for one in files)
+
+
+def _reading(regions: Regions) -> dict[str, Any]:
+    newer = regions.newer_reading
+    if newer is not None:
+        return {"id": newer.pk, "digest": newer.digest}
+    stored = canonical.encode(regions.revision.reading)
+    return {"id": None, "digest": canonical.digest(stored)}

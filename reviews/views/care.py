@@ -1,0 +1,240 @@
+"""What a page asks of a person beside the verdict: that they had it on the screen, for
+a while, and looked. None of it is a lock; what was said twice is taken and marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.contrib.sessions.backends.base import SessionBase
+from django.http import HttpRequest
+from django.utils.crypto import salted_hmac
+
+from journal.errors import CheckMissed, DigestMissing, DomainError, Stale, TooFast
+from policies import active
+from policies.choices import Risk
+from policies.documents import Desk
+from reviews import micro_checks, seen, step_up
+from reviews.cases import Said
+from reviews.choices import Verdict
+from reviews.micro_checks import Question
+from reviews.queries import sights
+from reviews.queries.detail import Loaded
+from reviews.queries.regions import Regions
+from reviews.queries.review import ReviewPage
+from reviews.queries.words import people
+from reviews.seen import Seen
+
+FAST, MISSED, NARROW = "fast", "check_missed", "narrow"
+REMADE = "remade"
+COMMITS = {Verdict.APPROVE, Verdict.MODIFY}
+_ANSWERS = "answers"  # in the session: the answers given before, by request version
+_KEPT = 20
+HEADER = "X-Seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A control question as a panel shows it; `answers` were given before."""
+
+    question: Question
+    answers: tuple[int, ...] = ()
+
+
+def fit(request: HttpRequest, page: ReviewPage, *, partial: bool) -> None:
+    """The page beside what is on the screen already: no panel over another version,
+    a question where one is due, no password that was given a moment ago."""
+    page.partial, page.on_screen = partial, on_screen(request, page.loaded)
+    if page.armed is None:
+        return
+    if page.moved:
+        page.armed = None
+        return
+    verdict = Verdict(page.armed.name)
+    question = asked(request.session, page.loaded, page.regions, verdict)
+    page.armed = replace(
+        page.armed,
+        asked=question,
+        answered=_answer(request, question),
+        proved=_proved(request, page.loaded, verdict),
+    )
+
+
+def _proved(request: HttpRequest, loaded: Loaded, verdict: Verdict) -> bool:
+    said = Said(
+        request_id=loaded.request.pk,
+        person=loaded.person,
+        verdict=verdict,
+        version=loaded.request.version,
+        action_hash=loaded.request.action_hash,
+    )
+    return step_up.kept(request.session, said.bound, loaded.now) is not None
+
+
+def on_screen(request: HttpRequest, loaded: Loaded) -> Seen | None:
+    """What this person's browser already shows of this request, by its own token: in a
+    header where a script sends it, else in the form."""
+    sent = request.POST.get("seen") or request.GET.get("seen") or ""
+    found = seen.read_or_none(request.headers.get(HEADER) or sent)
+    if found is None or not found.is_for(loaded.person.public_id, loaded.request.pk):
+        return None
+    return found
+
+
+def asked(
+    session: SessionBase, loaded: Loaded, regions: Regions, verdict: Verdict
+) -> Asked | None:
+    """The control question of this person and version, on the decisions that the
+    policy picks; only for verdicts that let something happen."""
+    if verdict not in COMMITS:
+        return None
+    often = _desk(loaded).micro_check.get(Risk(loaded.sealed.risk), 0)
+    seed = _seed(loaded)
+    shown = regions.shown if micro_checks.is_due(seed, often) else None
+    question = micro_checks.question(shown, seed) if shown else None
+    if question is None:
+        return None
+    return Asked(question, _answers(session).get(_key(loaded), ()))
+
+
+def added(request: HttpRequest, loaded: Loaded, said: Said) -> Said:
+    """The verdict with the page it was given on, and what the page has against it.
+
+    Raises DigestMissing for a page that cannot say what it showed.
+    """
+    page = seen.read(request.POST.get("seen", ""))
+    if not page.is_for(loaded.person.public_id, loaded.request.pk):
+        raise DigestMissing
+    regions = _regions(loaded, page)
+    sight = sights.of(regions)
+    took = loaded.now - page.rendered_at
+    question = asked(request.session, loaded, regions, said.verdict)
+    answer = _answer(request, question)
+    told = list(_told(page, question, answer))
+    narrow = [NARROW] if request.POST.get(NARROW) else []
+    return replace(
+        said,
+        seen=sight,
+        reading=page.reading or 0,
+        took_ms=max(round(took.total_seconds() * 1000), 0),
+        check=_stored(question, answer),
+        flags=(*told, *narrow),
+        objection=_remade(page, said, sight.digest)
+        or _missed(question, answer)
+        or _too_fast(loaded, page, said),
+    )
+
+
+def remember(session: SessionBase, loaded: Loaded, said: Said) -> None:
+    """A first wrong answer counts, also after the page was loaded again."""
+    kept = _answers(session)
+    kept[_key(loaded)] = tuple(said.check.get("answers", ()))
+    session[_ANSWERS] = dict(list(kept.items())[-_KEPT:])
+
+
+def forget(session: SessionBase, loaded: Loaded) -> None:
+    """The question was answered and its decision made."""
+    kept = _answers(session)
+    if kept.pop(_key(loaded), None) is not None:
+        session[_ANSWERS] = kept
+
+
+def _desk(loaded: Loaded) -> Desk:
+    """Of the policy that the version was sealed under: it must not change between two
+    commits."""
+    return active.compiled(loaded.sealed.policy).desk
+
+
+def _seed(loaded: Loaded) -> bytes:
+    who = loaded.person.public_id
+    text = f"{loaded.request.pk}:{loaded.request.version}:{who}"
+    return salted_hmac("reviews.micro_checks", text, algorithm="sha256").digest()
+
+
+def _key(loaded: Loaded) -> str:
+    return f"{loaded.request.pk}:{loaded.request.version}"
+
+
+def _answers(session: SessionBase) -> dict[str, tuple[int, ...]]:
+    found: Mapping[str, Sequence[int]] = session.get(_ANSWERS, {})
+    return {key: tuple(given) for key, given in found.items()}
+
+
+def _regions(loaded: Loaded, page: Seen) -> Regions:
+    """The regions that the page was made of, as they are made now."""
+    return Regions(
+        loaded.person,
+        loaded.sealed,
+        reading=sights.reading(loaded.sealed, page.reading),
+        since=sights.version(page.request, page.since) if page.since else None,
+    )
+
+
+def _answer(request: HttpRequest, question: Asked | None) -> int | None:
+    sent = request.POST.get("answer", "")
+    if question is None or not sent.isdecimal() or len(sent) > 2:
+        return None
+    answer = int(sent)
+    return answer if answer < len(question.question.options) else None
+
+
+def _told(page: Seen, question: Asked | None, answer: int | None) -> Sequence[str]:
+    """What is marked on a decision that the page had objected to before."""
+    flags = [FAST] if FAST in page.warned else []
+    if question is not None and answer is not None:
+        given = [*question.answers, answer]
+        if not all(question.question.is_right(one) for one in given):
+            flags.append(MISSED)
+    return flags
+
+
+def _stored(question: Asked | None, answer: int | None) -> dict[str, Any]:
+    if question is None:
+        return {}
+    given = [*question.answers, *([] if answer is None else [answer])]
+    return {
+        "question": question.question.id,
+        "answers": given,
+        "right": question.question.right,
+    }
+
+
+def _remade(page: Seen, said: Said, digest: str) -> DomainError | None:
+    """Something else was on the screen than what the verdict is about."""
+    if (page.version, page.action_hash) != (said.version, said.action_hash):
+        return Stale()
+    if page.digest == digest:
+        return None
+    detail = (
+        "This page is not what it was when you opened it. Nothing was recorded. "
+        "Read it once more, then decide."
+    )
+    return Stale(detail, remade=True)
+
+
+def _missed(question: Asked | None, answer: int | None) -> DomainError | None:
+    if question is None or question.answers:
+        return None  # the second answer is taken, whatever it is
+    if answer is None:
+        return CheckMissed("Answer the question first. Nothing was recorded.")
+    if question.question.is_right(answer):
+        return None
+    return CheckMissed(
+        "That is not what this request does. Nothing was recorded. "
+        f"Look at: {question.question.look}."
+    )
+
+
+def _too_fast(loaded: Loaded, page: Seen, said: Said) -> DomainError | None:
+    if said.verdict not in COMMITS or FAST in page.warned:
+        return None
+    floor = _desk(loaded).time_floor.get(Risk(loaded.sealed.risk), 0)
+    took = (loaded.now - page.rendered_at).total_seconds()
+    if took >= floor:
+        return None
+    return TooFast(
+        f"You opened this {people(max(int(took), 0), 'second')} ago. Nothing was "
+        "recorded. If you have checked what changes, commit again."
+    )
