@@ -3,7 +3,7 @@ and what ends a claim that nobody may continue (gate.md section 7)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,6 +35,8 @@ class Claim:
     fence: int
     # No earlier attempt can have had an effect: a lapsed lease leaves that open.
     untouched: bool
+    # Why there is no time or no try left: what was tried is looked up, and that is all.
+    over: str = ""
 
     @property
     def call(self) -> Call:
@@ -98,14 +100,29 @@ def _take_lapsed(
 ) -> Claim | None:
     if execution.lease_until is None or execution.lease_until > now:
         return None
-    over = execution.grant.expires_at <= now
-    tried_out = execution.attempts >= MOST_ATTEMPTS
-    if over or tried_out or class_of(execution) is ExecutionClass.OPAQUE:
+    over = _over(execution, now)
+    if not over and class_of(execution) is not ExecutionClass.OPAQUE:
+        held = not ours or _held_back(execution)
+        return None if held else _lease(execution, "reclaim", actor, now)
+    if not _may_look(execution):
         lose(execution, "lease_lapsed", "Nobody knows whether it ran.", now)
-        return None
-    if not ours or _held_back(execution):
-        return None
-    return _lease(execution, "reclaim", actor, now)
+    elif not (ours and execution.by_agent):  # an agent that redeems asks nobody
+        return replace(_lease(execution, "reclaim", actor, now), over=over)
+    return None
+
+
+def _over(execution: Execution, now: datetime) -> str:
+    """Why nothing may be begun again, as a code; "" while it may."""
+    if execution.grant.expires_at <= now:
+        return "window_closed"
+    return "tried_out" if execution.attempts >= MOST_ATTEMPTS else ""
+
+
+def _may_look(execution: Execution) -> bool:
+    """Whether the service can say what became of it; not for ever, where every worker
+    that asks dies of it."""
+    definition = tools.definition(execution.grant.revision.known_tool)
+    return definition.look_up is not None and execution.attempts < 2 * MOST_ATTEMPTS
 
 
 def _held_back(execution: Execution) -> bool:

@@ -59,6 +59,8 @@ def _attempt(claim: Claim) -> Outcome | No:
         found = executors.look_up(claim.definition, claim.call)
         if found.code != "not_found":
             return found
+        if claim.over:
+            return No(claim.over, "It never ran, and nothing is begun any more.")
         untouched = True
     no = rechecks.check(claim.execution, claim.definition)
     if no is not None and untouched:

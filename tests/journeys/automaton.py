@@ -62,6 +62,7 @@ class Modelled:
     code: str = ""  # why it was refused, or cannot be known
     fence: int = 0
     attempts: int = 0
+    over: str = ""  # why the claim is for a look-up alone
     effects: int = 0
 
     def __post_init__(self) -> None:
@@ -250,7 +251,12 @@ class Modelled:
             return self._take_queued(ours)
         if self.execution == "claimed" and self.lease_over:
             over = self.expired_grant or self.attempts >= MOST_ATTEMPTS
+            self.over = ""
             if over or self.tool == "pay_opaque":
+                if self.tool == "pay_queryable" and self.attempts < 2 * MOST_ATTEMPTS:
+                    closed = self.expired_grant
+                    self.over = "window_closed" if closed else "tried_out"
+                    return self._lease(untouched=False)
                 self.execution, self.code = "unknown", "lease_lapsed"
                 return None
             taken = ours and not self.held_back()
@@ -272,7 +278,7 @@ class Modelled:
         if self.stop == "stopped":
             self.refuse("revoked", "stopped")
             return None
-        self.grant = "spent"
+        self.grant, self.over = "spent", ""
         return self._lease(untouched=True)
 
     def refuse(self, unspent: str, code: str) -> None:
@@ -291,6 +297,9 @@ class Modelled:
         if not untouched and self.tool == "pay_queryable":
             if self.effects:
                 self.execution = "succeeded"
+                return
+            if self.over:
+                self.execution, self.code = "refused", self.over
                 return
             untouched = True
         if not self.stop:

@@ -301,7 +301,8 @@ class GateMachine(RuleBasedStateMachine):
         )
         assert (claim is None) == (taken[0] is None)
         found_already = not taken[0] and modelled.tool != "pay" and modelled.effects
-        if claim and after_effect and not modelled.stop and not found_already:
+        begins = not modelled.stop and not modelled.over
+        if claim and after_effect and begins and not found_already:
             REAL[modelled.tool](claim.call)
             modelled.happen()
 

@@ -90,6 +90,65 @@ def test_a_lapsed_lease_of_an_opaque_tool_is_unknown(gate: Gate) -> None:
     assert worlds.effects() == []
 
 
+@pytest.mark.parametrize("ran", [True, False])
+@pytest.mark.parametrize("end", ["window", "attempts"])
+def test_what_can_be_looked_up_is_before_it_is_unknown(
+    gate: Gate, ran: bool, end: str
+) -> None:
+    execution = granted(gate, "pay_queryable")
+    claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    assert claim is not None
+    if ran:
+        worlds.plain(claim.call)
+    factories.lapsed(execution)
+    code = ends(execution, end)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ("succeeded" if ran else "refused")
+    assert execution.code == ("" if ran else code)
+    assert len(worlds.effects()) == ran, "nothing is begun any more"
+
+
+def ends(execution: Execution, end: str) -> str:
+    """Let its window be over, or its attempts; the code that says so."""
+    if end == "window":
+        past = execution.queued_at - timedelta(seconds=1)
+        Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
+        return "window_closed"
+    most = claims.MOST_ATTEMPTS
+    Execution.objects.filter(pk=execution.pk).update(attempts=most)
+    return "tried_out"
+
+
+@pytest.mark.parametrize("end", ["window", "attempts"])
+def test_a_look_up_without_an_answer_is_unknown(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    execution = granted(gate, "pay_queryable")
+    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    factories.lapsed(execution)
+    ends(execution, end)
+    monkeypatch.setattr(worlds, "find", lambda call: {"status": "who knows"})
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("unknown", "ambiguous")
+
+
+def test_who_dies_of_every_look_up_is_not_followed_for_ever(gate: Gate) -> None:
+    execution = granted(gate, "pay_queryable")
+    ends(execution, "attempts")
+    for _ in range(claims.MOST_ATTEMPTS + 2):
+        claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+        factories.lapsed(execution) if claimed(execution) else None
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.UNKNOWN
+
+
+def claimed(execution: Execution) -> bool:
+    execution.refresh_from_db()
+    return execution.status == ExecutionStatus.CLAIMED
+
+
 def test_a_stale_fence_cannot_record(gate: Gate) -> None:
     execution = granted(gate)
     first = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
