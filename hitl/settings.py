@@ -134,6 +134,7 @@ OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
     "request.returned": ("reviews.tasks.mail_returned",),
     "request.assigned": ("reviews.tasks.mail_assigned",),
     "request.freed": ("reviews.tasks.mail_freed",),
+    "request.offered": ("reviews.tasks.mail_offered",),
     "request.due_soon": ("reviews.tasks.mail_due_soon",),
     "request.settled": ("reviews.tasks.mail_settled",),
     "proposal.announced": ("reviews.tasks.mail_announced",),

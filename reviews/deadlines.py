@@ -1,19 +1,21 @@
 """What time does by itself: expiry, the end of a recall window, reminders, lapsed
-leases. Silence is never a yes [I6]."""
+leases; and more time, where a person asks for it. Silence is never a yes [I6]."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from journal import clock, faults, log, outbox
+from journal.errors import Conflict, Decided, Expired
 from policies import facts
 from policies.choices import ExecutionClass
+from policies.models import Person
 
-from . import cases, locks, transitions, turns
+from . import cases, locks, permissions, transitions, turns
 from .choices import ExecutionStatus, RequestStatus
 from .models import ApprovalRequest, Execution
 
@@ -71,6 +73,41 @@ def remind() -> int:
     for row in rows:
         outbox.publish("request.due_soon", subject=row.pk)
     return len(rows)
+
+
+@transaction.atomic(durable=True)
+def extend(*, request_id: str, person: Person) -> ApprovalRequest:
+    """Once more the rule's own time to answer, never past the rule's most.
+
+    Raises NotFound, NotYours, Escalated, Decided, Expired, Conflict at the most.
+    """
+    request = locks.approval_request(request_id)
+    now = clock.now()
+    if request.status != RequestStatus.PENDING:
+        raise Decided("There is nothing to decide here any more. Nothing was changed.")
+    if request.expires_at <= now:
+        raise Expired("This has expired, so it cannot be extended. Nothing was run.")
+    permissions.check_can_decide(person, request, request.sealed)
+    later, before = extended(request), request.expires_at
+    if later <= before:
+        raise Conflict("The policy allows no more time. Nothing was changed.")
+    transitions.request.apply(
+        request,
+        "extend",
+        actor=log.Actor("person", person.public_id),
+        now=now,
+        changes={"expires_at": later, "reminded_at": None},
+        guard=Q(expires_at__gt=clock.ClockTimestamp()),
+        data={"from": before.isoformat(), "to": later.isoformat()},
+    )
+    outbox.announce(request.proposal_id)
+    return request
+
+
+def extended(request: ApprovalRequest) -> datetime:
+    """Until when an extension lets it wait: as now where the policy's limit is hard."""
+    seconds = request.sealed.revision.evaluation["timeout"]
+    return min(request.expires_at + timedelta(seconds=seconds), request.expires_at_most)
 
 
 def queued_executions(*, quiet: timedelta) -> list[str]:

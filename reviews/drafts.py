@@ -90,6 +90,12 @@ def of(person: Person, request: ApprovalRequest) -> Draft | None:
     ).first()
 
 
+def exists(*, person: Person, request_id: str) -> bool:
+    """Whether this person typed something there that was not sent."""
+    kept = Draft.objects.filter(saved_at__gt=clock.now() - KEPT)
+    return kept.filter(person=person, request=request_id).exists()
+
+
 def discard(*, person: Person, request_id: str) -> None:
     """It was sent, or is not wanted."""
     Draft.objects.filter(person=person, request=request_id).delete()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
@@ -60,6 +60,11 @@ def fragment(
     response = render(request, template, context, status=status)
     response["ETag"] = quoted
     return response
+
+
+def query(address: str) -> QueryDict:
+    """The query of an address that a script remembered: `?tab=open` or without `?`."""
+    return QueryDict(address.removeprefix("?")[:1000])
 
 
 def attempt(operation: Callable[[], object]) -> DomainError | None:

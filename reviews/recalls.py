@@ -7,23 +7,27 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from journal import clock, log
-from journal.errors import Decided, NotYours, Running
+from journal.errors import Decided, DomainError, NotYours, Running
 from policies.choices import Role
 from policies.models import Person
 
-from . import locks, permissions, requests, transitions
+from . import leases, locks, permissions, requests, transitions
 from .choices import RequestStatus
 from .models import ApprovalRequest, Decision, RequestVersion
 
 
 @transaction.atomic(durable=True)
 def recall(*, request_id: str, person: Person) -> ApprovalRequest:
-    """Take an approval back while its window is open; the question is asked again.
+    """Take an approval back while its window is open; the question is asked again, and
+    who recalled it holds it where they may decide it.
 
     Raises NotFound, NotYours, Running (the window is over), Decided.
     """
     request = locks.approval_request(request_id)
-    take_back(request, person, clock.now())
+    now = clock.now()
+    take_back(request, person, now)
+    if not permissions.can_decide(person, request, request.sealed):
+        leases.hold(request, person, now)
     return request
 
 
@@ -32,7 +36,7 @@ def take_back(request: ApprovalRequest, person: Person, now: datetime) -> None:
     version = request.sealed
     _check_may_recall(person, request, version)
     if request.status != RequestStatus.RECALLABLE:
-        raise Running if request.status == RequestStatus.AUTHORIZED else Decided
+        raise _too_late(request)
     if request.recall_until is None or request.recall_until <= now:
         raise Running
     transitions.request.apply(
@@ -55,6 +59,15 @@ def take_back(request: ApprovalRequest, person: Person, now: datetime) -> None:
         steps=version.steps,
         carried=version.carried,
         escalated_by=version.escalated_by,
+    )
+
+
+def _too_late(request: ApprovalRequest) -> DomainError:
+    if request.status != RequestStatus.AUTHORIZED:
+        return Decided("This is no approval that waits to run. Nothing was recalled.")
+    return Running(
+        f"It was let run at {request.settled_at:%H:%M:%S}, so it can no longer be "
+        "recalled. You can stop the run or propose a reversal."
     )
 
 

@@ -1,5 +1,6 @@
-"""What must still hold right before an effect (gate.md section 7). Reads only, and
-outside any transaction; a check that fails says why in one code."""
+"""What must still hold right before an effect (gate.md section 7). Reads only, but for
+the reading of the business state that it leaves, and outside any transaction; a check
+that fails says why in one code."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ from policies.choices import Tier
 from policies.documents import ToolDefinition
 from policies.models import Person, PolicyVersion
 
-from . import permissions, readers, stops, verifiers
+from . import permissions, readers, state_readings, stops, verifiers
 from .choices import Scope, StopMode
 from .governance import reevaluate
-from .models import ApprovalRequest, Decision, Execution, Stop
+from .models import ApprovalRequest, Decision, Execution, StateReading, Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def check(execution: Execution, definition: ToolDefinition) -> No | None:
         or _tool(execution, policy)
         or _policy(execution, request, policy)
         or _approvers(request)
-        or _world(execution, definition)
+        or _world(execution, request, definition)
         or _verifiers(execution, request, definition)
         or switches(execution)
     )
@@ -134,13 +135,18 @@ def _carried(request: ApprovalRequest) -> list[Person]:
     return list(Person.objects.filter(public_id__in=carried)) if carried else []
 
 
-def _world(execution: Execution, definition: ToolDefinition) -> No | None:
-    """The business state is the one that was shown, by the tool's own precondition."""
+def _world(
+    execution: Execution, request: ApprovalRequest | None, definition: ToolDefinition
+) -> No | None:
+    """The business state is the one that the last approver was shown, by the tool's
+    own precondition. What is read now stays as a row."""
     revision = execution.grant.revision
-    expected = {**revision.reading.get("preconditions", {}), **revision.preconditions}
+    shown = state_readings.said(_seen(request), revision)
+    expected = {**shown.get("preconditions", {}), **revision.preconditions}
     if definition.reader is None or not expected:
         return None
-    fresh = readers.read(definition, revision.args)
+    fresh = readers.read(definition, revision.args, rehearse=False)
+    state_readings.keep(revision, fresh, cause=state_readings.CLAIMED)
     if fresh.problem:
         return No(
             "unread", f"The current state could not be read: {fresh.problem}", True
@@ -148,6 +154,19 @@ def _world(execution: Execution, definition: ToolDefinition) -> No | None:
     if _holds(expected, fresh.preconditions):
         return None
     return No("precondition", "The record changed after it was shown.")
+
+
+def _seen(request: ApprovalRequest | None) -> StateReading | None:
+    """The reading that the last approver had on the page; None for the revision's."""
+    if request is None:
+        return None
+    last = (
+        Decision.objects.filter(request=request, version=request.version, counts=True)
+        .select_related("reading")
+        .order_by("-at")
+        .first()
+    )
+    return last.reading if last else None
 
 
 def _holds(expected: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:

@@ -12,8 +12,18 @@ from journal import outbox
 from journal.errors import Conflict, Decided, NotFound
 from policies.choices import Role
 
-from . import deadlines, executions, forming, proposals, stop_work, turns
+from . import (
+    deadlines,
+    drafts,
+    executions,
+    forming,
+    leases,
+    proposals,
+    stop_work,
+    turns,
+)
 from .channels import email
+from .choices import RequestStatus
 from .models import ApprovalRequest, Execution, Proposal, Stop
 
 # A queued execution this old was not reached by its nudge.
@@ -84,12 +94,10 @@ def expire_due() -> int:
 
 
 def _in_chunks(operation: deadlines.Sweep) -> int:
-    """Repeat an operation until it finds less than a chunk; wake whoever waits."""
+    """Repeat an operation until it finds less than a chunk."""
     total = 0
     for _ in range(MOST_CHUNKS):
         found = operation()
-        for proposal_id in found:
-            outbox.announce(proposal_id)
         total += len(found)
         if len(found) < deadlines.CHUNK:
             break
@@ -103,6 +111,18 @@ def remind_before_deadline() -> int:
 
 
 @shared_task
+def lapse_leases() -> int:
+    """Free what ran out while somebody waits for it."""
+    return leases.lapse_chunk()
+
+
+@shared_task
+def drop_old_drafts() -> int:
+    """Forget what nobody sent for a day."""
+    return drafts.drop_old()
+
+
+@shared_task
 def enforce_stop(message_id: int) -> None:
     """Withdraw and refuse what waits under a new Stop row."""
     with outbox.consume(message_id) as message:
@@ -113,11 +133,9 @@ def enforce_stop(message_id: int) -> None:
 
 
 def _withdraw(proposal_id: str) -> None:
-    try:
+    # Settled or claimed since it was listed: the others still wait.
+    with suppress(Decided, Conflict):
         proposals.withdraw_stopped(proposal_id=proposal_id, code="stopped")
-    except (Decided, Conflict):
-        return  # settled or claimed since it was listed; the others still wait
-    outbox.announce(proposal_id)
 
 
 @shared_task
@@ -128,6 +146,28 @@ def mail_opened(message_id: int) -> None:
 @shared_task
 def mail_escalated(message_id: int) -> None:
     _mail_about(message_id, "Escalated to you", (Role.SUPERVISOR,))
+
+
+@shared_task
+def mail_freed(message_id: int) -> None:
+    """Who asked hears that nobody is at it any more."""
+    _mail_one(message_id, "Free again")
+
+
+@shared_task
+def mail_offered(message_id: int) -> None:
+    """Somebody is to take over what another holds."""
+    _mail_one(message_id, "Offered to you")
+
+
+def _mail_one(message_id: int, what: str) -> None:
+    """To the one person whom the message names, while it can still be decided."""
+    with outbox.consume(message_id) as message:
+        if message is None:
+            return
+        request, person = _request(message.subject), message.facts["person"]
+        if request.status == RequestStatus.PENDING:
+            email.about_request(request, what, roles=DECIDERS, only=person)
 
 
 @shared_task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from .views import control, events, lists, requests, session, tokens
+from .views import control, events, holding, lists, requests, session, tokens
 
 app_name = "reviews"
 
@@ -14,12 +14,22 @@ urlpatterns = [
     path("sign-out/", session.sign_out, name="sign_out"),
     path("queue/", lists.queue, name="queue"),
     path("events/", events.events, name="events"),
+    path("queue/next/", holding.queue_next, name="queue_next"),
     path("queue/fresh/", lists.queue_fresh, name="queue_fresh"),
     path("requests/<str:pk>/", requests.request_detail, name="request_detail"),
     path("requests/<str:pk>/live/", requests.live, name="live"),
     path("requests/<str:pk>/decide/", requests.decide, name="decide"),
     path("requests/<str:pk>/recall/", requests.recall, name="recall"),
     path("requests/<str:pk>/retry/", requests.retry, name="retry"),
+    path("requests/<str:pk>/lease/", holding.lease, name="lease"),
+    path("requests/<str:pk>/release/", holding.release, name="release"),
+    path("requests/<str:pk>/extend/", holding.extend, name="extend"),
+    path("requests/<str:pk>/hold/ask/", holding.ask_hold, name="ask_hold"),
+    path("requests/<str:pk>/hold/take/", holding.accept_hold, name="accept_hold"),
+    path("requests/<str:pk>/hold/break/", holding.break_hold, name="break_hold"),
+    path("requests/<str:pk>/hold/give/", holding.hand_over, name="hand_over"),
+    path("requests/<str:pk>/draft/", holding.draft, name="draft"),
+    path("requests/<str:pk>/notes/", holding.note, name="note"),
     path("escalations/", lists.escalations, name="escalations"),
     path("announced/", lists.announced, name="announced"),
     path("unknown/", control.unknown, name="unknown"),

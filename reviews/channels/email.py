@@ -30,11 +30,16 @@ def deciders(queue: Queue, *, roles: Iterable[Role]) -> list[Person]:
     ]
 
 
-def about_request(request: ApprovalRequest, what: str, *, roles: Iterable[Role]) -> int:
-    """Tell those who may act on it; how many mails were sent."""
+def about_request(
+    request: ApprovalRequest, what: str, *, roles: Iterable[Role], only: str = ""
+) -> int:
+    """Tell those who may act on it, or `only` one of them by public id; how many mails
+    were sent."""
     barred = set(request.proposal.barred)
     people = [
-        p for p in deciders(request.queue, roles=roles) if p.public_id not in barred
+        p
+        for p in deciders(request.queue, roles=roles)
+        if p.public_id not in barred and only in {"", p.public_id}
     ]
     version = request.sealed
     facts = {

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from django import forms
+from collections.abc import Mapping
+from typing import cast
 
+from django import forms
+from django.db.models import QuerySet
+
+from policies.models import Person
 from reviews.choices import REASONS, Scope, StopMode, Verdict
+from reviews.drafts import FIELD
 
 NOTE_LENGTH = 2000
 
@@ -67,6 +73,51 @@ class ReasonForm(forms.Form):
         max_length=NOTE_LENGTH,
         error_messages={"required": "Say why. The log keeps it."},
     )
+
+
+class DraftForm(forms.Form):
+    """A panel as far as it is typed. Whatever does not fit is not kept."""
+
+    version = forms.IntegerField(min_value=1, required=False)
+    verdict = forms.ChoiceField(
+        choices=[(v.value, v.value) for v in Verdict], required=False
+    )
+    reason_code = forms.ChoiceField(choices=list(REASONS.items()), required=False)
+    reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
+
+    @property
+    def edits(self) -> dict[str, str]:
+        """The edited arguments, field by field, as they were typed."""
+        if self.data.get("verdict") != Verdict.MODIFY:
+            return {}
+        return {n: str(v) for n, v in self.data.items() if n.startswith(FIELD)}
+
+
+class NoteForm(forms.Form):
+    """Words for the record."""
+
+    text = forms.CharField(max_length=NOTE_LENGTH, required=False)
+
+
+class HandOverForm(forms.Form):
+    """Who is to take it over."""
+
+    to = forms.ModelChoiceField(
+        queryset=Person.objects.none(),
+        to_field_name="public_id",
+        empty_label="Choose a colleague",
+        error_messages={
+            "required": "Choose who takes it over.",
+            "invalid_choice": "They cannot decide this. Choose somebody else.",
+        },
+    )
+
+    def __init__(
+        self, data: Mapping[str, str] | None, *, people: QuerySet[Person]
+    ) -> None:
+        super().__init__(data)
+        field = cast("forms.ModelChoiceField[Person]", self.fields["to"])
+        field.queryset = people.order_by("first_name", "last_name", "username")
 
 
 class SettleForm(forms.Form):

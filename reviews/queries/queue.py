@@ -183,6 +183,13 @@ def page(
     )
 
 
+def ordered_ids(person: Person, filters: Filters) -> list[str]:
+    """What this person can decide, filtered and ordered as on the page."""
+    found = _narrowed(visible.decidable(person), filters)
+    ordered = found.order_by(*_order(replace(filters, tab="open")))
+    return list(ordered.values_list("pk", flat=True)[:MOST_ROWS])
+
+
 def base_is_empty(tabs: Iterable[Tab]) -> bool:
     """Whether the tab shown holds nothing at all, whatever the filter."""
     return not any(tab.count for tab in tabs if tab.current)

@@ -12,6 +12,8 @@ from datetime import datetime
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.models import ApprovalRequest, Execution
 
+from .holding import Holding
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -49,10 +51,14 @@ def of_request(
     *,
     cause: str,
     now: datetime,
+    since: datetime | None = None,
+    held: Holding | None = None,
+    by: str = "",
 ) -> State:
-    """The request's state; once authorized, its execution's."""
+    """The request's state; once authorized, its execution's. `since` is when its
+    version was made, `by` who ended it."""
     if request.status == RequestStatus.PENDING:
-        return _pending(request, tally, cause, now)
+        return _held(_pending(request, tally, cause, now, since), held)
     if request.status == RequestStatus.RECALLABLE:
         return State(
             "recallable",
@@ -63,11 +69,27 @@ def of_request(
         )
     if request.status == RequestStatus.AUTHORIZED:
         return of_execution(execution)
-    return _ended(request)
+    return _ended(request, by)
+
+
+def _held(state: State, held: Holding | None) -> State:
+    """Who is at it comes first; what else it waits for stands beside it."""
+    if held is None or held.free or state.key == "expired":
+        return state
+    note = "" if state.word == "Waiting" else state.word
+    if held.mine:
+        said = f"You hold this until {held.until:%H:%M:%S}"
+        return State(state.key, said, icon="hold", note=note)
+    said = f"{held.by} is deciding (since {held.since:%H:%M:%S})"
+    return State("held", said, quarters=2, note=note)
 
 
 def _pending(
-    request: ApprovalRequest, tally: Tally, cause: str, now: datetime
+    request: ApprovalRequest,
+    tally: Tally,
+    cause: str,
+    now: datetime,
+    since: datetime | None,
 ) -> State:
     if request.expires_at <= now:
         return State("expired", _expired(request), icon="void")
@@ -75,9 +97,10 @@ def _pending(
         said = f"{tally.said} approvals"
         return State("waiting", said, quarters=2)
     if cause in {"escalated", "verifier"}:
-        return State("escalated", "With supervisors", icon="up")
+        clock = f" since {since:%H:%M:%S}" if since else ""
+        return State("escalated", f"With supervisors{clock}", icon="up")
     if cause == "recalled":
-        return State("waiting", "Recalled. Waiting again", icon="back")
+        return State("waiting", "Recalled. Nothing was executed.", icon="back")
     return State("waiting", "Waiting")
 
 
@@ -85,11 +108,12 @@ def _expired(request: ApprovalRequest) -> str:
     return f"Expired {request.expires_at:%H:%M:%S}. Nothing was executed."
 
 
-def _ended(request: ApprovalRequest) -> State:
+def _ended(request: ApprovalRequest, by: str) -> State:
     at = request.settled_at
     clock = f" {at:%H:%M:%S}" if at else ""
+    who = f" by {by}" if by else ""
     return {
-        RequestStatus.REJECTED: State("rejected", f"Rejected{clock}", icon="no"),
+        RequestStatus.REJECTED: State("rejected", f"Rejected{who}{clock}", icon="no"),
         RequestStatus.EXPIRED: State("expired", _expired(request), icon="void"),
         RequestStatus.WITHDRAWN: State("withdrawn", f"Withdrawn{clock}", icon="stop"),
         RequestStatus.SUPERSEDED: State(

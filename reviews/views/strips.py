@@ -1,0 +1,35 @@
+"""The state strip of a request alone, with R8 beside it where that changed: what an
+open page asks for again and again, and what its hold is answered with."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+
+from reviews import htmx
+from reviews.queries.detail import Loaded
+from reviews.queries.review import ReviewPage
+
+from . import care, verdicts
+
+TEMPLATE = "reviews/request.html#live"
+
+
+def answer(request: HttpRequest, loaded: Loaded) -> HttpResponse:
+    """The strip, or 204 while it is as the page has it. Content being read never
+    moves."""
+    key, _, _ = request.headers.get("If-None-Match", "").strip('"').partition(".")
+    changed = bool(key) and key != loaded.key
+    before = care.on_screen(request, loaded)
+    read = before.version if before else verdicts.version_of(key)
+    page = ReviewPage(
+        loaded,
+        read=read or loaded.request.version,
+        screen=None if before and loaded.able else read,
+        said=loaded.said if changed else "",
+    )
+    care.fit(request, page, partial=True)
+    changed = changed or page.target_moved
+    context = {"page": page, "changed": changed, "is_live": True}
+    return htmx.fragment(
+        request, TEMPLATE, context, etag=loaded.etag, settled=page.over
+    )
