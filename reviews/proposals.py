@@ -274,8 +274,8 @@ def revise(
     """Replace what is proposed; every vote given is void.
 
     A step of the agents' revise operation. Raises NotFound, Decided, Expired,
-    Withdrawn, AgentStopped, InvalidArgs, RationaleMissing, Policy (the new action is
-    blocked: the old one stays). Caller holds the thread's lock.
+    Withdrawn, AgentStopped, InvalidArgs, RationaleMissing, TooLittleTime, Policy (the
+    new action is blocked: the old one stays). Caller holds the thread's lock.
     """
     stops.check_may_propose(action.agent, action.thread, action.tool)
     _check_time(expires_in)
@@ -286,14 +286,22 @@ def revise(
     if ruling.tier is Tier.BLOCK:
         raise blocked_edit(ruling)
     actor = log.Actor("agent", action.agent)
-    if expires_in is not None:
-        _shorten(request, now + timedelta(seconds=expires_in))
+    request.expires_at = _fresh_deadline(request, ruling, expires_in, now)
+    request.reminded_at = None
     replace_revision(request, action, narrative, ruling, actor, now, event="revise")
     return request
 
 
-def _shorten(request: ApprovalRequest, expires_at: datetime) -> None:
-    request.expires_at = min(request.expires_at, expires_at)
+def _fresh_deadline(
+    request: ApprovalRequest, ruling: Ruling, expires_in: int | None, now: datetime
+) -> datetime:
+    """A new version has the whole time-out of its rules, within the most that the
+    first one had. Raises TooLittleTime when nobody could answer in what is left."""
+    seconds = requests.seconds_to_answer(ruling.evaluation, expires_in)
+    expires_at = min(now + timedelta(seconds=seconds), request.expires_at_most)
+    if expires_at < now + timedelta(seconds=LEAST_SECONDS):
+        raise TooLittleTime("The question may stay open no longer. Propose it anew.")
+    return expires_at
 
 
 def blocked_edit(ruling: Ruling) -> Policy:
@@ -374,7 +382,8 @@ def replace_revision(
 def _asked_anew(
     request: ApprovalRequest, revision: Revision, ruling: Ruling, tier: Tier
 ) -> dict[str, Any]:
-    """The request row's new columns; the deadline is the one on the row in hand."""
+    """The request row's new columns; deadline and reminder are those of the row in
+    hand."""
     return {
         "version": request.version + 1,
         "action_hash": revision.action_hash,
@@ -382,6 +391,7 @@ def _asked_anew(
         "risk": ruling.evaluation.risk,
         "queue": requests.queue_of(ruling),
         "expires_at": request.expires_at,
+        "reminded_at": request.reminded_at,
         "recall_until": None,
     }
 

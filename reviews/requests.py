@@ -42,7 +42,7 @@ def open_request(
 ) -> ApprovalRequest:
     """Put the question: request PENDING with version 1. Caller holds the thread."""
     evaluation = ruling.evaluation
-    seconds = min(evaluation.timeout, expires_in or evaluation.timeout)
+    seconds = seconds_to_answer(evaluation, expires_in)
     request = ApprovalRequest(
         proposal=proposal,
         version=1,
@@ -98,6 +98,11 @@ def repeat_key(proposal: Proposal, revision: Revision) -> UUID:
         "args": revision.args,
     }
     return UUID(bytes=hashlib.sha256(canonical.encode(said)).digest()[:16])
+
+
+def seconds_to_answer(evaluation: Evaluation, expires_in: int | None) -> int:
+    """The time-out of a new version; the agent may only shorten it."""
+    return min(evaluation.timeout, expires_in or evaluation.timeout)
 
 
 def queue_of(ruling: Ruling) -> Queue:

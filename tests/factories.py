@@ -136,9 +136,11 @@ def revise(agent: Agent, proposal: Proposal, **args: Any) -> None:
     revised(agent, proposal, {**_payment("41.00"), **args})
 
 
-def revised(agent: Agent, proposal: Proposal, args: dict[str, Any]) -> None:
+def revised(
+    agent: Agent, proposal: Proposal, args: dict[str, Any], **fields: Any
+) -> None:
     """A new revision with exactly these arguments."""
-    body = RevisionIn(args=args, rationale="better")
+    body = RevisionIn(args=args, **{"rationale": "better", **fields})
     key = intake.key_of(f"key-{next(_numbers)}", "POST", "/r", body.model_dump())
     asked = intake.asked_to_revise(agent, proposal.thread, proposal.tool_name, body)
     proposals.revise(agent=agent, key=key, proposal_id=proposal.pk, asked=asked)

@@ -198,7 +198,7 @@ class Modelled:
         steps = list(STEPS[tier])
         if self.escalated and tier == "approve":
             tier, steps = "escalate", [*steps, (SUPERVISOR, 1)]
-        self.status = "pending"
+        self.status, self.late = "pending", False
         self.ask(steps, tier)
         self.carried = set()
 

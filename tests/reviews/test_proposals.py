@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
 from agents import proposals as agents_proposals
-from journal import canonical, errors
+from journal import canonical, clock, errors
 from journal.models import LogRecord, OutboxMessage
+from reviews import deadlines
 from reviews.choices import GrantStatus, RequestStatus
 from reviews.models import ApprovalRequest, Proposal
 from tests import factories
@@ -121,6 +125,66 @@ def test_withdrawing_after_approval_revokes_the_grant(gate: Gate) -> None:
 def test_too_little_time_is_refused(gate: Gate) -> None:
     with pytest.raises(errors.TooLittleTime):
         propose(gate.agent, expires_in=59)
+
+
+HALF_HOUR = timedelta(minutes=30)  # the time-out of a payment
+
+
+def recallable(gate: Gate) -> ApprovalRequest:
+    """Approved, and past its deadline while the recall window is open."""
+    document = factories.document_of_tests()
+    document["recall"]["high"] = 60
+    factories.policy(gate.people, document)
+    request = propose(gate.agent).request
+    decide(request, gate.rita)
+    factories.overdue(request)
+    return request
+
+
+def args(amount: str = "41.00") -> dict[str, Any]:
+    return {"customer": "C-1", "amount": amount, "currency": "USD"}
+
+
+def time_left(request: ApprovalRequest) -> timedelta:
+    request.refresh_from_db()
+    return request.expires_at - clock.now()
+
+
+def test_a_revision_past_the_deadline_can_still_be_answered(gate: Gate) -> None:
+    request = recallable(gate)
+    factories.revised(gate.agent, request.proposal, args())
+    assert HALF_HOUR - timedelta(minutes=1) < time_left(request) <= HALF_HOUR
+    assert deadlines.expire_chunk() == []
+    assert request.sealed.expires_at == request.expires_at
+    decide(request, gate.tom)
+
+
+def test_a_revision_while_it_waits_has_its_whole_time_out(gate: Gate) -> None:
+    request = propose(gate.agent, expires_in=120).request
+    ApprovalRequest.objects.update(reminded_at=clock.now())
+    factories.revised(gate.agent, request.proposal, args())
+    assert time_left(request) > HALF_HOUR - timedelta(minutes=1)
+    assert request.reminded_at is None
+    factories.revised(gate.agent, request.proposal, args("42.00"), expires_in=120)
+    assert time_left(request) < timedelta(minutes=2)
+
+
+def test_a_revision_never_goes_beyond_the_first_versions_most(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    most = clock.now() + timedelta(minutes=5)
+    ApprovalRequest.objects.update(expires_at=most, expires_at_most=most)
+    factories.revised(gate.agent, request.proposal, args())
+    assert time_left(request) <= timedelta(minutes=5)
+
+
+def test_a_revision_without_time_to_answer_is_refused(gate: Gate) -> None:
+    request = recallable(gate)
+    soon = clock.now() + timedelta(seconds=30)
+    ApprovalRequest.objects.update(expires_at_most=soon)
+    with pytest.raises(errors.TooLittleTime):
+        factories.revised(gate.agent, request.proposal, args())
+    request.refresh_from_db()
+    assert (request.status, request.version) == (RequestStatus.RECALLABLE, 1)
 
 
 def test_personal_data_is_redacted_before_it_is_stored(gate: Gate) -> None:
