@@ -1,8 +1,9 @@
 """Loaded before Django's settings (`-p tests.servers`): a private PostgreSQL and Valkey
-for one run of pytest, unless DATABASE_URL and REDIS_URL name others.
+for every process that runs tests, unless DATABASE_URL and REDIS_URL name others.
 
-The controller starts them; the workers of `-n 2` find them in the environment. Data
-is throw-away, so the server does not wait for the disk.
+Each worker of `-n 2` has its own: the log's sequencer waits for the oldest transaction
+of the whole server, so one worker's long test would hold up the other's. Data is
+throw-away, so the servers do not wait for the disk.
 """
 
 from __future__ import annotations
@@ -18,16 +19,23 @@ import pytest
 
 from hitl.local import defaults, keys, layout, postgres, process, valkey
 
-STARTED = "HOLDPOINT_TEST_STATE"
+# What the controller filled in itself: a worker fills it in anew.
+FILLED = "HOLDPOINT_TEST_FILLED"
 WORKER = "PYTEST_XDIST_WORKER"
 stack = ExitStack()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_load_initial_conftests() -> Generator[None, None, None]:
-    if STARTED not in os.environ:
-        _start(Path(tempfile.mkdtemp(prefix="holdpoint-test-")))
-    if worker := os.environ.get(WORKER):
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None]:
+    worker = os.environ.get(WORKER)
+    for name in os.environ.pop(FILLED, "").split():
+        os.environ.pop(name, None)
+    given = set(os.environ)
+    here = _prepare(Path(tempfile.mkdtemp(prefix="holdpoint-test-")))
+    if worker or not getattr(early_config.known_args_namespace, "numprocesses", None):
+        _serve(here, given)
+    os.environ[FILLED] = " ".join(set(os.environ) - given)
+    if worker:
         os.environ["REDIS_URL"] = with_number(os.environ["REDIS_URL"], worker)
     return (yield)
 
@@ -45,19 +53,23 @@ def with_number(redis_url: str, worker: str) -> str:
     return f"{redis_url.rstrip('/')}/{number}"
 
 
-def _start(state: Path) -> None:
+def _prepare(state: Path) -> layout.Layout:
+    """The folders and every variable that is not given."""
     stack.callback(shutil.rmtree, state, ignore_errors=True)
-    os.environ[STARTED] = os.environ["STATE"] = str(state)
+    os.environ["STATE"] = str(state)
     os.environ.setdefault("LOG_LEVEL", "WARNING")
-    given = {name: os.environ.get(name) for name in ("DATABASE_URL", "REDIS_URL")}
     here = defaults.fill(os.environ)
     (here.state / "static").mkdir()
     layout.make_run(here.run)
     stack.callback(shutil.rmtree, here.run, ignore_errors=True)
-    if not given["DATABASE_URL"]:
+    return here
+
+
+def _serve(here: layout.Layout, given: set[str]) -> None:
+    if "DATABASE_URL" not in given:
         password = keys.read(here.keys, "database_password")
         _keep(postgres.start(here, password, fast=True), here)
-    if not given["REDIS_URL"]:
+    if "REDIS_URL" not in given:
         _keep(valkey.start(here), here)
 
 
