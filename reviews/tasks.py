@@ -3,12 +3,13 @@ is in the database, so a lost, doubled or forged message changes nothing."""
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from datetime import timedelta
 
 from celery import current_app, shared_task
 
-from journal import outbox
+from journal import outbox, transactions
 from journal.errors import Conflict, Decided, NotFound
 from policies.choices import Role
 
@@ -29,6 +30,7 @@ from .models import ApprovalRequest, Execution, Proposal, Stop
 # A queued execution this old was not reached by its nudge.
 QUIET = timedelta(seconds=3)
 DECIDERS = (Role.REVIEWER, Role.SUPERVISOR)
+BETWEEN_SWEEPS_S = 0.1
 MOST_CHUNKS = 20  # so that a long backlog stays within one task's time limit
 
 
@@ -124,12 +126,23 @@ def drop_old_drafts() -> int:
 
 @shared_task
 def enforce_stop(message_id: int) -> None:
-    """Withdraw and refuse what waits under a new Stop row."""
+    """Withdraw and refuse what waits under a new Stop row, and what was being
+    submitted as it came: that had looked at the switches before."""
     with outbox.consume(message_id) as message:
         if message is None:
             return
-        for proposal_id in stop_work.under(Stop.objects.get(pk=message.subject)):
-            _withdraw(proposal_id)
+        horizon = transactions.horizon()
+        # The task's own time limit ends it; then the outbox asks again.
+        while not _enforce(message.subject, horizon):
+            time.sleep(BETWEEN_SWEEPS_S)
+
+
+def _enforce(stop_id: str, horizon: int) -> bool:
+    """One sweep; whether it was the last one needed."""
+    over = transactions.are_over(horizon)  # asked first: then all it wrote is found
+    for proposal_id in stop_work.under(Stop.objects.get(pk=stop_id)):
+        _withdraw(proposal_id)
+    return over
 
 
 def _withdraw(proposal_id: str) -> None:

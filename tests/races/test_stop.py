@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 
 import pytest
+from django.db import connection
 
 from journal import errors
 from journal.models import OutboxMessage
-from reviews import decisions, executions, locks, proposals, stops, tasks
+from reviews import (
+    decisions,
+    executions,
+    locks,
+    proposals,
+    stop_work,
+    stops,
+    tasks,
+)
 from reviews.choices import ExecutionStatus, RequestStatus, Scope
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Stop
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose, said
-from tests.races.together import at_once, before
+from tests.races.together import PATIENCE_S, at_once, before
+from tests.stack import wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
@@ -45,6 +56,60 @@ def test_a_stop_right_before_the_verdict_leaves_nothing_to_decide(
     assert not Decision.objects.exists()
     enforce()
     assert statuses() == {RequestStatus.WITHDRAWN}
+
+
+def test_what_is_submitted_while_the_stop_is_enforced_does_not_stay(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had looked at the switches before the stop, and commits after the sweep."""
+    under, swept = stop_work.under, threading.Event()
+
+    def listed(stop: Stop) -> list[str]:
+        found = under(stop)
+        swept.set()
+        return found
+
+    def stop_and_sweep() -> None:
+        stopping(gate)()
+        sweeping.start()
+        assert swept.wait(PATIENCE_S)
+
+    monkeypatch.setattr(stop_work, "under", listed)
+    sweeping = threading.Thread(target=enforcing)
+    before(monkeypatch, proposals, "govern", stop_and_sweep)
+    request = propose(gate.agent).request
+    sweeping.join(PATIENCE_S)
+    request.refresh_from_db()
+    assert request.status == RequestStatus.WITHDRAWN
+    with pytest.raises(errors.AgentStopped):
+        propose(gate.agent)
+
+
+def enforcing() -> None:
+    """`enforce` on a connection of its own."""
+    try:
+        enforce()
+    finally:
+        connection.close()
+
+
+def test_many_who_propose_while_it_is_stopped_leave_nothing_waiting(
+    gate: Gate,
+) -> None:
+    asking = [
+        partial(propose, gate.agent, thread=f"t-{n}", customer=f"C-{n}")
+        for n in range(6)
+    ]
+    *results, stopped, _ = at_once(*asking, stopping(gate), sweeping_soon)
+    assert stopped.won
+    assert {type(r.refusal) for r in results if r.refusal} <= {errors.AgentStopped}
+    assert RequestStatus.PENDING not in statuses()
+
+
+def sweeping_soon() -> None:
+    """As the worker does it: as soon as the promise is there."""
+    wait_until(OutboxMessage.objects.filter(topic="stop.raised").exists, PATIENCE_S)
+    enforce()
 
 
 def test_what_is_settled_during_the_withdrawal_does_not_hold_up_the_rest(
