@@ -27,7 +27,6 @@ ROLES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "mode": ("mode", "permissions"),
         "owner": ("owner", "user"),
         "target": ("target", "link_to", "symlink"),
-        "workspace": ("workspace", "root"),
     },
     "email": {
         "from": ("from", "sender"),

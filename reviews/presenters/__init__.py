@@ -11,7 +11,21 @@ from typing import Any
 
 from policies.documents import ToolDefinition
 
-from . import email, money, record, table
+from . import (
+    access,
+    config,
+    deploy,
+    email,
+    file,
+    money,
+    publish,
+    record,
+    request,
+    schedule,
+    shell,
+    sql,
+    table,
+)
 from .common import Subject
 from .leaves import HIDDEN, Conceal, in_order
 from .shapes import Presentation, texts
@@ -19,10 +33,20 @@ from .shapes import Presentation, texts
 __all__ = ["Presentation", "present", "texts"]
 
 _KINDS: dict[str, Callable[[Subject], Presentation]] = {
-    "money": money.show,
-    "email": email.show,
-    "record": record.show,
+    "access": access.show,
+    "config": config.show,
     "deletion": record.show_deletion,
+    "deploy": deploy.show,
+    "email": email.show,
+    "file": file.show,
+    "http": request.show,
+    "message": email.show,
+    "money": money.show,
+    "publish": publish.show,
+    "record": record.show,
+    "schedule": schedule.show,
+    "shell": shell.show,
+    "sql": sql.show,
 }
 
 

@@ -7,6 +7,7 @@ paragraph separators, every space but the plain one, and letters that draw nothi
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
@@ -26,6 +27,11 @@ _BLANK = frozenset(
 )
 # Our own signs round a token: an agent that types them would forge one.
 _BRACKETS = frozenset("\u27e6\u27e7")
+# What a terminal would obey: it is one token with its parameters, not a token and
+# some stray letters.
+_ANSI = re.compile(
+    r"(?:\x1b\[[0-?]{0,32}|\x9b[0-?]{1,32})[ -/]{0,4}[@-~]|\x1b[()][0-B]"
+)
 # A Thai or Hebrew letter carries up to three marks; more climb over the lines above.
 MOST_MARKS = 3
 # More spaces than any indentation push the end of a line out of sight.
@@ -62,10 +68,20 @@ def name(run: str) -> str:
     """What a token says of its run: `U+202E U+200B x12`, at most six kinds."""
     if set(run) == {" "}:
         return f"{len(run)} spaces"
-    kinds = [_counted(char, sum(1 for _ in same)) for char, same in groupby(run)]
+    kinds = [
+        "".join(same) if typed else _counted(char, len(list(same)))
+        for (typed, char), same in groupby(run, key=_kind)
+    ]
     if len(kinds) <= 6:
         return " ".join(kinds)
     return " ".join([*kinds[:5], f"and {len(kinds) - 5} more"])
+
+
+def _kind(char: str) -> tuple[bool, str]:
+    """What makes neighbours in a token one: the parameters of a terminal's command are
+    printed as they are."""
+    typed = "!" <= char <= "~"
+    return typed, "" if typed else char
 
 
 def _counted(char: str, times: int) -> str:
@@ -75,6 +91,8 @@ def _counted(char: str, times: int) -> str:
 
 def _flags(text: str, plain: str) -> list[bool]:
     flags = [is_hidden(char) and char not in plain for char in text]
+    for match in _ANSI.finditer(text):
+        flags[match.start() : match.end()] = [True] * len(match.group())
     if text.isascii():
         return flags
     marks = 0

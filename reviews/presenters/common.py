@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -63,8 +63,18 @@ class Subject:
         return leaves(self.args)
 
     @cached_property
+    def known(self) -> Mapping[str, Any]:
+        """The before-state, with a part that the reader calls by its usual name under
+        the argument that plays it."""
+        found = dict(self.before or {})
+        for role, path in self.definition.roles.items():
+            if role in found and path in self.args and path not in found:
+                found[path] = found.pop(role)
+        return found
+
+    @cached_property
     def rows(self) -> Rows:
-        return Comparison(self.cell, self.label).rows(self.args, self.before)
+        return Comparison(self.cell, self.label).rows(self.args, self.known)
 
     def cell(self, leaf: Leaf) -> Cell:
         """The leaf as text and type, concealed where the schema says so."""
@@ -119,6 +129,12 @@ class Subject:
             for leaf in self.under(role)
         ]
 
+    def words(self, *roles: str) -> list[str]:
+        """What these parts say, leaf by leaf, as text in small letters."""
+        found = [leaf for role in roles for leaf in self.under(role)]
+        shown = [self.cell(leaf) for leaf in found]
+        return [one.text.casefold() for one in shown if one.kind != "sensitive"]
+
     def amount(self) -> money.Money | None:
         """The first declared amount, when it is one."""
         for part in self.definition.money:
@@ -145,13 +161,15 @@ def present(
     *tags_: Tag,
     views: Iterable[View] = (),
     hidden: Iterable[Uninspectable] = (),
+    used: Iterable[str] = (),
     **parts: Any,
 ) -> Presentation:
     """The presentation that fits any tool; `parts` replace single fields of it.
 
-    `tags_` are called out before all others; `hidden` could not be decoded. What a view
-    states in full needs no row of its own.
+    `tags_` are called out before all others; `hidden` could not be decoded; `used` are
+    fields of the reading that a view shows. What a view states in full needs no row.
     """
+    used = set(used)
     rows, views = subject.rows, tuple(views)
     stated = _stated(subject, views)
     found = tuple(dict.fromkeys([*uninspectable(subject), *hidden]))
@@ -162,7 +180,7 @@ def present(
         "size": sums(subject),
         "changes": tuple(row for row in rows.changes if row.path not in stated),
         "unchanged": tuple(row for row in rows.unchanged if row.path not in stated),
-        "now": tuple(rows.now),
+        "now": tuple(row for row in rows.now if row.path not in used),
         "other": tuple(row for row in rows.other if row.path not in stated),
         "uninspectable": found,
         "reversal": reversal(subject.definition),
@@ -302,6 +320,16 @@ def _reason(definition: ToolDefinition, leaf: Leaf) -> str:
 def count(number: int, thing: str) -> str:
     """`1 link`, `2 links`."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def warned(rows: Iterable[Row], why: Callable[[str], Iterable[str]]) -> list[Row]:
+    """The rows with what `why` says of their text."""
+    return [replace(row, warns=tuple(why(row.cell.text))) for row in rows]
+
+
+def tagged(*found: tuple[Any, str]) -> list[Tag]:
+    """A loud tag for everything that holds."""
+    return [Tag(said, loud=True) for holds, said in found if holds]
 
 
 def _warnings(subject: Subject, hidden: tuple[Uninspectable, ...]) -> Iterator[Tag]:

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from .common import Subject, present
+from . import moments
+from .common import Subject, count, present
 from .compare import Comparison
-from .shapes import Presentation, Tag
+from .personal import is_personal
+from .shapes import Presentation, Row, Tag
+
+MANY_ROWS = 100
 
 
 def show(subject: Subject) -> Presentation:
-    """Field by field; what is emptied is called out."""
-    return present(subject, *_emptied(subject))
+    """Field by field; what is emptied and whom it is about is called out."""
+    other = tuple(_dated(row) for row in subject.rows.other)
+    return present(
+        subject,
+        *_emptied(subject),
+        *affected(subject),
+        *personal(subject),
+        other=other,
+    )
 
 
 def show_deletion(subject: Subject) -> Presentation:
@@ -20,14 +32,36 @@ def show_deletion(subject: Subject) -> Presentation:
     return present(
         subject,
         Tag("Deletes", loud=True),
+        *affected(subject),
         changes=tuple(comparison.change(leaf, None) for leaf in subject.leaves),
         other=(),
         unchanged=(),
     )
 
 
+def affected(subject: Subject) -> Iterator[Tag]:
+    """How many rows, only as the tool declared it."""
+    rows = subject.read("rows")
+    if isinstance(rows, int) and not isinstance(rows, bool) and rows > MANY_ROWS:
+        yield Tag(f"{rows:,} rows, as the tool declared", loud=True)
+
+
+def personal(subject: Subject) -> Iterator[Tag]:
+    """How many of the fields that change are about a person; by name, so a hint."""
+    changed = [change.path for change in subject.rows.changes]
+    found = {path for path in changed if is_personal(path)}
+    if found:
+        yield Tag(f"Personal data: {count(len(found), 'field')}")
+
+
+def _dated(row: Row) -> Row:
+    """A moment with an offset is said in UTC as well."""
+    said = moments.in_utc(row.cell.text) if row.cell.kind == "text" else ""
+    return replace(row, note=said) if said else row
+
+
 def _emptied(subject: Subject) -> Iterator[Tag]:
     # Counted, not named: a tag is ours, and a label may be the agent's.
-    count = sum(change.kind == "removed" for change in subject.rows.changes)
-    if count:
-        yield Tag(f"Empties {count} field{'' if count == 1 else 's'}", loud=True)
+    emptied = sum(change.kind == "removed" for change in subject.rows.changes)
+    if emptied:
+        yield Tag(f"Empties {count(emptied, 'field')}", loud=True)

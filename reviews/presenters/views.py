@@ -89,6 +89,7 @@ class Line:
     parts: Parts
     old: int | None = None
     new: int | None = None
+    speaks: bool = False  # to the reviewer
 
     @property
     def text(self) -> str:
@@ -123,6 +124,7 @@ class FileChange:
     hunks: tuple[Hunk, ...] = ()
     was: str = ""  # the path before a rename
     marks: tuple[str, ...] = ()  # our words, each a reason to look twice
+    headers: tuple[str, ...] = ()  # of a patch, as they were sent
     facts: tuple[Row, ...] = ()  # mode, owner, type: what is no line of text
     folded: bool = False  # too long to stand open
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reviews.presenters import inert, present, texts
+from reviews.presenters import _KINDS, inert, present, texts
 from reviews.presenters.leaves import in_order, leaves
 from reviews.presenters.shapes import Cell, Text, Value
 from tests.reviews.definitions import TEXT, tool
 
 ARGS = {"order_id": "78291", "amount": "899.00", "currency": "USD"}
-KINDS = ["money", "email", "record", "deletion", "table", "nobody_wrote_it"]
+KINDS = [*_KINDS, "table", "nobody_wrote_it"]
 
 scalars = (
     st.none()

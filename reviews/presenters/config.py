@@ -1,0 +1,52 @@
+"""A setting or a flag: before and after, for whom, and the way back. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .common import Subject, present, tagged
+from .personal import is_secret
+from .shapes import Pair, Presentation, Tag
+from .views import Group
+
+_EVERYBODY = re.compile(
+    r"^(100 ?%?|1\.0|all|\*|everyone|everybody|global|any)$|all.users"
+)
+_GRAVE = re.compile(
+    r"auth|login|sso|mfa|2fa|password|secret|token|key\b|cors|csp|tls|ssl|cert|encrypt"
+    r"|permission|role|admin|allow|block|firewall|rate.?limit|audit|log\b|backup"
+)
+_BILLING = re.compile(
+    r"billing|price|pricing|payment|refund|charge|tax|invoice|payout|currency|fee"
+    r"|discount|limit|quota|plan\b"
+)
+_OFF = {"no", "none", "off", "disabled", "false", "0"}
+
+
+def show(subject: Subject) -> Presentation:
+    """The value as a change of what was read; key, scope and audience round it."""
+    rows = subject.listed("key", "scope", "audience", "rollback")
+    key = subject.text("key")
+    size = (Pair("Setting", key, "", untrusted=True),) if key else ()
+    return present(
+        subject,
+        *_tags(subject),
+        size=size,
+        views=[Group("Which setting, and for whom", tuple(rows))] if rows else [],
+    )
+
+
+def _tags(subject: Subject) -> Iterator[Tag]:
+    key = " ".join(subject.words("key"))
+    scope = subject.words("audience", "scope")
+    value = subject.path("value")
+    back = subject.path("rollback") or (value and value in subject.known)
+    yield from tagged(
+        (_GRAVE.search(key) or is_secret(key), "A security setting"),
+        (_BILLING.search(key), "A billing setting"),
+        (any(map(_EVERYBODY.search, scope)), "For everybody"),
+        (not subject.words("audience"), "For whom is not said: everybody"),
+        (not back, "No value to go back to"),
+        (_OFF & set(subject.words("value")), "Switches something off"),
+    )

@@ -1,0 +1,102 @@
+"""What goes live where: range, checks, one-way steps first. Pure.
+
+The state of checks is the reader's word (`checks`: name -> state), never the agent's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from . import paths
+from .common import Subject, count, present, tagged, warned
+from .shapes import Cell, Pair, Presentation, Row, Tag
+from .views import Group
+
+_PRODUCTION = re.compile(r"\b(prod|production|live|prd)\b|^(main|master)$")
+_GREEN = {"success", "passed", "pass", "green", "ok", "neutral", "skipped"}
+_DROPS = re.compile(r"\b(drop|truncate|delete|rename|remove)", re.IGNORECASE)
+_ONE_WAY = re.compile(r"\b(drop|truncate|delete|rename|remove|alter|backfill|encrypt)")
+_TRUE = {"yes", "true", "1", "force"}
+
+
+def show(subject: Subject) -> Presentation:
+    """Steps that cannot be taken back, then what, where and how far."""
+    steps = warned(subject.listed("migrations"), _of_step)
+    steps.sort(key=lambda row: not row.warns)
+    what = subject.listed("repository", "base", "head", "branch")
+    where = subject.listed("environment", "traffic", "rollback", "force")
+    groups = [
+        Group("One-way steps first", tuple(steps)),
+        Group("What goes live", (*what, *where)),
+        Group("Checks, as read", tuple(_checks(subject))),
+    ]
+    return present(
+        subject,
+        *_tags(subject),
+        size=tuple(_size(subject)),
+        views=[group for group in groups if group.rows],
+        used=("checks",),
+    )
+
+
+def _tags(subject: Subject) -> Iterator[Tag]:
+    steps = subject.words("migrations")
+    forced = bool(_TRUE & set(subject.words("force")))
+    secrets = [t for t in subject.words("head", "migrations") if "secret" in t]
+    yield from tagged(
+        (any(map(_DROPS.search, steps)), "Drops something for good"),
+        (forced, "Forced: history is overwritten"),
+        (_is_production(subject), "Production"),
+        (secrets or _touches_secrets(subject), "Touches secrets"),
+    )
+    yield from _checked(subject)
+    if not subject.path("rollback"):
+        yield Tag("No way back is named")
+
+
+def _checked(subject: Subject) -> Iterator[Tag]:
+    checks = subject.read("checks")
+    if not isinstance(checks, Mapping) or not checks:
+        yield Tag("The checks are not known", loud=True)
+        return
+    red = [state for state in checks.values() if not _is_green(state)]
+    if red:
+        yield Tag(f"{count(len(red), 'check')} not green", loud=True)
+
+
+def _checks(subject: Subject) -> Iterator[Row]:
+    checks = subject.read("checks")
+    found = checks.items() if isinstance(checks, Mapping) else ()
+    for name, state in sorted(found, key=lambda pair: _is_green(pair[1])):
+        warns = () if _is_green(state) else ("Not green",)
+        yield Row(str(name), f"read.checks.{name}", Cell(str(state)), warns=warns)
+
+
+def _touches_secrets(subject: Subject) -> bool:
+    files = subject.read("files")
+    names = files if isinstance(files, list) else []
+    return any("Secret" in paths.marks(str(name), "/") for name in names)
+
+
+def _of_step(text: str) -> Iterator[str]:
+    if _ONE_WAY.search(text.casefold()):
+        yield "Cannot be taken back"
+
+
+def _is_green(state: object) -> bool:
+    return str(state).casefold() in _GREEN
+
+
+def _is_production(subject: Subject) -> bool:
+    return any(map(_PRODUCTION.search, subject.words("environment", "branch")))
+
+
+def _size(subject: Subject) -> Iterator[Pair]:
+    base, head = subject.text("base"), subject.text("head")
+    if head:
+        yield Pair("What", f"{base}..{head}" if base else head, "", untrusted=True)
+    for role, label in (("environment", "Where"), ("traffic", "Share")):
+        shown = subject.listed(role)
+        if shown:
+            yield Pair(label, shown[0].cell.text, "", untrusted=True)

@@ -1,0 +1,313 @@
+"""A POSIX command line as simple commands, words and redirections. Pure.
+
+The standard library's `shlex` forgets what was quoted, so that `';'` and `;` read the
+same; this keeps it. It reads only what every POSIX shell reads alike: for anything else
+it raises `Unreadable`, or leaves a mark on the word, and nobody guesses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+_BLANK, _META = " \t", " \t\n;&|<>()"
+_OPERATORS = ("&&", "||", ";", "|&", "|", "&", "\n")
+_REDIRECT = re.compile(r"<<<|<<-|<<|>>|>\||<>|>&|<&|>|<")
+_ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
+_NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
+_BRACE = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
+_KEYWORDS = (
+    "if then else elif fi for while until do done case esac select function coproc"
+    " { } ! [[ ]]"
+)
+_ESCAPED = '$`"\\\n'
+# What stands for a quoted character where only bare ones count.
+_HIDDEN = "\x00"
+
+
+class Unreadable(Exception):
+    """Not read with certainty; the message says why, in words for a reviewer."""
+
+
+@dataclass(slots=True)
+class Word:
+    """One word. `text` is what the program receives, but where a mark says that the
+    shell puts something else there; `inner` are the commands inside substitutions."""
+
+    text: str = ""
+    bare: str = ""  # the same with quoted characters blanked
+    raw: str = ""
+    marks: set[str] = field(default_factory=set)
+    inner: list[str] = field(default_factory=list)
+
+    @property
+    def quoted(self) -> bool:
+        return _HIDDEN in self.bare
+
+    def add(self, text: str, *, bare: bool = False) -> None:
+        self.text += text
+        self.bare += text if bare else _HIDDEN * len(text)
+
+
+@dataclass(slots=True)
+class Redirect:
+    """`2>file`: `number` is empty for the usual stream; a heredoc has a `body`."""
+
+    operator: str
+    target: Word
+    number: str = ""
+    body: str | None = None
+
+
+@dataclass(slots=True)
+class Simple:
+    """One program with its words; `joined` is the operator before it."""
+
+    joined: str
+    assigns: list[Word] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
+    redirects: list[Redirect] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
+    background: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.assigns or self.words or self.redirects or self.comments)
+
+    @property
+    def runs(self) -> bool:
+        return bool(self.assigns or self.words or self.redirects)
+
+
+def read(text: str) -> list[Simple]:
+    """The simple commands in order. Raises `Unreadable`."""
+    return _Reader(text).commands()
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.waiting: list[Redirect] = []  # heredocs whose lines come next
+        self.found = [Simple("")]
+
+    def commands(self) -> list[Simple]:
+        while self.at < len(self.text):
+            self._next()
+        if self.waiting:
+            raise Unreadable("the end of a here-document is missing")
+        if self.found[-1].joined in ("&&", "||", "|", "|&") and not self.found[-1].runs:
+            raise Unreadable(f"nothing stands after {self.found[-1].joined}")
+        return [simple for simple in self.found if not simple.is_empty]
+
+    def _next(self) -> None:
+        char = self.text[self.at]
+        if char in _BLANK:
+            self.at += 1
+        elif self.text.startswith("\\\n", self.at):
+            self.at += 2
+        elif char == "#":
+            self.found[-1].comments.append(self._until("\n"))
+        elif not (self._operator() or self._redirect("")):
+            self._take(self._word())
+
+    def _operator(self) -> bool:
+        for sign in ("&>", "()", ";;"):
+            if self.text.startswith(sign, self.at):
+                raise Unreadable(f"shells read {sign} differently")
+        for operator in _OPERATORS:
+            if self.text.startswith(operator, self.at):
+                self.at += len(operator)
+                self._join(operator)
+                return True
+        return False
+
+    def _join(self, operator: str) -> None:
+        last = self.found[-1]
+        last.background = operator == "&"
+        if operator == "\n":
+            self._heredocs()
+            if not last.runs:
+                return
+        elif not last.runs:
+            raise Unreadable(f"nothing stands before {operator}")
+        self.found.append(Simple(operator))
+
+    def _redirect(self, number: str) -> bool:
+        if self.text.startswith(("<(", ">("), self.at):
+            return False
+        match = _REDIRECT.match(self.text, self.at)
+        if not match:
+            return False
+        self.at = match.end()
+        while self.text[self.at : self.at + 1] in (" ", "\t"):
+            self.at += 1
+        found = Redirect(match[0], self._word(), number)
+        if not found.target.raw:
+            raise Unreadable("a redirection goes nowhere")
+        if match[0] in ("<<", "<<-"):
+            self.waiting.append(found)
+        self.found[-1].redirects.append(found)
+        return True
+
+    def _heredocs(self) -> None:
+        for redirect in self.waiting:
+            lines = []
+            while True:
+                if self.at >= len(self.text):
+                    raise Unreadable("the end of a here-document is missing")
+                line = self._until("\n")
+                self.at += 1
+                if redirect.operator == "<<-":
+                    line = line.lstrip("\t")
+                if line == redirect.target.text:
+                    break
+                lines.append(line)
+            redirect.body = "\n".join(lines)
+        self.waiting = []
+
+    def _take(self, word: Word) -> None:
+        simple = self.found[-1]
+        if word.raw.isascii() and word.raw.isdigit() and self._redirect(word.raw):
+            return
+        if not simple.words and _ASSIGNS.match(word.bare):
+            simple.assigns.append(word)
+            return
+        if not simple.words and word.bare in _KEYWORDS.split():
+            raise Unreadable(f"it is a program of its own, with {word.bare}")
+        simple.words.append(word)
+
+    def _word(self) -> Word:
+        word, start = Word(), self.at
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            process = self.text.startswith(("<(", ">("), self.at)
+            if char in _META and not process:
+                break
+            if process:
+                self._inside(word, 2, "process")
+            else:
+                _PARTS.get(char, _Reader._plain)(self, word)
+        if self.at < len(self.text) and self.text[self.at] in "()":
+            raise Unreadable("it has brackets, a shell program of its own")
+        word.raw = self.text[start : self.at]
+        if _BRACE.search(word.bare):
+            word.marks.add("brace")
+        if any(char in word.bare for char in "*?["):
+            word.marks.add("glob")
+        if word.bare.startswith("~"):
+            word.marks.add("home")
+        return word
+
+    def _plain(self, word: Word) -> None:
+        word.add(self.text[self.at], bare=True)
+        self.at += 1
+
+    def _escape(self, word: Word) -> None:
+        following = self.text[self.at + 1 : self.at + 2]
+        if not following:
+            raise Unreadable("it ends in the middle of an escape")
+        if following != "\n":
+            word.add(following)
+        self.at += 2
+
+    def _single(self, word: Word) -> None:
+        self.at += 1
+        word.add(self._until("'", needed=True) or "")
+        word.bare += _HIDDEN
+        self.at += 1
+
+    def _double(self, word: Word) -> None:
+        self.at += 1
+        word.bare += _HIDDEN
+        while (char := self.text[self.at : self.at + 1]) != '"':
+            if not char:
+                raise Unreadable("a quote is never closed")
+            if char in "$`":
+                _PARTS[char](self, word)
+            elif char == "\\" and self.text[self.at + 1 : self.at + 2] in _ESCAPED:
+                self._escape(word)
+            else:
+                word.add(char)
+                self.at += 1
+        self.at += 1
+
+    def _dollar(self, word: Word) -> None:
+        rest = self.text[self.at + 1 : self.at + 3]
+        if rest.startswith("(("):
+            raise Unreadable("it calculates with $(( ))")
+        if rest.startswith("("):
+            self._inside(word, 2, "substitution")
+        elif rest[:1] in ("'", '"'):
+            raise Unreadable("shells read $' and $\" differently")
+        elif rest.startswith("{"):
+            self._variable(word, self._closing(self.at + 2, "{", "}") + 1)
+        elif match := _NAME.match(self.text, self.at + 1):
+            self._variable(word, match.end())
+        else:
+            self._plain(word)
+
+    def _variable(self, word: Word, end: int) -> None:
+        word.add(self.text[self.at : end])
+        word.marks.add("variable")
+        if "$(" in word.text or "`" in word.text:
+            word.marks.add("substitution")
+        self.at = end
+
+    def _backtick(self, word: Word) -> None:
+        start = self.at
+        self.at += 1
+        word.inner.append(self._until("`", needed=True))
+        self.at += 1
+        if "\\" in word.inner[-1]:
+            raise Unreadable("a substitution has escapes inside")
+        word.add(self.text[start : self.at])
+        word.marks.add("substitution")
+
+    def _inside(self, word: Word, opening: int, mark: str) -> None:
+        end = self._closing(self.at + opening, "(", ")")
+        word.inner.append(self.text[self.at + opening : end])
+        word.add(self.text[self.at : end + 1])
+        word.marks.add(mark)
+        self.at = end + 1
+
+    def _closing(self, start: int, opens: str, closes: str) -> int:
+        """Where the bracket that was opened before `start` closes."""
+        depth, at = 1, start
+        while at < len(self.text):
+            char = self.text[at]
+            if char == "#" and self.text[at - 1] in " \t\n;(":
+                raise Unreadable("a substitution has a comment inside")
+            if char in "'\"`":
+                at = self._quote_end(at)
+            depth += (char == opens) - (char == closes)
+            if depth == 0:
+                return at
+            at += 2 if char == "\\" else 1
+        raise Unreadable("a bracket is never closed")
+
+    def _quote_end(self, at: int) -> int:
+        quote, at = self.text[at], at + 1
+        while at < len(self.text) and self.text[at] != quote:
+            at += 2 if self.text[at] == "\\" and quote != "'" else 1
+        if at >= len(self.text):
+            raise Unreadable("a quote is never closed")
+        return at
+
+    def _until(self, sign: str, *, needed: bool = False) -> str:
+        end = self.text.find(sign, self.at)
+        if end < 0 and needed:
+            raise Unreadable("a quote is never closed")
+        found = self.text[self.at : end if end >= 0 else len(self.text)]
+        self.at += len(found)
+        return found
+
+
+_PARTS: dict[str, Callable[[_Reader, Word], None]] = {
+    "\\": _Reader._escape,
+    "'": _Reader._single,
+    '"': _Reader._double,
+    "$": _Reader._dollar,
+    "`": _Reader._backtick,
+}

@@ -1,0 +1,76 @@
+"""What kind of place a path is: outside the workspace, CI, settings, secrets. Pure.
+
+By name only: nothing looks at a disk, and a path is judged as it is written.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+_CI = re.compile(
+    r"(^|/)(\.github/|\.gitlab-ci|\.gitlab/|\.circleci/|\.buildkite/|\.drone\.ya?ml"
+    r"|\.travis\.ya?ml|jenkinsfile|azure-pipelines|bitbucket-pipelines|\.woodpecker"
+    r"|\.git/hooks/|\.husky/|\.pre-commit-config|makefile$|dockerfile|docker-compose"
+    r"|compose\.ya?ml|codeowners|renovate\.json|dependabot\.ya?ml)",
+    re.IGNORECASE,
+)
+_SECRET = re.compile(
+    r"(^|/)(\.env([.-][\w.-]+)?$|\.ssh(/|$)|\.gnupg(/|$)|\.aws/|\.azure/|\.kube/"
+    r"|\.docker/config|\.netrc|\.pgpass|\.npmrc|\.pypirc|\.git-credentials|id_(rsa|dsa"
+    r"|ecdsa|ed25519)|authorized_keys|shadow$|gshadow$|passwd$|sudoers|kubeconfig"
+    r"|credentials?(\.\w+)?$|secrets?([./_-]|$)|.*\.(pem|key|p12|pfx|jks|keystore"
+    r"|kdbx|asc|ppk)$|vault|service[_-]account.*\.json)",
+    re.IGNORECASE,
+)
+_CONFIG = re.compile(
+    r"(^/etc/|^/boot/|^/usr/lib/systemd|(^|/)(\.git/config|\.gitconfig|\.gitmodules"
+    r"|\.gitattributes|\.bashrc|\.bash_profile|\.profile|\.zshrc|\.vimrc|crontab"
+    r"|package\.json$|package-lock\.json$|pyproject\.toml$|setup\.(py|cfg)$|settings"
+    r"|requirements[^/]*\.(txt|lock)$|conftest\.py$|tsconfig|\.editorconfig|nginx"
+    r"|.*\.(ini|cfg|conf|toml|ya?ml|properties|service|timer|plist|tf|tfvars)$))",
+    re.IGNORECASE,
+)
+_SYSTEM = re.compile(r"^/(bin|sbin|lib\w*|usr|dev|proc|sys|boot|etc|root)(/|$)")
+# As a hasty reader, or a file system that folds case, takes them.
+_ROOTS = frozenset({"/", "/*", "~", "~/", "~/*", ".", "./", "*", "./*", ".*", ".."})
+
+
+def marks(path: str, workspace: str = "") -> list[str]:
+    """Why to look twice at this path, the gravest first, in our words."""
+    found = []
+    if is_outside(path, workspace):
+        found.append("Outside the workspace")
+    for pattern, said in ((_SECRET, "Secret"), (_CI, "CI file")):
+        if pattern.search(_plain(path)):
+            found.append(said)
+    if "CI file" not in found and _CONFIG.search(_plain(path)):
+        found.append("Configuration")
+    return found
+
+
+def is_outside(path: str, workspace: str = "") -> bool:
+    """Whether it leaves the workspace, or cannot be said to stay in it."""
+    if path.startswith("~") or "\\" in path or "\x00" in path:
+        return True
+    if not path.startswith("/"):
+        return posixpath.normpath(path).startswith("..")
+    if not workspace.startswith("/"):
+        return True
+    root = posixpath.normpath(workspace)
+    inside = posixpath.normpath(path)
+    return inside != root and not inside.startswith(root.rstrip("/") + "/")
+
+
+def is_everything(path: str) -> bool:
+    """Whether it names a whole disk, home or directory."""
+    return path in _ROOTS
+
+
+def is_system(path: str) -> bool:
+    """Whether it belongs to the machine itself."""
+    return _SYSTEM.match(posixpath.normpath(path)) is not None
+
+
+def _plain(path: str) -> str:
+    return posixpath.normpath(path.replace("\\", "/")) if path else path
