@@ -4,10 +4,6 @@
 (() => {
   const $ = (selector, root = document) => root.querySelector(selector);
   const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
-  const store = {
-    get: (name) => { try { return localStorage.getItem(name); } catch { return null; } },
-    set: (name, value) => { try { localStorage.setItem(name, value); } catch { /* private mode */ } },
-  };
 
   /* Live regions exist from the start; a text is cleared so that a repeat is heard. */
   const say = (text, urgent = false) => {
@@ -17,9 +13,16 @@
     setTimeout(() => { if (region.textContent === text) region.textContent = ""; }, 5000);
   };
 
-  /* Keys: the registry is the page itself, `data-key` on what a key presses. */
+  /* Keys: `data-key` names the usual key of what it presses (reviews/shortcuts.py); what
+     a person chose instead is translated, and printed. */
+  const root = document.documentElement;
+  const { body } = document;
+  const chosen = body.dataset.keys || "{}";
+  const keysOn = chosen !== "off";
+  const mine = keysOn ? JSON.parse(chosen) : {};
+  const usual = Object.fromEntries(Object.entries(mine).map(([key, own]) => [own, key]));
+  const meant = (key) => usual[key] || (key in mine ? "" : key);
   const typing = (node) => node.closest("input:not([type=radio],[type=checkbox],[type=submit]),textarea:not([readonly]),select,[contenteditable]");
-  const keysOn = () => store.get("holdpoint.keys") !== "off";
   const shown = (node) => node.getClientRects().length > 0 && !node.disabled;
   const press = (key) => {
     const found = $$(`[data-key="${CSS.escape(key)}"]`);
@@ -28,12 +31,29 @@
     node.matches("input[type=search]") ? node.focus() : node.click();
     return true;
   };
-  const move = (step) => {
-    const rows = $$("[data-row]");
-    const at = rows.indexOf(document.activeElement);
-    const next = rows[at < 0 ? 0 : Math.min(Math.max(at + step, 0), rows.length - 1)];
-    if (next) next.focus();
-    return Boolean(next);
+  const step = (selector, by) => {
+    const all = $$(selector).filter(shown);
+    const at = all.indexOf(document.activeElement);
+    const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + by, 0), all.length - 1)];
+    if (!next) return false;
+    if (!next.matches("a")) next.tabIndex = -1;
+    next.focus();
+    return true;
+  };
+  const fold = () => {
+    const all = $$("main details:not(.more)");
+    const open = all.some((one) => !one.open);
+    for (const one of all) one.open = open;
+    return all.length > 0;
+  };
+  const acts = {
+    j: () => step("[data-row]", 1),
+    k: () => step("[data-row]", -1),
+    o: () => document.activeElement.matches("[data-row]") && !document.activeElement.click(),
+    "[": () => step("main :is(h1,h2)", -1),
+    "]": () => step("main :is(h1,h2)", 1),
+    ".": fold,
+    d: () => (root.dataset.diff = root.dataset.diff === "side" ? "unified" : "side"),
   };
   let chord = 0;
   document.addEventListener("keydown", (event) => {
@@ -44,21 +64,25 @@
       if (commit && shown(commit)) { event.preventDefault(); commit.click(); }
       return;
     }
+    if ($("dialog[open]")) return;
     if (key === "Escape" && press("Escape")) { event.preventDefault(); return; }
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(target) || !keysOn()) return;
-    const name = key.length === 1 ? key.toLowerCase() : key;
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(target) || !keysOn) return;
+    const typed = key.length === 1 ? key.toLowerCase() : key;
     const second = Date.now() - chord < 1200;
-    chord = name === "g" ? Date.now() : 0;
-    const done = (second && press(`g ${name}`)) || (name === "j" && move(1)) || (name === "k" && move(-1)) || press(name);
-    if (done) event.preventDefault();
+    chord = typed === "g" ? Date.now() : 0;
+    const name = meant(typed);
+    if ((second && press(meant(`g ${typed}`))) || acts[name]?.() || press(name)) event.preventDefault();
   });
-  const toggle = $("[data-keys]");
-  if (toggle) {
-    const print = () => { toggle.textContent = `Single-key shortcuts: ${keysOn() ? "on" : "off"}`; };
-    toggle.hidden = false;
-    toggle.addEventListener("click", () => { store.set("holdpoint.keys", keysOn() ? "off" : "on"); print(); });
-    print();
-  }
+  const hints = (within) => {
+    const seen = new Set();
+    for (const node of $$("[data-key]", within)) {
+      const { key } = node.dataset;
+      const hint = $("kbd", node) || (node.nextElementSibling?.matches("kbd") && node.nextElementSibling);
+      if (hint && mine[key]) hint.textContent = mine[key].slice(-1).toUpperCase();
+      /* Tests listen to the console: one key must not press two things. */
+      if (shown(node) && seen.size === seen.add(key).size) console.error(`Two things have the key ${key}`);
+    }
+  };
 
   /* Clocks: the server's time plus what has passed here. Only the server decides. */
   let offset = 0;
@@ -68,6 +92,10 @@
   };
   const words = (ms) => {
     const s = Math.max(0, Math.ceil(ms / 1000));
+    if (root.dataset.timers && s < 86400) {
+      const two = (n) => String(n % 60).padStart(2, "0");
+      return `${s < 3600 ? "" : `${Math.floor(s / 3600)}:`}${two(Math.floor(s / 60))}:${two(s)}`;
+    }
     if (s < 60) return `${s} s`;
     const m = Math.floor(s / 60);
     if (m < 120) return `${m} min`;
@@ -89,7 +117,7 @@
       if (!node.dataset.warn) continue;
       const before = last.get(node.dataset.until) ?? ms;
       for (const [seconds, note, urgent] of warnings)
-        if (before > seconds * 1000 && ms <= seconds * 1000) say(note, urgent);
+        if (before > seconds * 1000 && ms <= seconds * 1000) say(seconds && $("#extend kbd") ? `${note} ${$("#extend kbd").textContent} extends it.` : note, urgent);
       last.set(node.dataset.until, ms);
     }
   };
@@ -103,7 +131,7 @@
     const field = $("textarea[name=reason]", root);
     if (field && !field.value && note) field.value = note;
     const kept = $("#kept", root);
-    if (kept && note) { kept.hidden = false; $("textarea", kept).value = note; }
+    if (kept && note) { kept.hidden = false; kept.open = true; $("textarea", kept).value = note; }
   };
   document.addEventListener("input", (event) => {
     if (event.target.matches("#decide textarea[name=reason]")) note = event.target.value;
@@ -142,6 +170,7 @@
     $$("[data-edits]", root).forEach(changed);
     for (const error of $$("[data-for]", root)) document.getElementById(error.dataset.for)?.setAttribute("aria-invalid", String(!error.hidden));
     keepNote(root);
+    hints(root);
     tick();
   };
   prepare(document);
@@ -160,10 +189,12 @@
     say(text, true);
   };
   const clear = () => { const box = $("#trouble"); if (box) box.hidden = true; };
-  const body = document.body;
   const on = (name, handler) => body.addEventListener(`htmx:${name}`, handler);
   on("beforeRequest", (event) => {
-    if (document.hidden && event.detail.elt.hasAttribute("data-poll")) event.preventDefault();
+    const { elt, requestConfig } = event.detail;
+    if (!elt.hasAttribute("data-poll")) return;
+    /* A hidden page asks nothing, and one that is told asks only when it is told to. */
+    if (document.hidden || (streaming && requestConfig.triggeringEvent?.type !== "look")) event.preventDefault();
   });
   on("sendError", () => trouble("Not connected. Nothing you press is sent."));
   on("timeout", () => trouble("No answer yet. Reload this page to see whether it was recorded."));
@@ -180,9 +211,11 @@
     const { elt, requestConfig, target } = event.detail;
     sync(elt);
     prepare(document);
+    if (target?.id === "help") target.parentNode.showModal();
     refocus();
+    listen();
     /* Polls never move the focus; what a person asked for does. */
-    const asked = requestConfig?.triggeringEvent && !requestConfig.elt?.hasAttribute("data-poll");
+    const asked = requestConfig?.triggeringEvent && !requestConfig.elt?.matches("[data-poll],#hold");
     const into = elt.dataset?.focus || (target?.isConnected ? target.dataset.focus : "");
     const place = asked && into && $(into);
     if (place) place.focus();
@@ -201,8 +234,132 @@
     const home = within && document.getElementById(within);
     within = "";
     if (!home || document.activeElement !== body) return;
-    const place = $("#kept:not([hidden]) textarea", home) || (home.dataset.focus && $(home.dataset.focus));
+    const place = $("#kept:is([open],div:not([hidden])) textarea", home) || (home.dataset.focus && $(home.dataset.focus));
     if (place) place.focus();
   };
+
+  /* As seen: the page's own token goes with whatever is asked from it. On a narrow screen
+     what is high waits until the change and the way back were scrolled into view. */
+  const slim = matchMedia("(max-width: 767px)");
+  on("configRequest", ({ detail }) => {
+    const seen = $("#seen");
+    if (seen) detail.headers["X-Seen"] = seen.value;
+    if (slim.matches && detail.elt.id === "decide") detail.parameters.narrow = "1";
+  });
+  const review = $(".review");
+  if (review && document.activeElement === body) $("#h1", review)?.focus({ preventScroll: true });
+  if (review && "scroll" in review.dataset && slim.matches) {
+    const left = new Set(["r2", "r3"].map((id) => $(`#${id}`)));
+    const watch = new IntersectionObserver((found) => {
+      for (const { isIntersecting, target } of found) if (isIntersecting) left.delete(target);
+      review.classList.toggle("unread", left.size > 0);
+    });
+    left.forEach((node) => node && watch.observe(node));
+    review.classList.add("unread");
+  }
+
   on("oobAfterSwap", (event) => announce(event.detail.target?.id && document.getElementById(event.detail.target.id)));
+
+  /* Live: one stream while this page is visible; it carries the numbers. When it fails,
+     what polls goes on polling. */
+  let source, streaming = false, heard = 0, saidAt = 0, later, address;
+  const bar = () => $("#fresh[hx-get]");
+  const asks = (name) => new URL(bar().getAttribute("hx-get"), location.href).searchParams.get(name);
+  const look = (node) => node && setTimeout(() => window.htmx.trigger(node, "look"), Math.random() * 200);
+  const shut = () => { clearTimeout(later); source?.close(); source = undefined; streaming = false; };
+  const listen = () => {
+    if (!body.dataset.events || document.hidden || document.readyState !== "complete") return;
+    const query = new URLSearchParams($$("[data-request]").slice(0, 60).map((node) => ["about", node.dataset.request]));
+    if (bar()) query.set("since", asks("since"));
+    if (source && address === `${query}`) return;
+    shut();
+    address = `${query}`;
+    source = new EventSource(`${body.dataset.events}?${query}`);
+    source.onopen = () => { streaming = true; heard = Math.min(heard, 1); };
+    source.onmessage = (event) => told(JSON.parse(event.data));
+    source.onerror = () => {
+      streaming = false;
+      if (source?.readyState === 2) { shut(); later = setTimeout(listen, 20000 * (1 + Math.random())); }
+    };
+  };
+  const capped = (n) => n > 99 ? "99+" : n ? `${n}` : "";
+  const print = (id, ...parts) => document.getElementById(id)?.replaceChildren(...parts);
+  const told = ({ badges, changed, new: fresh }) => {
+    const { queue, soon } = badges;
+    const near = soon ? `, ${capped(soon)} expire within 10 minutes` : "";
+    for (const [name, n] of Object.entries(badges)) {
+      print(`badge-${name}`, capped(n));
+      print(`badge-${name}-words`, n ? `, ${capped(n)} waiting${name === "queue" ? near : ""}` : "");
+    }
+    const pie = document.createElement("span");
+    pie.className = "pie pie-1";
+    print("badge-queue-soon", ...(soon ? [pie, capped(soon)] : []));
+    print("badge-narrow", capped(queue));
+    $("#badge-narrow")?.setAttribute("aria-label", `Queue, ${capped(queue) || 0} waiting${near}`);
+    document.title = (queue ? `(${capped(queue)}) ` : "") + document.title.replace(/^\(\d+\+?\) /, "");
+    if (bar() && fresh !== undefined) {
+      const link = document.createElement("a");
+      link.href = asks("back");
+      link.textContent = `${capped(fresh)} new · show`;
+      bar().replaceChildren(...(fresh ? [link] : []));
+      if (fresh && Date.now() - saidAt > 30000) { say(`${capped(fresh)} new`); saidAt = Date.now(); }
+    }
+    /* What happened while nobody listened is looked up; so is what changed. */
+    if (changed || heard === 1) look(bar());
+    if (changed || heard < 2) look($("#live[hx-get]"));
+    heard = 2;
+  };
+  document.addEventListener("visibilitychange", () => { document.hidden ? shut() : listen(); });
+  addEventListener("pagehide", shut);
+  addEventListener("pageshow", () => setTimeout(listen));
+
+  /* The hold: taken once the page is looked at, renewed while somebody stirs, given back
+     on leaving. And drafts: kept on blur, and every 5 s while somebody types. */
+  const post = (url, data) => fetch(url, { method: "POST", keepalive: true, headers: JSON.parse(body.getAttribute("hx-headers")), body: new URLSearchParams(data) });
+  let stirred = 0, beaten = 0, warnedOf = "", staying = false, typed = false;
+  const beat = (form) => { beaten = Date.now(); window.htmx?.trigger(form, "beat"); };
+  for (const name of ["keydown", "pointerdown", "pointermove", "wheel"])
+    addEventListener(name, () => { stirred = Date.now(); }, { passive: true, capture: true });
+  setInterval(() => {
+    const form = $("#hold[data-held]");
+    if (!form || document.hidden) return;
+    const left = Date.parse(form.dataset.held) - Date.now() - offset;
+    if (stirred > beaten && left < 240000) beat(form);
+    else if (left > 0 && left < 60000 && warnedOf !== form.dataset.held) {
+      warnedOf = form.dataset.held;
+      say("Your hold ends in one minute. Any key extends it.");
+    }
+  }, 1000);
+  on("beforeRequest", (event) => {
+    if (event.detail.elt.id === "hold" && document.hidden) event.preventDefault();
+    if (event.detail.elt.matches("form[data-draft]")) typed = false;
+  });
+  document.addEventListener("visibilitychange", () => { const form = $("#hold[data-take]"); if (form && !document.hidden) beat(form); });
+  document.addEventListener("click", (event) => { staying = Boolean(event.target.closest("[data-stay]")); });
+  const keepDraft = () => {
+    const form = $("form[data-draft]");
+    if (!typed || !form) return;
+    typed = false;
+    const data = new FormData(form);
+    for (const name of ["password", "seen"]) data.delete(name);
+    post(form.dataset.draft, data).catch(() => { typed = true; });
+  };
+  document.addEventListener("input", (event) => { if (event.target.closest("form[data-draft]")) typed = true; });
+  document.addEventListener("focusout", keepDraft);
+  setInterval(keepDraft, 5000);
+  addEventListener("pagehide", () => {
+    keepDraft();
+    const form = $("#hold[data-held]");
+    if (form && !staying) post(form.dataset.release, { lease: form.elements.lease.value, leaving: 1 }).catch(() => {});
+  });
+  addEventListener("pageshow", (event) => {
+    const form = $("#hold[data-held]");
+    if (!event.persisted || !form) return;
+    form.elements.beat.value = "";
+    beat(form);
+  });
+  /* Next and previous go on in the queue as it was filtered last. */
+  if ($("#queue-table")) sessionStorage.setItem("queue", location.search);
+  const filters = $("#step [name=filters]");
+  if (filters) filters.value = sessionStorage.getItem("queue") || "";
 })();

@@ -28,6 +28,7 @@ OPERATIONS = {
     "reviews/decisions.py": {"_record", "_log_refused"},
     "reviews/executions.py": {"record", "give_back", "refuse"},
     "reviews/previews.py": {"_weigh"},
+    "reviews/preferences.py": {"save"},
     "reviews/proposals.py": {"withdraw_stopped"},
     "reviews/recalls.py": {"recall"},
     "reviews/settlements.py": {"settle_unknown", "retry"},

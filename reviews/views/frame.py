@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,8 +15,9 @@ from django.urls import reverse
 
 from journal import clock
 from policies.models import Person
-from reviews import permissions
+from reviews import permissions, preferences
 from reviews.permissions import Permission
+from reviews.preferences import Prefs
 from reviews.queries import badges
 from reviews.queries.badges import Badges
 
@@ -68,6 +70,18 @@ class Desk:
             return ""
         found = permissions.roles_of(self.person)
         return ", ".join(sorted(role.value for role in found)) or "no role"
+
+    @property
+    def prefs(self) -> Prefs:
+        return preferences.of(self.person)
+
+    @property
+    def keys(self) -> str:
+        """For the script: nothing, what differs from the usual, or that it is off."""
+        keys = self.prefs.keys
+        if not keys.on:
+            return "off"
+        return json.dumps(keys.mine) if keys.mine else ""
 
     @cached_property
     def badges(self) -> Badges:

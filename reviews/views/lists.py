@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_safe
 
 from journal.errors import NotFound
-from reviews import htmx, permissions
+from reviews import htmx, permissions, shortcuts
 from reviews.queries import announced as announced_queries
 from reviews.queries import escalations as escalation_queries
 from reviews.queries import log as log_queries
@@ -106,6 +106,9 @@ def log_record(request: HttpRequest, pk: int) -> HttpResponse:
 
 @login_not_required
 @require_safe
+@htmx.varies
 def help(request: HttpRequest) -> HttpResponse:
-    """Keys and states, in words."""
-    return render(request, "reviews/help.html")
+    """Keys and states, in words; for the dialog the keys alone."""
+    places = shortcuts.by_place(frame.of(request).prefs.keys.mine)
+    template = htmx.part(request, "reviews/help.html", "keys")
+    return render(request, template, {"places": places})

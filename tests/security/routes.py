@@ -69,6 +69,16 @@ def _stop(scope: str, mode: str) -> Body:
     return lambda world: {"target": scope, "mode": mode, "reason": "odd"}
 
 
+def _display(world: World) -> dict[str, Any]:
+    return {
+        "theme": "dark",
+        "density": "compact",
+        "diff": "auto",
+        "advance": "off",
+        "timers": "clock",
+    }
+
+
 def _proposal(world: World) -> dict[str, Any]:
     return {"thread": "t-9", "tool": "look", "args": {"q": "shoes"}}
 
@@ -121,6 +131,9 @@ ROUTES: dict[str, Row] = {
     ),
     "reviews:log": Row(get=PEOPLE),
     "reviews:log_record": Row(get=READS_LOG, sees=READS_LOG, ids={"pk": "record"}),
+    "reviews:me": Row(get=PEOPLE),
+    "reviews:display": Row(get=PEOPLE, post=PEOPLE, body=_display),
+    "reviews:keys": Row(get=PEOPLE, post=PEOPLE, body=lambda world: {"on": "on"}),
     "reviews:tokens": Row(get=PEOPLE, post=PEOPLE, body=lambda world: {"name": "new"}),
     "reviews:token_revoke": Row(post=HERSELF, sees=HERSELF, ids={"pk": "own_token"}),
     # Stop
