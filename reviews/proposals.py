@@ -28,6 +28,7 @@ from . import grants, locks, redacting, requests, stops, transitions
 from .choices import OPEN, RequestStatus
 from .governance import Action, Ruling, govern, observe
 from .models import ApprovalRequest, Proposal, Revision
+from .redacting import Redactor
 
 _ARGUMENT = re.compile(r"\bargs\.([A-Za-z_]\w*)")
 LEAST_SECONDS = 60  # a shorter wait is refused, never turned into NOTIFY
@@ -79,7 +80,7 @@ def submit(
         thread=action.thread,
         tool_name=action.tool,
         barred=list(origin.barred),
-        on_behalf_of=_redacted(action, ruling, origin.on_behalf_of),
+        on_behalf_of=_redactor(action, ruling).members(origin.on_behalf_of),
         parent=origin.parent,
         supersedes=origin.supersedes,
         group=origin.group,
@@ -150,16 +151,14 @@ def add_revision(
     """Insert an immutable revision with its canonical bytes and redacted texts."""
     tool = ruling.tool
     blob = action.canonical(tool.version if tool else 0)
-    texts = _redacted(
-        action,
-        ruling,
+    redactor = _redactor(action, ruling)
+    texts = redactor.members(
         {
             "rationale": narrative.rationale,
             "expected_outcome": narrative.expected_outcome,
             "reversal": narrative.reversal,
             "alternatives": list(narrative.alternatives),
-            "evidence": list(narrative.evidence),
-        },
+        }
     )
     return Revision.objects.create(
         proposal=proposal,
@@ -179,21 +178,19 @@ def add_revision(
         currency=ruling.money.currency if ruling.money else "",
         policy=ruling.policy,
         created_at=now,
+        evidence=redactor.items(narrative.evidence),
         **texts,
     )
 
 
-def _redacted(
-    action: Action, ruling: Ruling, value: Mapping[str, Any]
-) -> dict[str, Any]:
-    redactor = redacting.of(
+def _redactor(action: Action, ruling: Ruling) -> Redactor:
+    return redacting.of(
         action.agent,
         action.thread,
         ruling.definition,
         action.args,
         proposal=action.proposal,
     )
-    return redactor.members(value)
 
 
 def _log_submitted(

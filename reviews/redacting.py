@@ -3,7 +3,7 @@ the values that their tool's policy keeps out of texts (gate.md 4)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,11 +25,18 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """One text, with chips."""
-        return redaction.redact(text, key=self.key, hidden=self.hidden).text
+        return redaction.checked(text, key=self.key, hidden=self.hidden).text
 
     def members(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """An object whose names are ours: every text in it redacted."""
-        return dict(redaction.redact_value(dict(value), self.key, (), self.hidden))
+        return {
+            name: redaction.redact_value(item, self.key, (), self.hidden, ours=True)
+            for name, item in value.items()
+        }
+
+    def items(self, values: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Evidence: what cannot be scanned is withheld, item by item."""
+        return [redaction.redact_item(one, self.key, self.hidden) for one in values]
 
     def foreign(self, value: Mapping[str, Any]) -> dict[str, Any]:
         """An object whose names an agent or a service chose: what is called like an

@@ -152,11 +152,17 @@ def _item(item: Mapping[str, Any]) -> Evidence:
         source=str(item.get("source", "")),
         at=str(item.get("at", "")),
         text=text,
-        withheld="" if "text" in item else "Not shown to you.",
-        size=len(text.encode()),
+        withheld=_withheld(item),
+        size=int(item.get("size", len(text.encode()))),
         redactions=redaction.chips_in(text),
         digest=str(item.get("digest", ""))[:13].removeprefix("sha256:"),
     )
+
+
+def _withheld(item: Mapping[str, Any]) -> str:
+    if item.get("unchecked"):
+        return redaction.UNCHECKED
+    return "" if "text" in item else "Not shown to you."
 
 
 def as_text(value: Any) -> str:

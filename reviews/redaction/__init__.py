@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
+
 from journal import canonical
 
 from . import addresses, contacts, credentials, labels, numbers, values
@@ -34,6 +36,9 @@ __all__ = [
     "thread_key",
 ]
 
+log = structlog.get_logger(__name__)
+
+UNCHECKED = "Could not be checked for secrets. Not shown."
 CHIP = "[{kind} · redacted · #{tag}]"
 KINDS = labels.KINDS
 _CHIPS = re.compile(rf"\[(?:{'|'.join(KINDS)}) · redacted · #[0-9a-f]{{4}}\]")
@@ -90,14 +95,40 @@ def redact_value(
     key: bytes,
     fields: Iterable[str] = (),
     hidden: Sequence[Concealed] = (),
+    *,
+    ours: bool = False,
 ) -> Any:
-    """A JSON value with every text redacted, keys as well.
+    """A JSON value with every text redacted, keys as well unless they are `ours`.
 
     `fields` (names, or dotted paths from the root without indices) are redacted whole,
     and so are members whose name says what they hold: `password`, `zip`, `ssn`. The
-    values `hidden` are taken out wherever they stand.
+    values `hidden` are taken out wherever they stand. A text that cannot be scanned is
+    not kept.
     """
-    return _Walk(key, frozenset(fields), hidden).value(value, "", "", "")
+    return _Walk(key, frozenset(fields), hidden, ours=ours).value(value, "", "", "")
+
+
+def redact_item(
+    item: Mapping[str, Any], key: bytes, hidden: Sequence[Concealed] = ()
+) -> dict[str, Any]:
+    """One piece of evidence, or when any of it cannot be scanned only that there was
+    one: `unchecked`, and its size in bytes."""
+    walk = _Walk(key, frozenset(), hidden, ours=True)
+    found: dict[str, Any] = walk.value(item, "", "", "")
+    if walk.failed:
+        size = len(str(item.get("text", "")).encode(errors="replace"))
+        return {"kind": "item", "unchecked": True, "size": size}
+    return found
+
+
+def checked(text: str, *, key: bytes, hidden: Sequence[Concealed] = ()) -> Redacted:
+    """`redact`, or `UNCHECKED` in place of a text that could not be scanned: a scanner
+    that is broken must let nothing through."""
+    try:
+        return redact(text, key=key, hidden=hidden)
+    except Exception as error:  # its message may quote the text
+        log.error("redaction_failed", error=type(error).__name__)
+        return Redacted(UNCHECKED, 0, {})
 
 
 def chips_in(value: Any) -> int:
@@ -193,14 +224,23 @@ class _Walk:
     """One walk over a value; canonical intake has capped its depth."""
 
     def __init__(
-        self, key: bytes, fields: frozenset[str], hidden: Sequence[Concealed]
+        self,
+        key: bytes,
+        fields: frozenset[str],
+        hidden: Sequence[Concealed],
+        *,
+        ours: bool = False,
     ) -> None:
         self.key = key
         self.fields = fields
         self.hidden = hidden
+        self.ours = ours  # the names of members are, so they need no scanning
+        self.failed = False
 
     def _redact(self, text: str) -> Redacted:
-        return redact(text, key=self.key, hidden=self.hidden)
+        found = checked(text, key=self.key, hidden=self.hidden)
+        self.failed = self.failed or found.text == UNCHECKED != text
+        return found
 
     def value(self, value: Any, path: str, name: str, kind: str) -> Any:
         """`kind` is what everything here is, because of a name further up."""
@@ -219,7 +259,7 @@ class _Walk:
         members: dict[str, Any] = {}
         for key, item in value.items():
             name = str(key)
-            shown = self._redact(name).text
+            shown = name if self.ours else self._redact(name).text
             while shown in members:  # two names may get one tag
                 shown += "'"
             within = f"{path}.{name}" if path else name
@@ -229,7 +269,7 @@ class _Walk:
     def _whole(self, value: Any, kind: str) -> str:
         text = str(value)
         scanned = self._redact(text).text.strip()
-        if _CHIPS.fullmatch(scanned):
+        if _CHIPS.fullmatch(scanned) or scanned == UNCHECKED:
             return scanned  # what it is says more than where it stands
         return chip(kind, labels.normal(kind, fold(text).text), self.key)
 
