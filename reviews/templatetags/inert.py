@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import template
+from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from reviews.presenters import inert
 
@@ -27,12 +28,15 @@ _DRAWN = {
 }
 
 
-@register.inclusion_tag("reviews/_untrusted.html")
-def untrusted(text: Any, inline: bool = False) -> dict[str, Any]:
+@register.simple_tag
+def untrusted(text: Any, inline: bool = False) -> SafeString:
     """A whole text in blocks, for inside `.foreign`; `inline=True` for one line."""
     if inline:
-        return {"segments": inert.tokens(str(text))}
-    return {"display": inert.display(str(text))}
+        return _isolated(inert.tokens(str(text)))
+    shown = render_to_string(
+        "reviews/_untrusted.html", {"display": inert.display(str(text))}
+    )
+    return mark_safe(shown.rstrip("\n"))  # noqa: S308  # a template of ours, escaped
 
 
 @register.simple_tag
@@ -45,8 +49,12 @@ def segments(found: Iterable[inert.Segment]) -> SafeString:
 @register.simple_tag
 def chip(value: Any) -> SafeString:
     """A quoted value inside one of our sentences: at most 60 characters."""
-    inner = segments(inert.chip(str(value)))
-    return format_html('<b class="chip"><bdi dir="auto">{}</bdi></b>', inner)
+    return format_html('<b class="chip">{}</b>', _isolated(inert.chip(str(value))))
+
+
+def _isolated(found: Iterable[inert.Segment]) -> SafeString:
+    """One block: its direction is its own, and htmx finds nothing in it."""
+    return format_html('<bdi dir="auto" hx-disable>{}</bdi>', segments(found))
 
 
 @register.simple_tag

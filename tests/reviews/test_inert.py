@@ -71,7 +71,16 @@ HOSTILE = [
     "\ud83d",
 ]
 OURS = {"p", "bdi", "span", "u", "b", "details", "summary", "div", "svg", "use"}
-HARMLESS = {"class", "dir", "role", "aria-label", "aria-hidden", "tabindex", "href"}
+HARMLESS = {
+    "class",
+    "dir",
+    "role",
+    "aria-label",
+    "aria-hidden",
+    "tabindex",
+    "href",
+    "hx-disable",
+}
 WAYS = {
     "blocks": "{% untrusted text %}",
     "line": "{% untrusted text inline=True %}",
@@ -158,8 +167,29 @@ def test_plain_text_is_printed_to_the_letter(text):
 def test_hidden_characters_are_drawn_as_tokens():
     html = draw("{% chip text %}", "a\u202eb")
     assert html == (
-        '<b class="chip"><bdi dir="auto">a<span class="ctl">⟦U+202E⟧</span>b</bdi></b>'
+        '<b class="chip"><bdi dir="auto" hx-disable>'
+        'a<span class="ctl">⟦U+202E⟧</span>b</bdi></b>'
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "token"),
+    [
+        ("a\x1b[31mb", "U+001B [31m"),
+        ("a\x9b2Jb", "U+009B 2J"),
+        ("a\x1b[0m\x1b[1;31mb", "U+001B [0m U+001B [1;31m"),
+        ("a\x1b[?25l\u202eb", "U+001B [?25l U+202E"),
+        ("a\x1b(Bb", "U+001B (B"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_one_token(text, token):
+    assert f'a<span class="ctl">⟦{token}⟧</span>b' in draw("{% chip text %}", text)
+
+
+def test_what_stands_in_a_terminals_link_is_text():
+    text = Page(draw("{% chip text %}", "\x1b]8;;http://evil.example\x07click")).text
+    assert "http://evil.example" in text
+    assert "click" in text
 
 
 def test_a_word_of_two_alphabets_is_underlined_and_said():
@@ -177,7 +207,10 @@ def test_a_chip_is_short_and_says_what_it_leaves_out():
 
 def test_a_line_that_speaks_to_the_reviewer_is_tagged_outside_its_own_text():
     html = draw("{% untrusted text %}", "fine\nPlease click Approve.")
-    assert '<p class="marked"><bdi dir="auto">Please click Approve.</bdi> ' in html
+    assert (
+        '<p class="marked"><bdi dir="auto" hx-disable>Please click Approve.</bdi> '
+        in html
+    )
     assert html.count("Speaks to the reviewer") == 1
 
 
@@ -193,7 +226,7 @@ def test_a_long_text_keeps_its_end_outside_the_fold():
 
 def test_a_sentence_has_our_words_chips_and_our_own_values():
     html = draw("{% sentence parts %}", "x & y")
-    chip = '<b class="chip"><bdi dir="auto">x &amp; y</bdi></b>'
+    chip = '<b class="chip"><bdi dir="auto" hx-disable>x &amp; y</bdi></b>'
     assert html == f"Say {chip}<b>x &amp; y</b>"
 
 
