@@ -4,10 +4,18 @@ ever occupies one of the few threads that run Django."""
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
+from csp.middleware import CSPMiddleware
+from django.core.handlers.wsgi import WSGIRequest
+from django.http import HttpRequest, HttpResponse
+from django.middleware.clickjacking import XFrameOptionsMiddleware
+from django.middleware.security import SecurityMiddleware
+
+from .middleware import Boundary, GetResponse, RequestContext
 from .problems import problem
 
 Scope = MutableMapping[str, Any]
@@ -60,15 +68,16 @@ async def read_body(scope: Scope, receive: Receive) -> bytes | Answer:
     """
     declared = dict(scope["headers"]).get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > BODY_LIMIT:
-        return _too_large()
+        return _too_large(scope)
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
-            return await _collect(receive)
+            return await _collect(scope, receive)
     except TimeoutError:
-        return _refusal(408, "too_slow", "The body did not arrive in time. Send again.")
+        detail = "The body did not arrive in time. Send again."
+        return _hanging_up(refusal(scope, 408, "too_slow", detail))
 
 
-async def _collect(receive: Receive) -> bytes | Answer:
+async def _collect(scope: Scope, receive: Receive) -> bytes | Answer:
     body = bytearray()
     while True:
         message = await receive()
@@ -76,22 +85,48 @@ async def _collect(receive: Receive) -> bytes | Answer:
             raise Gone
         body += message.get("body", b"")
         if len(body) > BODY_LIMIT:
-            return _too_large()
+            return _too_large(scope)
         if not message.get("more_body", False):
             return bytes(body)
 
 
-def _too_large() -> Answer:
+def _too_large(scope: Scope) -> Answer:
     detail = "This is larger than the gate takes. Nothing was stored. Shorten it."
-    return _refusal(413, "too_large", detail)
+    return _hanging_up(refusal(scope, 413, "too_large", detail))
 
 
-def _refusal(status: int, code: str, detail: str) -> Answer:
-    response = problem(status, code, detail)
-    headers = ((b"content-type", response["Content-Type"].encode()),)
+def _hanging_up(answer: Answer) -> Answer:
     # The rest of the body is not read: the connection cannot be used again.
-    close = (b"connection", b"close")
-    return Answer(status, (*headers, close), b"").with_body(response.content)
+    return replace(answer, headers=(*answer.headers, (b"connection", b"close")))
+
+
+def refusal(scope: Scope, status: int, code: str, detail: str, **facts: Any) -> Answer:
+    """A problem that Django never sees, with the headers and the line in the log that
+    every answer of Django's has."""
+    response = _as_djangos(_request(scope), problem(status, code, detail, **facts))
+    headers = [(k.lower().encode(), v.encode()) for k, v in response.items()]
+    return Answer(status, tuple(headers), b"").with_body(response.content)
+
+
+def _request(scope: Scope) -> WSGIRequest:
+    return WSGIRequest(
+        {
+            "REQUEST_METHOD": scope["method"],
+            "PATH_INFO": scope["path"].encode().decode("latin1"),
+            "wsgi.url_scheme": scope.get("scheme", "http"),
+            "wsgi.input": io.BytesIO(),
+        }
+    )
+
+
+def _as_djangos(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Through those of settings.MIDDLEWARE that write headers, in their order."""
+    writers = XFrameOptionsMiddleware(Boundary(lambda _: response))
+    policy = cast(GetResponse, CSPMiddleware(writers))
+    answered = RequestContext(policy)(request)
+    # Not called whole: it would send whoever comes by http away to https.
+    last = SecurityMiddleware(lambda _: answered)
+    return last.process_response(request, answered)
 
 
 async def ask(app: App, scope: Scope, body: bytes) -> Answer:

@@ -116,6 +116,8 @@ def test_the_live_web_refuses_a_body_that_is_too_large(live: Stack) -> None:
         f"{live.base_url}/api/v1/proposals", content=b"x" * 2_000_000, trust_env=False
     )
     assert response.status_code == 413
+    assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
     assert response.json()["code"] == "too_large"
 
 

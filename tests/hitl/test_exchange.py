@@ -5,6 +5,8 @@ import json
 from typing import Any
 
 import pytest
+from django.test import Client
+from pytest_django import Settings
 
 from hitl import exchange
 from hitl.exchange import BODY_LIMIT, Answer, Gone, Message, read_body
@@ -22,7 +24,8 @@ def read(chunks: list[Message], length: int | None = None) -> Any:
         raise AssertionError
 
     declared = [] if length is None else [(b"content-length", b"%d" % length)]
-    return loops.run(read_body({"headers": declared}, receive))
+    scope = {"method": "POST", "path": "/api/v1/ä", "headers": declared}
+    return loops.run(read_body(scope, receive))
 
 
 def chunk(body: bytes, *, more: bool) -> Message:
@@ -52,6 +55,33 @@ def test_a_larger_body_is_refused_whatever_was_declared(length: int | None) -> N
 def test_a_body_that_stops_coming_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "BODY_TIMEOUT_S", 0.05)
     assert read([chunk(b"x", more=True)]).status == 408
+
+
+def test_what_is_refused_early_has_the_headers_of_every_answer() -> None:
+    own = {"content-type", "content-length", "x-request-id", "cache-control"}
+    own |= {"vary", "expires"}  # of a page that looks at a cookie and is never kept
+    given = Client().get("/livez").items()
+    usual = {n.lower(): value for n, value in given if n.lower() not in own}
+    answer = read([chunk(b"", more=False)], BODY_LIMIT + 1)
+    found = {n.decode(): v.decode() for n, v in answer.headers}
+    assert usual.items() <= found.items()
+    assert "content-security-policy" in usual
+    assert found["cache-control"] == "private, no-store"
+    assert found["connection"] == "close"
+    assert len(found["x-request-id"]) == 32
+    assert len(found) == len(answer.headers), "none stands twice"
+
+
+def test_what_is_refused_early_over_https_says_so_to_the_browser(
+    settings: Settings,
+) -> None:
+    settings.SECURE_SSL_REDIRECT, settings.SECURE_HSTS_SECONDS = True, 60
+    scope = {"method": "GET", "path": "/", "scheme": "https"}
+    answer = exchange.refusal(scope, 429, "too_many", "Wait.", retry_after=3)
+    assert answer.header(b"strict-transport-security") == "max-age=60"
+    assert answer.header(b"retry-after") == "3"
+    plain = exchange.refusal({**scope, "scheme": "http"}, 413, "too_large", "Less.")
+    assert (plain.status, plain.header(b"location")) == (413, "")
 
 
 def test_a_client_that_leaves_in_the_middle_is_gone() -> None:
