@@ -17,7 +17,7 @@ from policies.models import Person
 
 from . import cases, locks, permissions, transitions, turns
 from .choices import ExecutionStatus, RequestStatus
-from .models import ApprovalRequest, Execution
+from .models import ApprovalRequest, Execution, RequestVersion
 
 CHUNK = 500
 Sweep = Callable[[], list[str]]  # one chunk; the ids of the proposals it moved
@@ -88,7 +88,7 @@ def extend(*, request_id: str, person: Person) -> ApprovalRequest:
     if request.expires_at <= now:
         raise Expired("This has expired, so it cannot be extended. Nothing was run.")
     permissions.check_can_decide(person, request, request.sealed)
-    later, before = extended(request), request.expires_at
+    later, before = extended(request, request.sealed), request.expires_at
     if later <= before:
         raise Conflict("The policy allows no more time. Nothing was changed.")
     transitions.request.apply(
@@ -104,9 +104,9 @@ def extend(*, request_id: str, person: Person) -> ApprovalRequest:
     return request
 
 
-def extended(request: ApprovalRequest) -> datetime:
+def extended(request: ApprovalRequest, version: RequestVersion) -> datetime:
     """Until when an extension lets it wait: as now where the policy's limit is hard."""
-    seconds = request.sealed.revision.evaluation["timeout"]
+    seconds = version.revision.evaluation["timeout"]
     return min(request.expires_at + timedelta(seconds=seconds), request.expires_at_most)
 
 

@@ -215,10 +215,11 @@
     refocus();
     listen();
     /* Polls never move the focus; what a person asked for does. */
-    const asked = requestConfig?.triggeringEvent && !requestConfig.elt?.matches("[data-poll],#hold");
+    const asked = requestConfig?.triggeringEvent && !requestConfig.elt?.matches("[data-poll],.forms form");
     const into = elt.dataset?.focus || (target?.isConnected ? target.dataset.focus : "");
     const place = asked && into && $(into);
     if (place) place.focus();
+    else if (requestConfig?.elt?.matches(".forms form") && document.activeElement === body) $("#live")?.focus();
   });
   const announce = (node) => {
     if (node?.dataset?.say) say(node.dataset.say, "urgent" in node.dataset);
@@ -317,24 +318,32 @@
      on leaving. And drafts: kept on blur, and every 5 s while somebody types. */
   const post = (url, data) => fetch(url, { method: "POST", keepalive: true, headers: JSON.parse(body.getAttribute("hx-headers")), body: new URLSearchParams(data) });
   let stirred = 0, beaten = 0, warnedOf = "", staying = false, typed = false;
-  const beat = (form) => { beaten = Date.now(); window.htmx?.trigger(form, "beat"); };
+  const beat = (mark) => {
+    const form = $("#hold");
+    form.elements.beat.value = mark;
+    window.htmx?.trigger(form, "beat");
+    form.elements.beat.value = "";
+  };
   for (const name of ["keydown", "pointerdown", "pointermove", "wheel"])
     addEventListener(name, () => { stirred = Date.now(); }, { passive: true, capture: true });
   setInterval(() => {
-    const form = $("#hold[data-held]");
-    if (!form || document.hidden) return;
-    const left = Date.parse(form.dataset.held) - Date.now() - offset;
-    if (stirred > beaten && left < 240000) beat(form);
-    else if (left > 0 && left < 60000 && warnedOf !== form.dataset.held) {
-      warnedOf = form.dataset.held;
+    const { held } = $("#grip[data-held]")?.dataset || {};
+    if (!held || document.hidden) return;
+    const left = Date.parse(held) - Date.now() - offset;
+    if (stirred > beaten && left < 240000) beat(1);
+    else if (left > 0 && left < 60000 && warnedOf !== held) {
+      warnedOf = held;
       say("Your hold ends in one minute. Any key extends it.");
     }
   }, 1000);
+  on("configRequest", ({ detail: { elt, headers } }) => {
+    if (elt.closest(".forms")) Object.assign(headers, JSON.parse($("#live").getAttribute("hx-headers") || "{}"));
+  });
   on("beforeRequest", (event) => {
-    if (event.detail.elt.id === "hold" && document.hidden) event.preventDefault();
+    if (event.detail.elt.id === "hold") document.hidden ? event.preventDefault() : beaten = Date.now();
     if (event.detail.elt.matches("form[data-draft]")) typed = false;
   });
-  document.addEventListener("visibilitychange", () => { const form = $("#hold[data-take]"); if (form && !document.hidden) beat(form); });
+  document.addEventListener("visibilitychange", () => { if ($("#hold[data-take]") && !$("#grip[data-held]") && !beaten && !document.hidden) beat(""); });
   document.addEventListener("click", (event) => { staying = Boolean(event.target.closest("[data-stay]")); });
   const keepDraft = () => {
     const form = $("form[data-draft]");
@@ -349,15 +358,10 @@
   setInterval(keepDraft, 5000);
   addEventListener("pagehide", () => {
     keepDraft();
-    const form = $("#hold[data-held]");
-    if (form && !staying) post(form.dataset.release, { lease: form.elements.lease.value, leaving: 1 }).catch(() => {});
+    const grip = $("#grip[data-held]");
+    if (grip && !staying) post($("#release").action, { lease: grip.dataset.lease, leaving: 1 }).catch(() => {});
   });
-  addEventListener("pageshow", (event) => {
-    const form = $("#hold[data-held]");
-    if (!event.persisted || !form) return;
-    form.elements.beat.value = "";
-    beat(form);
-  });
+  addEventListener("pageshow", (event) => { if (event.persisted && $("#grip[data-held]")) beat(""); });
   /* Next and previous go on in the queue as it was filtered last. */
   if ($("#queue-table")) sessionStorage.setItem("queue", location.search);
   const filters = $("#step [name=filters]");

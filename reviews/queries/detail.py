@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from django.db.models import Count, F, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from journal.errors import NotFound
@@ -16,7 +16,9 @@ from reviews.choices import FINISHED, OPEN, RequestStatus, StopMode, Verdict
 from reviews.models import (
     ApprovalRequest,
     Decision,
+    Draft,
     Execution,
+    Note,
     RequestVersion,
     Revision,
     StateReading,
@@ -40,6 +42,8 @@ class Loaded:
     stopped: StopMode | None
     now: datetime
     reading: StateReading | None = None  # the newest since the proposal, if any
+    remarked: bool = False  # somebody wrote a note
+    drafted: bool = False  # this person typed something and did not send it
 
     @property
     def revision(self) -> Revision:
@@ -158,7 +162,14 @@ def load(person: Person, pk: str, now: datetime) -> Loaded:
             "revision__tool",
             "policy",
         )
-        .annotate(given=_given(), newest_reading=_readings())
+        .annotate(
+            given=_given(),
+            newest_reading=_readings(),
+            remarked=Exists(Note.objects.filter(request=OuterRef("request"))),
+            drafted=Exists(
+                Draft.objects.filter(request=OuterRef("request"), person=person)
+            ),
+        )
         .first()
     )
     if sealed is None:
@@ -178,6 +189,8 @@ def load(person: Person, pk: str, now: datetime) -> Loaded:
         stopped=stops.in_force(proposal.agent, proposal.thread, proposal.tool_name),
         now=now,
         reading=_newest_reading(sealed.newest_reading),
+        remarked=sealed.remarked,
+        drafted=sealed.drafted,
     )
 
 

@@ -11,11 +11,12 @@ from typing import Any
 from django.urls import reverse
 
 from journal.errors import DomainError
-from reviews import deadlines, drafts, permissions, state_readings
+from reviews import deadlines, drafts, permissions, reveals, state_readings
 from reviews.models import Draft, RequestVersion, StateReading
+from reviews.permissions import Permission
 from reviews.seen import Seen, Sight
 
-from . import clocks, holding, log, moves, outcomes, remarks, showing, sights
+from . import as_seen, clocks, holding, log, moves, outcomes, remarks, showing, sights
 from .clocks import Clock
 from .detail import Loaded
 from .outcomes import Outcome
@@ -133,7 +134,7 @@ class ReviewPage:
         """Until when one stroke extends it; None where it may not be extended."""
         if not self.loaded.able:
             return None
-        later = deadlines.extended(self.loaded.request)
+        later = deadlines.extended(self.loaded.request, self.loaded.sealed)
         return later if later > self.loaded.request.expires_at else None
 
     @property
@@ -310,6 +311,19 @@ class ReviewPage:
         return self.loaded.sealed.created_at
 
     @cached_property
+    def hidden(self) -> bool:
+        """Whether there are values that this person may ask to see."""
+        if not permissions.allowed(self.loaded.person, Permission.REVEAL):
+            return False
+        return bool(reveals.hidden(self.loaded.sealed))
+
+    @cached_property
+    def kept_pages(self) -> list[as_seen.Kept]:
+        """The pages that deciders had on the screen, as far as this person may."""
+        loaded = self.loaded
+        return as_seen.links(loaded.person, loaded.request, loaded.decisions)
+
+    @cached_property
     def history(self) -> list[log.Told]:
         return log.history(self.loaded.person, self.loaded.request)
 
@@ -336,8 +350,8 @@ class ReviewPage:
     @cached_property
     def draft(self) -> Draft | None:
         """What this person typed before and did not send."""
-        decides = permissions.deciding_role(self.loaded.person) is not None
-        return drafts.of(self.loaded.person, self.loaded.request) if decides else None
+        loaded = self.loaded
+        return drafts.of(loaded.person, loaded.request) if loaded.drafted else None
 
     @property
     def kept(self) -> str:
@@ -349,9 +363,14 @@ class ReviewPage:
         """Whether words beside a verdict are all that this person can add."""
         return not self.verbs and remarks.may_add(self.loaded)
 
+    @property
+    def may_step(self) -> bool:
+        """Whether there is a queue to go on in."""
+        return permissions.deciding_role(self.loaded.person) is not None
+
     @cached_property
     def remarks(self) -> list[Remark]:
-        return remarks.of(self.loaded)
+        return remarks.of(self.loaded) if self.loaded.remarked else []
 
     @property
     def recall(self) -> bool:

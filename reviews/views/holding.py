@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
@@ -114,20 +114,25 @@ def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 def draft(request: HttpRequest, pk: str) -> HttpResponse:
     """Keep what is typed, as it is typed."""
-    loaded = _load(request, pk)
-    voted = loaded.own is not None and loaded.own.version == loaded.request.version
-    form = DraftForm(request.POST)
-    if form.is_valid() and not voted:
-        drafts.save(
-            person=loaded.person,
-            request_id=pk,
-            version=form.cleaned_data["version"] or loaded.request.version,
-            verdict=form.cleaned_data["verdict"],
-            reason_code=form.cleaned_data["reason_code"],
-            reason=form.cleaned_data["reason"],
-            edits=form.edits,
-        )
+    keep(_load(request, pk), request.POST)
     return HttpResponse(status=204)
+
+
+def keep(loaded: Loaded, sent: QueryDict) -> None:
+    """What a panel sent, kept as a draft, unless the person decided this already."""
+    voted = loaded.own is not None and loaded.own.version == loaded.request.version
+    form = DraftForm(sent)
+    if not form.is_valid() or voted:
+        return
+    drafts.save(
+        person=loaded.person,
+        request_id=loaded.request.pk,
+        version=form.cleaned_data["version"] or loaded.request.version,
+        verdict=form.cleaned_data["verdict"],
+        reason_code=form.cleaned_data["reason_code"],
+        reason=form.cleaned_data["reason"],
+        edits=form.edits,
+    )
 
 
 @require_POST

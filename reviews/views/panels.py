@@ -15,6 +15,7 @@ from policies import tools
 from reviews.choices import OFFERED, REASONS, Verdict
 from reviews.forms import arguments
 from reviews.forms.arguments import Form
+from reviews.models import Draft
 from reviews.queries.detail import Loaded
 from reviews.queries.words import people, short_hash
 
@@ -82,6 +83,11 @@ class Panel:
     proved: bool = False  # the password was given a moment ago, for exactly this
 
     @property
+    def commits(self) -> bool:
+        """Whether the verdict lets something happen."""
+        return self.name in {Verdict.APPROVE, Verdict.MODIFY}
+
+    @property
     def first_reason(self) -> int:
         """How many number keys the question takes before the reasons."""
         return len(self.asked.question.options) if self.asked else 0
@@ -106,11 +112,14 @@ def build(
     *,
     data: Mapping[str, str] | None = None,
     error: DomainError | None = None,
+    draft: Draft | None = None,
 ) -> Panel:
     """The panel of a verdict on the current version, with what was typed so far."""
-    typed = data or {}
+    typed = data or _typed(draft, verdict)
     code = error.code if error else ""
-    edits = _edits(loaded, verdict, data, error)
+    edits = _edits(
+        loaded, verdict, data or _edited(draft, loaded, verdict) or None, error
+    )
     return Panel(
         name=verdict.value,
         heading=HEADINGS[verdict],
@@ -134,9 +143,26 @@ def build(
     )
 
 
+def _typed(draft: Draft | None, verdict: Verdict) -> Mapping[str, str]:
+    """The note goes with whatever is armed, the reason with what it was given for."""
+    if draft is None:
+        return {}
+    code = draft.reason_code if draft.verdict == verdict else ""
+    return {"reason": draft.reason, "reason_code": code}
+
+
+def _edited(
+    draft: Draft | None, loaded: Loaded, verdict: Verdict
+) -> Mapping[str, str] | None:
+    """Edits of this very version: of another one they would mean something else."""
+    if draft is None or verdict is not Verdict.MODIFY:
+        return None
+    return draft.edits if draft.version == loaded.request.version else None
+
+
 def keeps_panel(loaded: Loaded, error: DomainError) -> bool:
     """Whether the person can correct it here: the request is still theirs."""
-    return error.code in STAYING and not loaded.why_not
+    return error.code in STAYING and loaded.able
 
 
 def reason_required(loaded: Loaded, verdict: Verdict) -> bool:

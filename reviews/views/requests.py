@@ -13,14 +13,14 @@ from django.views.decorators.http import (
 from django_htmx.http import HttpResponseClientRedirect
 
 from journal.errors import DomainError, NotFound, TooFast
-from reviews import htmx, recalls, settlements
+from reviews import drafts, htmx, recalls, settlements
 from reviews.choices import Verdict
 from reviews.forms import ArmForm, DecisionForm
 from reviews.queries import detail
 from reviews.queries.detail import Loaded
 from reviews.queries.review import ReviewPage
 
-from . import care, frame, looks, panels, verdicts
+from . import care, frame, holding, looks, panels, strips, verdicts
 from .who import person
 
 TEMPLATE = "reviews/request.html"
@@ -42,17 +42,7 @@ def request_detail(request: HttpRequest, pk: str) -> HttpResponse:
 @htmx.varies
 def live(request: HttpRequest, pk: str) -> HttpResponse:
     """The state strip, and R8 when it changed; content being read never moves."""
-    loaded = _load(request, pk)
-    key, _, _ = request.headers.get("If-None-Match", "").strip('"').partition(".")
-    changed = bool(key) and key != loaded.key
-    read = verdicts.version_of(key) or loaded.request.version
-    page = ReviewPage(
-        loaded, read=read, screen=read, said=loaded.said if changed else ""
-    )
-    context = {"page": page, "changed": changed, "is_live": True}
-    return htmx.fragment(
-        request, f"{TEMPLATE}#live", context, etag=loaded.etag, settled=page.over
-    )
+    return strips.answer(request, _load(request, pk))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -107,15 +97,16 @@ def _see(pk: str) -> HttpResponse:
 
 def _arm(request: HttpRequest, loaded: Loaded) -> HttpResponse:
     form = ArmForm(request.GET)
-    if not form.is_valid() or loaded.why_not:
+    if not form.is_valid() or not loaded.able:
         return _answer(request, ReviewPage(loaded))
-    armed = panels.build(loaded, Verdict(form.cleaned_data["arm"]))
+    draft = drafts.of(loaded.person, loaded.request)
+    armed = panels.build(loaded, Verdict(form.cleaned_data["arm"]), draft=draft)
     return _answer(request, ReviewPage(loaded, armed=armed), beside=False)
 
 
 def _look(request: HttpRequest, loaded: Loaded) -> HttpResponse:
     """What an edit would lead to, beside the fields it is typed in."""
-    if loaded.why_not:
+    if not loaded.able:
         return _see(loaded.request.pk)
     armed = looks.look(loaded, request.POST, request.headers.get("HX-Trigger", ""))
     page = ReviewPage(loaded, armed=armed)
@@ -133,6 +124,7 @@ def _refused(
     """The refusal in place, on the state as it is now; nothing typed is lost."""
     request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
     loaded = _load(request, pk)
+    holding.keep(loaded, request.POST)
     if panels.keeps_panel(loaded, error):
         armed = panels.build(loaded, form.meant, data=request.POST, error=error)
         warned = care.FAST if isinstance(error, TooFast) else ""

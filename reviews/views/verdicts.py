@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from journal.errors import CheckMissed, DigestMissing, InvalidArgs, Reason
 from policies import tools
-from reviews import decisions, step_up
+from reviews import decisions, drafts, step_up
 from reviews.cases import Said
 from reviews.choices import Verdict
 from reviews.forms import DecisionForm, arguments
@@ -34,6 +34,7 @@ def commit(request: HttpRequest, loaded: Loaded, form: DecisionForm) -> None:
         action_hash=sent["action_hash"],
         reason_code=sent["reason_code"],
         reason=sent["reason"].replace("\r\n", "\n"),
+        lease=request.POST.get("lease", "")[:40],
     )
     proof = _proof(request, said, sent["password"], loaded.now)
     said = replace(said, args=_args(loaded, form), step_up=proof)
@@ -43,6 +44,7 @@ def commit(request: HttpRequest, loaded: Loaded, form: DecisionForm) -> None:
     except CheckMissed:
         care.remember(request.session, loaded, said)
         raise
+    drafts.discard(person=said.person, request_id=said.request_id)
     step_up.forget(request.session)
     care.forget(request.session, loaded)
 
