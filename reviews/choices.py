@@ -156,3 +156,20 @@ OFFERED: dict[Verdict, tuple[ReasonCode, ...]] = {
         ReasonCode.OTHER,
     ),
 }
+
+
+class RevealReason(StrEnum):
+    """Why a person has to see a value that the schema marks sensitive."""
+
+    DECIDE = "decide"
+    COMPLAINT = "complaint"
+    AUDIT = "audit"
+    OTHER = "other"
+
+
+REVEALS: dict[str, str] = {
+    RevealReason.DECIDE: "I cannot decide without it",
+    RevealReason.COMPLAINT: "A complaint or an incident",
+    RevealReason.AUDIT: "An audit",
+    RevealReason.OTHER: "Other, say which",
+}

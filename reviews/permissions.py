@@ -22,12 +22,14 @@ class Permission(StrEnum):
 
     SEE_ALL = "see_all"
     SEE_LOG = "see_log"
+    EXPORT = "export"
     PAUSE = "pause"
     STOP = "stop"
     STOP_ALL = "stop_all"
     LIFT = "lift"
     SETTLE_UNKNOWN = "settle_unknown"
     SEE_POLICIES = "see_policies"
+    REVEAL = "reveal"  # what the schema marks sensitive, one value at a time
 
 
 ROLES: dict[Role, frozenset[Permission]] = {
@@ -41,6 +43,7 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.LIFT,
             Permission.SETTLE_UNKNOWN,
             Permission.SEE_POLICIES,
+            Permission.REVEAL,
         }
     ),
     Role.ADMINISTRATOR: frozenset(
@@ -55,7 +58,12 @@ ROLES: dict[Role, frozenset[Permission]] = {
         }
     ),
     Role.AUDITOR: frozenset(
-        {Permission.SEE_ALL, Permission.SEE_LOG, Permission.SEE_POLICIES}
+        {
+            Permission.SEE_ALL,
+            Permission.SEE_LOG,
+            Permission.EXPORT,
+            Permission.SEE_POLICIES,
+        }
     ),
     Role.OWNER: frozenset(),
 }

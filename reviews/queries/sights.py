@@ -108,14 +108,20 @@ def reading(sealed: RequestVersion, pk: int | None) -> StateReading | None:
 def template_version() -> str:
     """One digest over the templates and sources that made the bytes; read once a
     process, for they change with a new installation only."""
-    root = Path(settings.BASE_DIR)
-    names = sorted({*_templates(root), *_sources(root)})
-    return seen.digest_of_files((name, (root / name).read_bytes()) for name in names)
+    place = root()
+    names = sorted({*_templates(place), *_sources(place)})
+    return seen.digest_of_files((name, (place / name).read_bytes()) for name in names)
+
+
+def root() -> Path:
+    """Where the product's files lie."""
+    return Path(settings.BASE_DIR)
 
 
 def _templates(root: Path) -> Iterator[str]:
     """The parts, and what they include."""
-    waiting, done = list(PARTS), set[str]()
+    views = [f"reviews/{one.name}" for one in root.glob("templates/reviews/_view_*")]
+    waiting, done = [*PARTS, *views], set[str]()
     while waiting:
         name = waiting.pop()
         if name in done:

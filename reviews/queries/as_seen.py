@@ -1,0 +1,211 @@
+"""What a decider was shown, opened again: the very page, its digest against the log's,
+and the same page made anew from what it was made from (gate.md 8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+
+from journal.errors import NotFound
+from journal.models import LogRecord
+from policies.choices import Role
+from policies.models import Person
+from reviews import permissions, seen
+from reviews.choices import OPEN, REASONS, Verdict
+from reviews.models import ApprovalRequest, Decision, Snapshot
+
+from . import sights, visible
+from .log import HIDDEN_NAME
+from .outcomes import SAID
+
+FLAGS = {
+    "fast": "committed before the time floor, twice",
+    "check_missed": "missed the control question",
+    "narrow": "on a narrow screen",
+    "batch": "in a batch",
+    "lease_broken": "after a hold was broken",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One comparison in words; a bad one is loud."""
+
+    text: str
+    good: bool
+
+
+class AsSeen:
+    """One decision with its page, for who may open it."""
+
+    def __init__(self, person: Person, decision: Decision) -> None:
+        self.person = person
+        self.decision = decision
+        self.request: ApprovalRequest = decision.request
+        self.url = reverse("reviews:request_detail", args=[self.request.pk])
+        self.verdict = SAID[Verdict(decision.verdict)]
+        self.at: datetime = decision.at
+        self.version = self.inputs.get("version", decision.version)
+
+    @cached_property
+    def snapshot(self) -> Snapshot | None:
+        return Snapshot.objects.filter(decision=self.decision).first()
+
+    @property
+    def inputs(self) -> dict[str, object]:
+        return self.snapshot.inputs if self.snapshot else {}
+
+    @property
+    def who(self) -> str:
+        """The decider's name; never to those whose own run it was."""
+        owned = self.person.public_id in self.request.proposal.barred
+        never = permissions.roles_of(self.person) & permissions.NEVER_DECIDE
+        if owned and not never and self.decision.reviewer_id != self.person.pk:
+            return HIDDEN_NAME
+        return str(self.decision.reviewer)
+
+    @property
+    def reason(self) -> str:
+        code = self.decision.reason_code
+        return REASONS.get(code, code)
+
+    @property
+    def took(self) -> str:
+        """How long the page was on the screen."""
+        took = self.decision.took_ms
+        return "" if took is None else f"{took / 1000:.1f} s"
+
+    @property
+    def flags(self) -> list[str]:
+        return [FLAGS.get(flag, flag) for flag in self.decision.flags]
+
+    @cached_property
+    def stored(self) -> str:
+        """The stored page; empty when it is damaged."""
+        if self.snapshot is None:
+            return ""
+        try:
+            return seen.shown(self.snapshot)
+        except ValueError:
+            return ""
+
+    @cached_property
+    def digest(self) -> str:
+        return seen.digest(self.stored)
+
+    @cached_property
+    def logged(self) -> str:
+        """The view digest that the log keeps of this decision."""
+        record = LogRecord.objects.filter(
+            kind="decision.recorded",
+            request=self.request.pk,
+            actor_id=self.decision.reviewer.public_id,
+            at=self.decision.at,
+        ).first()
+        if record is None:
+            return ""
+        data = json.loads(bytes(record.leaf))["data"] or {}
+        return str(data.get("view", ""))
+
+    @property
+    def matches(self) -> bool:
+        """Whether these bytes are the ones that were shown."""
+        snapshot = self.snapshot
+        return snapshot is not None and self.digest == snapshot.digest == self.logged
+
+    @property
+    def html(self) -> str:
+        """The page as it was shown. Only bytes that our own templates made, as the log
+        proves, may be printed as they are."""
+        return self.stored if self.matches else ""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What comparing came to."""
+        if self.snapshot is None:
+            return [Finding("A program decided this. No page was shown.", True)]
+        return [self._first(), self._second()]
+
+    def _first(self) -> Finding:
+        if self.matches:
+            return Finding("Matches what was shown: the digest is the log's.", True)
+        return Finding(
+            "Differs: these are not the bytes that the log has for this decision.",
+            False,
+        )
+
+    def _second(self) -> Finding:
+        assert self.snapshot is not None
+        made = sights.again(self.decision.reviewer, self.snapshot.inputs)
+        if made is None:
+            return Finding("It cannot be made anew: its version is not there.", False)
+        if made.digest == self.digest:
+            return Finding("Made anew from the same inputs it reads the same.", True)
+        if made.template_version != self.snapshot.template_version:
+            return Finding(
+                "Made anew it reads differently: the templates changed since.", True
+            )
+        return Finding(
+            "Made anew it reads differently, with the same templates.", False
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One decision whose page can be opened."""
+
+    text: str
+    url: str
+
+
+def links(
+    person: Person, request: ApprovalRequest, found: Iterable[Decision]
+) -> list[Kept]:
+    """Of decisions that this person may read: those whose page they may open, too."""
+    roles = permissions.roles_of(person)
+    settled = Role.SUPERVISOR in roles and request.status not in OPEN
+    every = settled or Role.AUDITOR in roles
+    mine = (one for one in found if every or one.reviewer_id == person.pk)
+    return [Kept(_said(one), url(one)) for one in mine]
+
+
+def url(decision: Decision) -> str:
+    return reverse("reviews:as_seen", args=[decision.request_id, decision.pk])
+
+
+def _said(decision: Decision) -> str:
+    verdict = SAID[Verdict(decision.verdict)].lower()
+    return f"{verdict} at {decision.at:%H:%M:%S}, version {decision.version}"
+
+
+def load(person: Person, request_pk: str, decision_pk: int) -> AsSeen:
+    """Raises NotFound: for a stranger, and while somebody who may still decide would
+    learn what another answered."""
+    decision = (
+        decisions(person)
+        .filter(pk=decision_pk, request=request_pk)
+        .select_related("request__proposal", "reviewer", "snapshot")
+        .first()
+    )
+    if decision is None:
+        raise NotFound
+    return AsSeen(person, decision)
+
+
+def decisions(person: Person) -> QuerySet[Decision]:
+    """The decisions whose page this person may open: their own; others' by role, and
+    for who may still decide only when blindness is over."""
+    roles = permissions.roles_of(person)
+    found = Decision.objects.filter(request__in=visible.requests(person))
+    if Role.AUDITOR in roles:
+        return found
+    settled = Q(reviewer=person)
+    if Role.SUPERVISOR in roles:
+        settled |= ~Q(request__status__in=OPEN)
+    return found.filter(settled)
