@@ -30,6 +30,7 @@ SWEEPS = {
     "reviews.tasks.recover_leases": 5,
     "reviews.tasks.lapse_leases": 5,
     "reviews.tasks.drop_old_drafts": 3600,
+    "reviews.tasks.drop_old_exports": 3600,
     "reviews.tasks.queue_executions": 2,
     "reviews.tasks.tidy_batches": 5,
     "reviews.tasks.remind_before_deadline": 15,

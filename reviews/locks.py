@@ -13,7 +13,7 @@ from journal.errors import NotFound
 from policies import locks as policy_locks
 
 from .choices import BatchStatus
-from .models import ApprovalRequest, Batch, Execution, Grant, Lease
+from .models import ApprovalRequest, Batch, Execution, Export, Grant, Lease
 
 
 def _locked_requests() -> QuerySet[ApprovalRequest]:
@@ -90,6 +90,15 @@ def batch_forming(key: str) -> Batch | None:
     """The batch of this key that still takes members, locked; None without one."""
     rows = Batch.objects.filter(key=key, status=BatchStatus.FORMING)
     return rows.select_for_update(of=("self",), no_key=True).first()
+
+
+def export(pk: str) -> Export:
+    """An export of the log, locked, so that one job writes it. Raises NotFound."""
+    rows = Export.objects.select_related("person")
+    try:
+        return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
+    except Export.DoesNotExist:
+        raise NotFound from None
 
 
 def execution(pk: str) -> Execution:

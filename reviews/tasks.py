@@ -12,20 +12,22 @@ from celery import current_app, shared_task
 from journal import outbox, transactions
 from journal.errors import Conflict, Decided, NotFound
 from policies.choices import Role
+from policies.models import Person
 
 from . import (
     deadlines,
     drafts,
     executions,
+    exports,
     forming,
     leases,
     proposals,
     stop_work,
     turns,
 )
-from .channels import email
+from .channels import email, notices
 from .choices import RequestStatus
-from .models import ApprovalRequest, Execution, Proposal, Stop
+from .models import ApprovalRequest, Execution, Notice, Proposal, Stop
 
 # A queued execution this old was not reached by its nudge.
 QUIET = timedelta(seconds=3)
@@ -153,12 +155,12 @@ def _withdraw(proposal_id: str) -> None:
 
 @shared_task
 def mail_opened(message_id: int) -> None:
-    _mail_about(message_id, "Waits for you", DECIDERS)
+    _tell(message_id, "opened", DECIDERS)
 
 
 @shared_task
 def mail_escalated(message_id: int) -> None:
-    _mail_about(message_id, "Escalated to you", (Role.SUPERVISOR,))
+    _tell(message_id, "escalated", (Role.SUPERVISOR,))
 
 
 @shared_task
@@ -185,23 +187,46 @@ def _mail_one(message_id: int, what: str) -> None:
 
 @shared_task
 def mail_due_soon(message_id: int) -> None:
-    _mail_about(message_id, "Expires soon", DECIDERS)
+    _tell(message_id, "due_soon", DECIDERS)
 
 
 @shared_task
 def mail_settled(message_id: int) -> None:
-    with outbox.consume(message_id) as message:
-        if message is not None:
-            request = _request(message.subject)
-            email.about_request(
-                request, f"Settled, {request.status}", roles=(Role.SUPERVISOR,)
-            )
+    _tell(message_id, "settled", (Role.SUPERVISOR,))
 
 
-def _mail_about(message_id: int, what: str, roles: tuple[Role, ...]) -> None:
+def _tell(message_id: int, kind: str, roles: tuple[Role, ...]) -> None:
+    """Each as they chose: at once, later, or not at all."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            email.about_request(_request(message.subject), what, roles=roles)
+            notices.tell(_request(message.subject), kind, roles=roles)
+
+
+@shared_task
+def send_notice(message_id: int) -> None:
+    """What was to wait, now that its time has come."""
+    with outbox.consume(message_id) as message:
+        if message is None:
+            return
+        found = Notice.objects.select_related("person__preferences", "request")
+        notice = found.filter(pk=message.subject).first()
+        if notice is not None:
+            notices.deliver(notice)
+
+
+@shared_task
+def send_digest(message_id: int) -> None:
+    """What was gathered for one person."""
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            notices.digest(message.subject)
+
+
+@shared_task
+def send_test(message_id: int) -> None:
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            email.test(Person.objects.get(public_id=message.subject))
 
 
 def _request(request_id: str) -> ApprovalRequest:
@@ -231,3 +256,16 @@ def _mail_execution(execution: Execution, what: str) -> None:
     tool = execution.grant.revision.tool
     if tool is not None:
         email.about_execution(execution, what, tool.queue)
+
+
+@shared_task
+def write_export(message_id: int) -> None:
+    """One delivery writes for a few seconds; the rest is another promise."""
+    with outbox.consume(message_id) as message:
+        if message is not None and not exports.write(message.subject):
+            exports.go_on(message.subject)
+
+
+@shared_task
+def drop_old_exports() -> int:
+    return exports.drop_old()

@@ -172,7 +172,7 @@ def in_force(person: Person) -> list[Switch]:
     """Every switch that is off now and concerns this person, newest first."""
     found = Stop.objects.filter(lifted_at__isnull=True).order_by("-at")
     rows = [row for row in found if _concerns(person, row)]
-    names = log.names_of(
+    names = log.access.names_of(
         [row.by for row in rows]
         + [row.key for row in rows if row.scope == Scope.REVIEWER]
     )

@@ -1,4 +1,4 @@
-"""The lists: queue, escalations, announced, log."""
+"""The lists: queue, escalations, announced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from journal.errors import NotFound
 from reviews import htmx, permissions, shortcuts
 from reviews.queries import announced as announced_queries
 from reviews.queries import escalations as escalation_queries
-from reviews.queries import log as log_queries
 from reviews.queries import queue as queue_queries
 
 from . import frame
@@ -85,23 +84,6 @@ def announced(request: HttpRequest) -> HttpResponse:
     """What ran under NOTIFY."""
     lines = announced_queries.page(person(request))
     return render(request, "reviews/announced.html", {"lines": lines})
-
-
-@require_safe
-@htmx.varies
-def log(request: HttpRequest) -> HttpResponse:
-    """Every change, as a sentence."""
-    filters = log_queries.Filters.read(request.GET)
-    page = log_queries.page(person(request), filters)
-    template = htmx.part(request, "reviews/log.html", "log-table")
-    return render(request, template, {"page": page})
-
-
-@require_safe
-def log_record(request: HttpRequest, pk: int) -> HttpResponse:
-    """One record: its sentence, its codes and its exact bytes."""
-    record = log_queries.record(person(request), pk)
-    return render(request, "reviews/log_record.html", {"record": record})
 
 
 @login_not_required

@@ -143,19 +143,21 @@ def test_a_second_approver_reads_nothing_of_the_first(gate: Gate) -> None:
 def test_the_log_is_blind_too_until_it_is_settled(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
     decide(request, gate.sue, reason_code="verified", reason=NOTE)
-    kinds = set(log.records(fresh(gate.sam)).values_list("kind", flat=True))
+    kinds = set(log.access.records(fresh(gate.sam)).values_list("kind", flat=True))
     assert "decision.recorded" not in kinds
     decide(request, gate.sam)
-    kinds = set(log.records(fresh(gate.sam)).values_list("kind", flat=True))
+    kinds = set(log.access.records(fresh(gate.sam)).values_list("kind", flat=True))
     assert "decision.recorded" in kinds
 
 
 def test_who_escalated_is_not_named_while_it_is_open(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita, "escalate", reason_code="unsafe")
-    records = log.records_about(fresh(gate.sue), request)
+    records = log.access.records_about(fresh(gate.sue), request)
     said = [
-        part.text for line in log.lines(fresh(gate.sue), records) for part in line.said
+        part.text
+        for line in log.lines.events(fresh(gate.sue), records)
+        for part in line.said
     ]
     assert log.HIDDEN_NAME in said
     assert not any("Rita" in text for text in said)
@@ -178,7 +180,7 @@ def test_once_settled_everybody_reads_who_said_what(gate: Gate) -> None:
 def test_an_owner_reads_the_outcome_without_names(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita, "reject", reason_code="unsafe")
-    lines = log.lines(fresh(gate.owen), log.records(fresh(gate.owen)))
+    lines = log.lines.events(fresh(gate.owen), log.access.records(fresh(gate.owen)))
     said = " ".join(part.text for line in lines for part in line.said)
     assert "rejected" in said
     assert "Rita" not in said
@@ -187,7 +189,7 @@ def test_an_owner_reads_the_outcome_without_names(gate: Gate) -> None:
 def test_reviewers_read_their_own_part_of_the_log(gate: Gate) -> None:
     mine, other = propose(gate.agent).request, propose(gate.agent, "write").request
     decide(mine, gate.rita, "reject", reason_code="unsafe")
-    found = set(log.records(fresh(gate.rita)).values_list("request", flat=True))
+    found = set(log.access.records(fresh(gate.rita)).values_list("request", flat=True))
     assert mine.pk in found
     assert other.pk not in found
 

@@ -1,0 +1,222 @@
+"""The explorer's pages: the list, and one record in full."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from django.urls import reverse
+
+from journal.errors import NotFound
+from journal.models import LogRecord
+from policies.models import Person
+from reviews import permissions
+from reviews.models import Decision, Execution, Revision
+from reviews.permissions import Permission
+from reviews.queries.words import short_hash
+
+from . import access, lines
+from .filters import CHOICES, Filters, fitting
+from .lines import Event
+
+PAGE = 100
+LABELS = {
+    "kind": "What",
+    "verdict": "Verdict",
+    "risk": "Risk",
+    "outcome": "Outcome",
+    "flag": "Flag",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One filter as a select."""
+
+    name: str
+    label: str
+    options: list[tuple[str, str]]
+    chosen: str
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    name: datetime
+    events: list[Event]
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    filters: Filters
+    days: list[Day]
+    kind: Choice
+    further: list[Choice]
+    older_url: str
+    scope_said: str
+    may_export: bool
+
+    @property
+    def query(self) -> str:
+        """The view as an export keeps it."""
+        return self.filters.query(before=None)
+
+
+def page(person: Person, filters: Filters) -> LogPage:
+    """A page of the log, newest first, in nine queries."""
+    rows = list(fitting(person, filters)[: PAGE + 1])
+    shown = lines.events(person, rows[:PAGE])
+    older = filters.url(before=rows[PAGE - 1].pk) if len(rows) > PAGE else ""
+    days = [
+        Day(name=batch[0].at, events=batch)
+        for _, group in groupby(shown, key=lambda event: event.at.date())
+        if (batch := list(group))
+    ]
+    kind, *further = [_choice(name, filters) for name in CHOICES]
+    return LogPage(
+        filters=filters,
+        days=days,
+        kind=kind,
+        further=further,
+        older_url=older,
+        scope_said=_scope_said(person),
+        may_export=permissions.allowed(person, Permission.EXPORT),
+    )
+
+
+def _choice(name: str, filters: Filters) -> Choice:
+    return Choice(
+        name, LABELS[name], list(CHOICES[name].items()), getattr(filters, name)
+    )
+
+
+def _scope_said(person: Person) -> str:
+    if permissions.allowed(person, Permission.SEE_LOG):
+        return "Every change leaves a record here, newest first."
+    return "What you decided, and the runs of agents you own, newest first."
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Whether what ran is what was approved."""
+
+    approved: str
+    executed: str
+    same: bool
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPage:
+    """One record in full: its sentence, its codes, its bytes and its place."""
+
+    event: Event
+    leaf: list[tuple[str, str]]
+    leaf_hash: str
+    decision: list[tuple[str, str]]
+    as_seen_url: str
+    ran: Ran | None
+    earlier_url: str
+    later_url: str
+
+
+def record(person: Person, pk: int) -> RecordPage:
+    """One record. Raises NotFound when this person may not see it."""
+    row = access.records(person).filter(pk=pk).first()
+    if row is None:
+        raise NotFound
+    leaf = json.loads(bytes(row.leaf))
+    if row.request in access.masked(person, [row]) and row.actor_id != person.public_id:
+        leaf["actor"] = {"kind": row.actor_kind, "id": "hidden until it is settled"}
+    position = getattr(row, "position", None)
+    decision = _decision(row, leaf)
+    return RecordPage(
+        event=lines.events(person, [row])[0],
+        leaf=[(name, plain(said)) for name, said in leaf.items() if said is not None],
+        leaf_hash=bytes(position.leaf_hash).hex() if position else "",
+        decision=_form(decision) if decision else [],
+        as_seen_url=_as_seen(person, decision) if decision else "",
+        ran=_ran(row, leaf),
+        earlier_url=_neighbour(person, row, later=False),
+        later_url=_neighbour(person, row, later=True),
+    )
+
+
+def plain(said: Any) -> str:
+    """A leaf's member as words: `kind person, id u-…`."""
+    if isinstance(said, dict):
+        return ", ".join(f"{name} {plain(item)}" for name, item in said.items())
+    if isinstance(said, list):
+        return "; ".join(plain(item) for item in said) or "none"
+    return str(said)
+
+
+def _decision(row: LogRecord, leaf: dict[str, Any]) -> Decision | None:
+    if row.kind != "decision.recorded":
+        return None
+    return (
+        Decision.objects.select_related("snapshot", "request__proposal")
+        .filter(
+            request=row.request,
+            version=leaf["version"],
+            reviewer__public_id=row.actor_id,
+        )
+        .first()
+    )
+
+
+def _form(decision: Decision) -> list[tuple[str, str]]:
+    """What was on the form when it was sent."""
+    took = f"{decision.took_ms / 1000:.1f} s" if decision.took_ms is not None else ""
+    asked = decision.check_asked
+    found = [
+        ("Verdict", decision.verdict),
+        ("Reason", decision.reason_code.replace("_", " ")),
+        ("Note", decision.reason),
+        ("Hash seen", short_hash(decision.action_hash)),
+        ("From page to commit", took),
+        ("Control question", str(asked.get("question", ""))),
+        ("Answered", "; ".join(str(one) for one in asked.get("answers", []))),
+        ("Flags", ", ".join(decision.flags)),
+        ("Authority", plain({k: v for k, v in decision.authority.items() if v})),
+    ]
+    return [(label, value) for label, value in found if value]
+
+
+def _as_seen(person: Person, decision: Decision) -> str:
+    if not hasattr(decision, "snapshot"):
+        return ""
+    mine = decision.reviewer_id == person.pk
+    if not mine and not permissions.allowed(person, Permission.SEE_LOG):
+        return ""
+    return reverse("reviews:as_seen", args=[decision.request_id, decision.pk])
+
+
+def _ran(row: LogRecord, leaf: dict[str, Any]) -> Ran | None:
+    """The bytes the grant allows beside the bytes that were approved."""
+    if not row.kind.startswith(("execution.", "grant.", "request.authorized")):
+        return None
+    execution = (
+        Execution.objects.select_related("grant").filter(proposal=row.proposal).first()
+    )
+    if execution is None:
+        return None
+    revision = Revision.objects.filter(grant=execution.grant_id).first()
+    approved = revision.action_hash if revision else ""
+    return Ran(
+        approved=short_hash(approved),
+        executed=short_hash(execution.grant.action_hash),
+        same=approved == execution.grant.action_hash,
+        outcome=lines.OUTCOMES[execution.status],  # type: ignore[index]
+    )
+
+
+def _neighbour(person: Person, row: LogRecord, *, later: bool) -> str:
+    found = access.records(person)
+    if later:
+        other = found.filter(pk__gt=row.pk).order_by("pk").first()
+    else:
+        other = found.filter(pk__lt=row.pk).order_by("-pk").first()
+    return reverse("reviews:log_record", args=[other.pk]) if other else ""

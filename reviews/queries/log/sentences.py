@@ -1,0 +1,120 @@
+"""What a record says, as a sentence; codes and hashes are on its own page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from journal.models import LogRecord
+from reviews.queries.words import Part, sentence
+
+HIDDEN_NAME = "A reviewer"
+SENTENCES = {
+    "proposal.submitted": "{who} proposed",
+    "proposal.blocked": "{who} proposed what the policy blocks",
+    "proposal.announced": "It was announced to people",
+    "request.opened": "People were asked",
+    "request.revised": "{who} replaced the proposal; earlier votes are void",
+    "request.modified": "{who} changed the arguments; earlier votes are void",
+    "request.escalated": "{who} escalated it",
+    "request.extended": "{who} gave it more time",
+    "lease.taken": "{who} took it up",
+    "lease.released": "{who} gave it back",
+    "lease.lapsed": "A hold on it ran out",
+    "lease.broken": "{who} broke another's hold",
+    "lease.offered": "{who} offered it to a colleague",
+    "lease.handed_over": "{who} took over what was offered",
+    "note.added": "{who} wrote a note",
+    "request.recallable": "Approved; the recall window opened",
+    "request.recalled": "{who} recalled the approval; nothing was executed",
+    "request.authorized": "It was authorized",
+    "request.rejected": "{who} rejected it",
+    "request.expired": "Nobody answered in time; nothing was executed",
+    "request.withdrawn": "It was withdrawn; there is nothing to decide",
+    "request.superseded": "A later proposal replaced it",
+    "decision.tier_lowered": "{who} lowered the tier by an edit",
+    "grant.issued": "A one-use grant was issued",
+    "grant.spent": "The grant was used",
+    "grant.expired": "The grant expired; nothing was executed",
+    "grant.revoked": "The grant was revoked; nothing was executed",
+    "execution.queued": "It was queued to run",
+    "execution.claimed": "It started",
+    "execution.reclaimed": "It was taken over after a lost worker",
+    "execution.succeeded": "It was done",
+    "execution.failed": "It failed; nothing was changed",
+    "execution.requeued": "It failed without effect and will be tried again",
+    "execution.unknown": "Its outcome is unknown; a person must say",
+    "execution.refused": "A check before the effect refused it",
+    "execution.retried": "{who} asked to try it again",
+    "execution.settled": "{who} said what had happened",
+    "stop.raised": "{who} stopped {scope} {key}",
+    "stop.lift_asked": "{who} asked to switch {scope} {key} on again",
+    "stop.lifted": "{who} switched {scope} {key} on again",
+    "policy.saved": "{who} saved policy version {version}",
+    "policy.activated": "{who} activated policy version {version}",
+    "policy.retired": "Policy version {version} was retired",
+    "thread.started": "{who} began a run",
+    "thread.finished": "{who} finished the run",
+    "agent.registered": "{who} registered an agent",
+    "agent.key_issued": "{who} issued a key of an agent",
+    "agent.key_revoked": "{who} revoked a key of an agent",
+    "person.token_minted": "{who} minted a personal token",
+    "person.token_revoked": "{who} revoked a personal token",
+    "batch.formed": "Alike requests were put together in a batch",
+    "batch.closed": "The batch takes no more members",
+    "batch.decided": "{who} decided a batch",
+    "batch.dissolved": "The batch was dissolved; each request stands alone",
+    "request.returned": "{who} gave it back with guidance",
+    "request.assigned": "{who} assigned it",
+    "export.asked": "{who} asked for an export of the log",
+    "export.finished": "An export of the log was finished",
+    "export.failed": "An export of the log failed",
+}
+VERDICTS = {
+    "approve": "approved",
+    "reject": "rejected",
+    "modify": "modified",
+    "escalate": "escalated",
+}
+TRIED = {
+    "approve": "to approve",
+    "reject": "to reject",
+    "modify": "to modify",
+    "escalate": "to escalate",
+}
+
+
+def who(row: LogRecord, names: Mapping[str, str], *, hide: bool) -> str:
+    """The actor's name: a person's may be hidden, the system's is ours."""
+    if row.actor_kind == "person":
+        return HIDDEN_NAME if hide else names.get(row.actor_id, "Someone")
+    return row.actor_id if row.actor_kind == "agent" else "Holdpoint"
+
+
+def said(row: LogRecord, leaf: Mapping[str, Any], actor: str) -> tuple[Part, ...]:
+    """What happened, as a sentence."""
+    data = leaf["data"] or {}
+    verdict = leaf["verdict"] or ""
+    if row.kind == "decision.recorded":
+        return sentence("{who} " + VERDICTS.get(verdict, verdict), who=actor)
+    if row.kind == "decision.refused":
+        tried = TRIED.get(verdict, "to decide")
+        return sentence("{who} tried " + tried + "; it had no effect", who=actor)
+    pattern = SENTENCES.get(row.kind, row.kind.replace(".", " ").replace("_", " "))
+    return sentence(
+        pattern,
+        who=actor,
+        scope=_scope(data.get("scope")),
+        key=str(data.get("key", "")),
+        version=str(data.get("number", leaf["policy"] or "")),
+    )
+
+
+def _scope(scope: object) -> str:
+    return "run" if scope == "thread" else str(scope or "")
+
+
+def flags(leaf: Mapping[str, Any]) -> list[str]:
+    data = leaf["data"] or {}
+    code = data.get("reason_code") or data.get("code") or ""
+    return [str(code).replace("_", " ").capitalize()] if code else []

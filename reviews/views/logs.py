@@ -1,0 +1,70 @@
+"""The log: the explorer, one record, and exports as jobs."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from reviews import exports as operations
+from reviews import htmx, permissions
+from reviews.permissions import Permission
+from reviews.queries import exports as export_queries
+from reviews.queries import log as log_queries
+
+from . import frame
+from .who import person
+
+TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
+
+
+@require_safe
+@htmx.varies
+def log(request: HttpRequest) -> HttpResponse:
+    """Every change, as a sentence."""
+    filters = log_queries.Filters.read(request.GET)
+    page = log_queries.page(person(request), filters)
+    template = htmx.part(request, "reviews/log.html", "log-table")
+    return render(request, template, {"page": page})
+
+
+@require_safe
+def log_record(request: HttpRequest, pk: int) -> HttpResponse:
+    """One record: its sentence, its codes and its exact bytes."""
+    record = log_queries.record(person(request), pk)
+    return render(request, "reviews/log_record.html", {"record": record})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@htmx.varies
+def exports(request: HttpRequest) -> HttpResponse:
+    """One's exports with their progress; POST asks for another."""
+    permissions.check(person(request), Permission.EXPORT)
+    if request.method == "POST":
+        operations.ask(
+            person=person(request),
+            file_format=request.POST.get("format", ""),
+            query=request.POST.get("query", "")[:1000],
+        )
+        return redirect("reviews:exports")
+    lines = export_queries.of(person(request), now=frame.of(request).now)
+    running = any(line.running for line in lines)
+    template = htmx.part(request, "reviews/exports.html", "export-table")
+    return render(request, template, {"lines": lines, "running": running})
+
+
+@require_safe
+def export_file(request: HttpRequest, pk: str) -> HttpResponseBase:
+    """A finished file, to be saved, never shown."""
+    permissions.check(person(request), Permission.EXPORT)
+    export = operations.finished(person(request), pk)
+    name = f"holdpoint-log-{export.asked_at:%Y%m%d-%H%M%S}.{export.format}"
+    return StreamingHttpResponse(
+        operations.body(export),
+        content_type=TYPES[export.format],
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "Cache-Control": "no-store",
+        },
+    )

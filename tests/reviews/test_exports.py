@@ -1,0 +1,137 @@
+"""Exports: what fits and nothing more, inert, in parts, and once."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from journal import sequencer
+from journal.errors import InvalidArgs, NotFound, NotYours
+from journal.models import LogRecord, OutboxMessage
+from policies.models import Person
+from reviews import exports, tasks
+from reviews.choices import ExportStatus
+from reviews.models import Export, ExportPart
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+
+def fresh(person: Person) -> Person:
+    return Person.objects.get(pk=person.pk)
+
+
+def written(gate: Gate, file_format: str = "csv", query: str = "") -> str:
+    export = exports.ask(person=fresh(gate.otto), file_format=file_format, query=query)
+    assert exports.write(export.pk)
+    done = exports.finished(gate.otto, export.pk)
+    return b"".join(exports.body(done)).decode()
+
+
+def test_a_csv_has_every_record_that_fits_and_says_what_happened(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "reject", reason_code="unsafe")
+    rows = list(csv.DictReader(io.StringIO(written(gate, query="kind=decision"))))
+    assert [row["what_happened"] for row in rows] == ["Rita Example rejected"]
+    assert rows[0]["request"] == request.pk
+    assert rows[0]["action_hash"] == request.action_hash
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_json_line_is_the_leaf_itself_with_its_place(gate: Gate) -> None:
+    propose(gate.agent)
+    sequencer.sequence()
+    newest = LogRecord.objects.order_by("-pk")[0]
+    lines = written(gate, "jsonl").splitlines()
+    last = json.loads(lines[-1])
+    assert len(lines) == LogRecord.objects.filter(pk__lte=newest.pk).count()
+    assert last["leaf"].encode() == bytes(newest.leaf)
+    assert last["seq"] == newest.position.seq
+
+
+def test_cells_are_never_formulas_and_hide_nothing() -> None:
+    for said in ("=1+1", "+1", "-1", "@SUM(A1)"):
+        assert exports.cell(said) == f"'{said}"
+    assert "U+202E" in exports.cell("safe\u202e.exe")
+    assert "U+000D" in exports.cell("\r=1")
+    assert exports.cell("Refund 49.00") == "Refund 49.00"
+    assert exports.cell("") == ""
+
+
+def test_a_killed_job_goes_on_where_it_was(gate: Gate, monkeypatch) -> None:
+    monkeypatch.setattr(exports, "PART", 3)
+    propose(gate.agent)
+    export = exports.ask(person=fresh(gate.otto), file_format="csv", query="")
+    assert exports._write_part(export.pk)
+    before = ExportPart.objects.get().number
+    assert exports.write(export.pk)
+    export.refresh_from_db()
+    assert before == 0
+    assert export.status == ExportStatus.DONE
+    rows = list(csv.DictReader(io.StringIO(b"".join(exports.body(export)).decode())))
+    assert [row["record"] for row in rows] == sorted({row["record"] for row in rows})
+    assert len(rows) == export.rows == export.rows_in_all
+
+
+def test_what_one_delivery_cannot_do_is_promised_again(gate: Gate, monkeypatch) -> None:
+    monkeypatch.setattr(exports, "BUDGET_S", -1.0)
+    monkeypatch.setattr(exports, "PART", 1)
+    propose(gate.agent)
+    export = exports.ask(person=fresh(gate.otto), file_format="jsonl", query="")
+    promises = OutboxMessage.objects.filter(subject=export.pk, done_at=None)
+    deliveries = 0
+    while promise := promises.first():
+        tasks.write_export(promise.pk)
+        deliveries += 1
+    export.refresh_from_db()
+    assert deliveries > 2
+    assert export.status == ExportStatus.DONE
+
+
+def test_records_written_later_stay_out(gate: Gate) -> None:
+    propose(gate.agent)
+    export = exports.ask(person=fresh(gate.otto), file_format="csv", query="")
+    propose(gate.agent, customer="C-2")
+    assert exports.write(export.pk)
+    export.refresh_from_db()
+    assert export.rows == export.rows_in_all
+
+
+@pytest.mark.parametrize("name", ["rita", "sue", "adam", "owen"])
+def test_only_auditors_export(gate: Gate, name: str) -> None:
+    with pytest.raises(NotYours):
+        exports.ask(person=fresh(gate.people[name]), file_format="csv", query="")
+    assert not Export.objects.exists()
+
+
+def test_a_right_taken_away_ends_the_job(gate: Gate) -> None:
+    export = exports.ask(person=fresh(gate.otto), file_format="csv", query="")
+    gate.otto.groups.clear()
+    assert exports.write(export.pk)
+    export.refresh_from_db()
+    assert export.status == ExportStatus.FAILED
+    assert "taken away" in export.problem
+
+
+def test_bad_input_names_the_field(gate: Gate, monkeypatch) -> None:
+    with pytest.raises(InvalidArgs, match="format"):
+        exports.ask(person=fresh(gate.otto), file_format="pdf", query="")
+    monkeypatch.setattr(exports, "MOST", 1)
+    propose(gate.agent)
+    with pytest.raises(InvalidArgs, match="narrow the time"):
+        exports.ask(person=fresh(gate.otto), file_format="csv", query="")
+
+
+def test_nobody_fetches_anothers_file(gate: Gate) -> None:
+    export = exports.ask(person=fresh(gate.otto), file_format="csv", query="")
+    exports.write(export.pk)
+    with pytest.raises(NotFound):
+        exports.finished(gate.adam, export.pk)
+
+
+def test_each_export_is_on_the_record(gate: Gate) -> None:
+    written(gate)
+    kinds = list(LogRecord.objects.filter(kind__startswith="export."))
+    assert [one.kind for one in kinds] == ["export.asked", "export.finished"]

@@ -1,0 +1,135 @@
+"""The explorer: filters in the address, one record, exports as jobs."""
+
+from __future__ import annotations
+
+import pytest
+
+from journal.models import LogRecord
+from reviews import exports
+from reviews.models import Export
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews.views.conftest import HTMX, SignIn
+
+
+def shown(source: bytes) -> int:
+    return source.count(b'class="effect"')
+
+
+@pytest.fixture
+def told(gate: Gate) -> str:
+    """A refund that Rita rejected; its request."""
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "reject", reason_code="unsafe", reason="no")
+    return str(request.pk)
+
+
+@pytest.mark.parametrize(
+    ("query", "fits"),
+    [
+        ("kind=decision", 1),
+        ("verdict=reject", 1),
+        ("verdict=approve", 0),
+        ("tool=pay", None),
+        ("tool=nothing", 0),
+        ("risk=high", None),
+        ("risk=low", 0),
+        ("outcome=rejected", None),
+        ("outcome=succeeded", 0),
+        ("flag=fast", 0),
+        ("flag=expired", 0),
+        ("rule=no.such_rule", 0),
+        ("after=2099-01-01", 0),
+        ("until=1999-12-31", 0),
+        ("after=1999-01-01&kind=decision", 1),
+        ("actor=rita", None),
+        ("actor=nobody", 0),
+        ("digest=ffffffffffff", 0),
+    ],
+)
+def test_each_filter_narrows(
+    as_: SignIn, told: str, query: str, fits: int | None
+) -> None:
+    everything = shown(as_("otto").get("/log/").content)
+    found = shown(as_("otto").get(f"/log/?{query}").content)
+    assert found == fits if fits is not None else 0 < found <= everything
+
+
+def test_the_hash_as_pages_print_it_finds_its_records(
+    gate: Gate, as_: SignIn, told: str
+) -> None:
+    record = LogRecord.objects.get(kind="decision.recorded")
+    leaf = bytes(record.leaf).decode()
+    start = leaf.split('"action_hash":"sha256:')[1][:8]
+    source = as_("otto").get(f"/log/?digest={start[:4]}-{start[4:]}").content
+    assert shown(source) > 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["after=13-13-13", "until=x", "before=9999999999999999999999"],
+)
+def test_what_does_not_fit_is_ignored(as_: SignIn, told: str, query: str) -> None:
+    assert as_("otto").get(f"/log/?{query}").status_code == 200
+
+
+def test_a_search_by_name_does_not_tell_what_names_are_hidden(
+    gate: Gate, as_: SignIn
+) -> None:
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "escalate", reason_code="unsafe")
+    by_name = as_("sue").get("/log/?actor=rita&kind=request").content
+    assert shown(by_name) == 0
+    assert shown(as_("otto").get("/log/?actor=rita&kind=request").content) > 0
+
+
+def test_a_record_of_a_decision_shows_the_form_and_its_neighbours(
+    as_: SignIn, told: str
+) -> None:
+    record = LogRecord.objects.get(kind="decision.recorded")
+    source = as_("otto").get(f"/log/{record.pk}/").content.decode()
+    assert "Hash seen" in source
+    assert "unsafe" in source
+    assert 'rel="prev"' in source
+    assert 'rel="next"' in source
+
+
+def test_a_record_of_an_effect_compares_the_bytes(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent, "tag")
+    record = LogRecord.objects.filter(kind="execution.queued").latest("pk")
+    source = as_("otto").get(f"/log/{record.pk}/").content.decode()
+    assert "the same bytes" in source
+
+
+def test_an_export_from_the_page_to_the_file(as_: SignIn, told: str) -> None:
+    client = as_("otto")
+    source = client.get("/log/?kind=decision").content.decode()
+    assert 'value="kind=decision"' in source
+    sent = {"format": "csv", "query": "kind=decision"}
+    assert client.post("/log/exports/", sent)["Location"] == "/log/exports/"
+    export = Export.objects.get()
+    assert b"<progress" in client.get("/log/exports/", **HTMX).content
+    assert client.get(f"/log/exports/{export.pk}/").status_code == 404
+    exports.write(export.pk)
+    assert b"Download" in client.get("/log/exports/").content
+    answer = client.get(f"/log/exports/{export.pk}/")
+    assert answer["Content-Disposition"].startswith("attachment;")
+    assert answer["Cache-Control"] == "no-store"
+    assert b"Rita Example rejected" in b"".join(answer)
+
+
+@pytest.mark.parametrize("name", ["rita", "sue", "adam", "owen"])
+def test_who_does_not_export_sees_no_button_and_gets_none(
+    as_: SignIn, told: str, name: str
+) -> None:
+    assert b"Export what fits" not in as_(name).get("/log/").content
+    assert as_(name).get("/log/exports/").status_code == 403
+    answer = as_(name).post("/log/exports/", {"format": "csv"})
+    assert answer.status_code == 403
+    assert not Export.objects.exists()
+
+
+def test_a_wrong_format_is_said(as_: SignIn) -> None:
+    answer = as_("otto").post("/log/exports/", {"format": "pdf"})
+    assert answer.status_code == 422
+    assert b"csv or jsonl" in answer.content
