@@ -3,6 +3,7 @@ of it; recall it; and let what is left of it run (gate.md section 6)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -38,16 +39,18 @@ from . import (
     permissions,
     recalls,
     settlements,
+    state_readings,
     transitions,
 )
 from .cases import Case, Said
 from .choices import BatchStatus, ExecutionStatus, RequestStatus, Verdict
 from .decisions import Outside
 from .membership import Member
-from .models import Batch, BatchItem, Execution
+from .models import ApprovalRequest, Batch, BatchItem, Execution
 from .seen import Sight
 
 MOST = 50  # items of one decision
+KNOWN = re.compile(r"r-[a-z0-9]{1,38}")  # what may stand in a record in plain
 VERDICTS = (Verdict.APPROVE, Verdict.REJECT)
 Outsides = Mapping[str, Outside]
 
@@ -71,6 +74,9 @@ class SaidOfMany:
     samples: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seen: Sight | None = None
     flags: tuple[str, ...] = ()
+    by: str = "api"  # or "page"
+    # What the page itself has against it: raised when nothing else is wrong.
+    objection: DomainError | None = None
 
     @property
     def actor(self) -> log.Actor:
@@ -85,14 +91,10 @@ def decide(said: SaidOfMany) -> Batch:
     then names the item. A refusal is logged in a transaction of its own.
     """
     try:
-        outside = _look_outside(said)
-        batch, settled = _record(said, outside)
+        return _record(said, _look_outside(said))
     except DomainError as error:
         _log_refused(said, error)
         raise
-    for proposal_id in settled:
-        outbox.announce(proposal_id)
-    return batch
 
 
 def _look_outside(said: SaidOfMany) -> Outsides:
@@ -149,12 +151,14 @@ def _said_of(said: SaidOfMany, member: Member) -> Said:
             "batch": said.batch_id,
             "digest": said.digest,
             "position": member.item.position,
+            "by": said.by,
         },
+        reading=member.reading.pk if member.reading else state_readings.OWN,
     )
 
 
 @transaction.atomic(durable=True)
-def _record(said: SaidOfMany, outside: Outsides) -> tuple[Batch, list[str]]:
+def _record(said: SaidOfMany, outside: Outsides) -> Batch:
     batch = locks.batch(said.batch_id)
     if batch.status not in (BatchStatus.FORMING, BatchStatus.OPEN):
         raise _over(batch)
@@ -170,10 +174,12 @@ def _record(said: SaidOfMany, outside: Outsides) -> tuple[Batch, list[str]]:
     found = [
         _examined(said, one, outside.get(one.id, Outside()), now) for one in chosen
     ]
+    if said.objection is not None:
+        raise said.objection  # and all of the above is rolled back
     _close(batch, said, members, now)
     VERBS[said.verdict](found, now)
     faults.point("batch_uncommitted", batch.pk)
-    return batch, [member.request.proposal_id for member in chosen]
+    return batch
 
 
 def _over(batch: Batch) -> DomainError:
@@ -362,44 +368,41 @@ def _log_refused(said: SaidOfMany, error: DomainError) -> None:
         {
             "code": error.code,
             "seen": said.digest[:80],
-            "requests": [one["path"] for one in error.errors],
+            "requests": [pk for pk in _paths(error) if KNOWN.fullmatch(pk)],
         },
         verdict=said.verdict,
     )
 
 
+@transaction.atomic(durable=True)
 def recall_all(*, batch_id: str, person: Person) -> int:
     """Take back every approval of a batch whose window is still open; how many.
 
     Raises NotFound, NotYours, Running when no window is open any more.
     """
-    proposals = _recall(batch_id, person)
-    for proposal_id in proposals:
-        outbox.announce(proposal_id)
-    return len(proposals)
-
-
-@transaction.atomic(durable=True)
-def _recall(batch_id: str, person: Person) -> list[str]:
     batch = locks.batch(batch_id)
     items = batch.items.filter(left_at__isnull=True)
     requests = locks.approval_requests(items.values_list("request", flat=True))
     now = clock.now()
-    held = [
-        request
-        for request in requests.values()
-        if request.status == RequestStatus.RECALLABLE
-        and request.recall_until is not None
-        and request.recall_until > now
-    ]
+    held = [request for request in requests.values() if _recallable(request, now)]
     if batch.status != BatchStatus.DECIDED or not held:
         raise Running("Nothing of it can be recalled any more. Nothing was stopped.")
     for request in held:
         recalls.take_back(request, person, now)
-    items.filter(request__in=[request.pk for request in held]).update(left_at=now)
     ids = [request.pk for request in held]
+    items.filter(request__in=ids).update(left_at=now)
     _note(batch, "batch.recalled", _actor(person), now, {"requests": ids})
-    return [request.proposal_id for request in held]
+    return len(held)
+
+
+def _paths(error: DomainError) -> list[str]:
+    return [one["path"] for one in error.errors]
+
+
+def _recallable(request: ApprovalRequest, now: datetime) -> bool:
+    until = request.recall_until
+    held = request.status == RequestStatus.RECALLABLE
+    return held and until is not None and until > now
 
 
 @transaction.atomic(durable=True)

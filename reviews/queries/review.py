@@ -11,12 +11,24 @@ from typing import Any
 from django.urls import reverse
 
 from journal.errors import DomainError
+from policies import tools
 from reviews import deadlines, drafts, permissions, reveals, state_readings
 from reviews.models import Draft, RequestVersion, StateReading
 from reviews.permissions import Permission
 from reviews.seen import Seen, Sight
 
-from . import as_seen, clocks, holding, log, moves, outcomes, remarks, showing, sights
+from . import (
+    as_seen,
+    batches,
+    clocks,
+    holding,
+    log,
+    moves,
+    outcomes,
+    remarks,
+    showing,
+    sights,
+)
 from .clocks import Clock
 from .detail import Loaded
 from .outcomes import Outcome
@@ -371,6 +383,14 @@ class ReviewPage:
     @cached_property
     def remarks(self) -> list[Remark]:
         return remarks.of(self.loaded) if self.loaded.remarked else []
+
+    @cached_property
+    def within(self) -> batches.Within | None:
+        """The batch in which this request waits beside others like it."""
+        tool = self.loaded.revision.tool
+        if tool is None:
+            return None
+        return batches.containing(self.loaded.request, tools.definition(tool))
 
     @property
     def recall(self) -> bool:

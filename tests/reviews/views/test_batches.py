@@ -1,0 +1,369 @@
+"""`/batches/` and `/batches/<id>/`: one table, samples, an exact list, one decision."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from reviews import forming, leases
+from reviews.choices import BatchStatus, RequestStatus
+from reviews.models import ApprovalRequest, Batch, Decision
+from tests import factories, worlds
+from tests.conftest import Gate
+from tests.factories import propose
+from tests.reviews import states
+from tests.reviews.batching import AMOUNTS, formed, members, proposed, ran
+from tests.reviews.views.conftest import HTMX, SignIn
+
+KB = 1024
+MOST_QUERIES = 12
+LIKE_OTHERS = ["7.00"] * 47
+
+
+def url(batch: Batch, *more: str) -> str:
+    return "/".join(["/batches", batch.pk, *more, ""])
+
+
+def source(response: Any) -> str:
+    return str(response.content.decode())
+
+
+def inputs(text: str, name: str) -> list[str]:
+    """The values of all inputs of a name, as a browser would send them."""
+    tags = re.findall(rf'<input[^>]* name="{name}"[^>]*>', text)
+    values = [re.search(r'value="([^"]*)"', tag) for tag in tags]
+    return [found[1] for found in values if found]
+
+
+class Form:
+    """The page's form as a person without JavaScript fills it."""
+
+    def __init__(self, client: Client, batch: Batch) -> None:
+        self.client, self.batch = client, batch
+        self.text = source(client.get(url(batch)))
+        self.items = inputs(self.text, "item")
+        self.opened: list[str] = []
+        self.status = 200
+
+    def press(self, do: str, **fields: Any) -> Form:
+        sent = {
+            "do": do,
+            "row": inputs(self.text, "row"),
+            "item": self.items,
+            "opened": self.opened,
+            "verdict": inputs(self.text, "verdict"),
+            "digest": inputs(self.text, "digest"),
+            **fields,
+        }
+        response = self.client.post(url(self.batch, "decide"), sent)
+        self.status = response.status_code
+        if self.status == 303:
+            response = self.client.get(response["Location"])
+        self.text = source(response)
+        self.opened = inputs(self.text, "opened")
+        return self
+
+    def open_samples(self) -> Form:
+        for row in re.findall(
+            r'<b class="xs">Sample</b> <button[^>]*value="(open:[^"]+)"', self.text
+        ):
+            self.press(row)
+        return self
+
+    @property
+    def digest(self) -> str:
+        found = re.search(r'data-testid="batch-digest" title="([^"]+)"', self.text)
+        return found[1] if found else ""
+
+
+def statuses() -> set[str]:
+    return set(ApprovalRequest.objects.values_list("status", flat=True))
+
+
+def test_the_list_names_count_and_total(gate: Gate, as_: SignIn) -> None:
+    batch = formed(gate)
+    text = source(as_("rita").get("/batches/"))
+    assert batch.pk in text
+    assert "3 repayments" in text
+    assert "41.90 USD" in text
+
+
+def test_the_page_says_all_once_and_each_in_a_row(gate: Gate, as_: SignIn) -> None:
+    text = source(as_("rita").get(url(formed(gate))))
+    heading = text[text.index("<h1") : text.index("</h1>")]
+    for said in ("Pay back", "3 repayments", "41.90 USD", "26.90 USD"):
+        assert said in heading
+    assert len(inputs(text, "item")) == 3
+    table = text[text.index('data-testid="batch-table"') :]
+    assert table.index("C-2") < table.index("C-0")  # it stands out
+    assert "3.4 times the median" in table
+    assert text.index('data-testid="batch-table"') < text.index(
+        'data-testid="agent-text"'
+    )
+    assert "3 identical" in text
+
+
+def test_it_is_light_and_needs_few_queries(
+    gate: Gate, as_: SignIn, django_assert_max_num_queries
+) -> None:
+    batch = formed(gate, *LIKE_OTHERS, *AMOUNTS)
+    client = as_("rita")
+    client.get(url(batch))
+    with django_assert_max_num_queries(MOST_QUERIES):
+        content = client.get(url(batch)).content
+    assert len(inputs(content.decode(), "item")) == 50
+    assert len(gzip.compress(content, 6)) <= 24 * KB
+    assert len(content) <= 160 * KB
+    with django_assert_max_num_queries(MOST_QUERIES):
+        client.get("/batches/")
+
+
+def test_who_never_decides_reads_and_has_no_verb(gate: Gate, as_: SignIn) -> None:
+    batch = formed(gate)
+    text = source(as_("otto").get(url(batch)))
+    assert "verb-approve" not in text
+    assert inputs(text, "item") == []
+    assert as_("owen").get(url(batch)).status_code == 404
+
+
+def test_approving_waits_for_the_samples_and_names_them(
+    gate: Gate, as_: SignIn
+) -> None:
+    form = Form(as_("rita"), formed(gate)).press("arm:approve")
+    assert form.status == 422
+    assert "3 sample rows are still to be opened" in form.text
+    form.open_samples()
+    assert form.text.count('class="peek"') == 3
+    form.press("arm:approve")
+    assert "Approve 3 repayments, 41.90 USD" in form.text
+    assert form.status == 200
+
+
+def test_a_hand_made_commit_needs_the_samples_too(gate: Gate, as_: SignIn) -> None:
+    form = Form(as_("rita"), formed(gate))
+    form.press("commit", verdict="approve", digest=form.digest)
+    assert form.status == 422
+    assert statuses() == {RequestStatus.PENDING}
+
+
+def test_approved_as_armed_with_what_was_opened(gate: Gate, as_: SignIn) -> None:
+    batch = formed(gate)
+    form = Form(as_("rita"), batch).open_samples().press("arm:approve")
+    form.press("commit", stop="1")
+    assert form.status == 303
+    batch.refresh_from_db()
+    assert batch.status == BatchStatus.DECIDED
+    assert statuses() == {RequestStatus.AUTHORIZED}
+    looked = [one.check_asked for one in Decision.objects.all()]
+    assert all(one["opened"] and one["seconds"] >= 0 for one in looked)
+    assert "What came of each" in form.text
+
+
+def test_what_is_unticked_goes_back_and_changes_the_digest(
+    gate: Gate, as_: SignIn
+) -> None:
+    form = Form(as_("rita"), formed(gate)).open_samples()
+    before = form.digest
+    left = form.items.pop()
+    form.press("select")
+    assert form.digest not in ("", before)
+    assert "1 left out goes back to the queue" in form.text
+    form.press("arm:approve").press("commit")
+    assert ApprovalRequest.objects.get(pk=left).status == RequestStatus.PENDING
+    assert Decision.objects.count() == 2
+
+
+def test_what_is_ticked_otherwise_after_arming_is_asked_again(
+    gate: Gate, as_: SignIn
+) -> None:
+    form = Form(as_("rita"), formed(gate)).open_samples().press("arm:approve")
+    form.items.pop()
+    form.press("commit")
+    assert form.status == 409
+    assert "Nothing was recorded" in form.text
+    assert "Approve 2 repayments" in form.text
+    assert statuses() == {RequestStatus.PENDING}
+
+
+def test_a_changed_row_is_pinned_and_nothing_is_decided(
+    gate: Gate, as_: SignIn
+) -> None:
+    batch = formed(gate)
+    form = Form(as_("rita"), batch).open_samples().press("arm:approve")
+    member = members(batch)[1]
+    args = {**member.version.revision.args, "amount": "70.00"}
+    factories.revised(gate.agent, member.request.proposal, args)
+    form.press("commit")
+    assert form.status == 409
+    assert "1 of 3 items changed or expired" in form.text
+    assert "The agent replaced it at" in form.text
+    assert statuses() == {RequestStatus.PENDING}
+    rows = re.findall(r'<tr id="i-([^"]+)"', form.text)
+    assert rows[0] == member.id
+    form.open_samples().press("arm:approve").press("commit")
+    assert statuses() == {RequestStatus.AUTHORIZED}
+
+
+def test_a_row_that_joined_after_the_page_is_never_decided(
+    gate: Gate, as_: SignIn
+) -> None:
+    form = Form(as_("rita"), formed(gate)).open_samples().press("arm:approve")
+    later = proposed(gate, "9.00")[0]
+    forming.form_around(later.pk)
+    form.press("commit")
+    assert form.status == 409
+    assert statuses() == {RequestStatus.PENDING}
+
+
+def test_all_are_rejected_with_a_reason_and_the_text_is_kept(
+    gate: Gate, as_: SignIn
+) -> None:
+    form = Form(as_("rita"), formed(gate)).press("arm:reject")
+    form.press("commit", reason="They asked twice.")
+    assert form.status == 422
+    assert "They asked twice." in form.text
+    form.press("commit", reason_code="duplicate", reason="They asked twice.")
+    assert form.status == 303
+    assert statuses() == {RequestStatus.REJECTED}
+
+
+def test_a_batch_is_taken_apart_by_a_value(gate: Gate, as_: SignIn) -> None:
+    for number, note in enumerate(["late", "late", "broken", "late"]):
+        args = {"customer": f"C-{number}", "amount": "7.00", "currency": "USD"}
+        propose(gate.agent, "repay", args={**args, "note": note}, thread=f"s-{number}")
+    forming.form_all()
+    form = Form(as_("rita"), Batch.objects.get())
+    place = inputs(form.text, "split")[1]
+    form.press("split", split=place)
+    assert "1 of 4" in form.text
+
+
+def test_opening_a_row_changes_nothing(gate: Gate, as_: SignIn) -> None:
+    batch = formed(gate)
+    item = members(batch)[0].id
+    client = as_("rita")
+    peek = source(client.get(url(batch, item), **HTMX))
+    assert "Pay " in peek
+    assert "<html" not in peek
+    assert inputs(peek, "opened")
+    assert "<html" in source(client.get(url(batch, item)))
+    assert client.get(url(batch, "r-nothing")).status_code == 404
+    assert not Decision.objects.exists()
+
+
+def test_with_htmx_a_press_draws_only_the_foot(gate: Gate, as_: SignIn) -> None:
+    batch = formed(gate)
+    client = as_("rita")
+    form = Form(client, batch)
+    sent = {"do": "arm:reject", "row": inputs(form.text, "row"), "item": form.items}
+    answer = source(client.post(url(batch, "decide"), sent, **HTMX))
+    assert answer.lstrip().startswith("<div")
+    assert 'data-focus="#panel"' in answer
+
+
+def test_the_result_page_recalls_retries_and_runs_the_rest(
+    gate: Gate, as_: SignIn
+) -> None:
+    states.recall_windows(gate)
+    batch = formed(gate, *["7.00"] * 4)
+    client = as_("rita")
+    Form(client, batch).open_samples().press("arm:approve").press("commit", stop="1")
+    text = source(client.get(url(batch)))
+    assert "Recall all 4" in text
+    client.post(url(batch, "recall"))
+    assert statuses() == {RequestStatus.PENDING}
+    assert "Recall all" not in source(client.get(url(batch)))
+
+
+def test_what_failed_is_retried_and_what_waits_is_run(gate: Gate, as_: SignIn) -> None:
+    worlds.WORLD["declined"] = {"C-1"}
+    batch = formed(gate, *["7.00"] * 4)
+    client = as_("rita")
+    Form(client, batch).open_samples().press("arm:approve").press("commit", stop="1")
+    ran(batch)
+    text = source(client.get(url(batch)))
+    assert "Retry the 1 failed" in text
+    assert "Run the other 2" in text
+    assert text.count("Not run") == 2
+    client.post(url(batch, "run"))
+    ran(batch)
+    worlds.WORLD["declined"] = set()
+    client.post(url(batch, "retry"))
+    ran(batch)
+    assert "<b>4</b> done" in source(client.get(url(batch)))
+
+
+def test_the_fragment_is_empty_while_nothing_changes(gate: Gate, as_: SignIn) -> None:
+    states.recall_windows(gate)
+    batch = formed(gate)
+    client = as_("rita")
+    Form(client, batch).open_samples().press("arm:approve").press("commit")
+    first = client.get(url(batch, "live"), **HTMX)
+    again = client.get(url(batch, "live"), **HTMX, HTTP_IF_NONE_MATCH=first["ETag"])
+    assert (first.status_code, again.status_code) == (200, 204)
+
+
+def test_a_request_in_a_batch_leads_there(gate: Gate, as_: SignIn) -> None:
+    batch = formed(gate)
+    request = members(batch)[0].request
+    text = source(as_("rita").get(f"/requests/{request.pk}/"))
+    assert f'href="{url(batch)}"' in text
+    assert "batch of 3" in text
+
+
+def test_a_dissolved_batch_says_so(gate: Gate, as_: SignIn) -> None:
+    batch = formed(gate, "7.00", "8.00")
+    client = as_("rita")
+    form = Form(client, batch)
+    factories.decide(members(batch)[0].request, gate.tom)
+    assert "dissolved" in source(client.get(url(batch)))
+    form.press("commit", verdict="reject", reason_code="duplicate")
+    assert form.status == 409
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {},
+        {"do": "nonsense"},
+        {"do": "commit"},
+        {"do": "commit", "item": ["r-x", "\x00"], "row": ["~", "r-x~"], "opened": "x"},
+        {"do": "arm:approve", "row": "r-x~1"},
+        {"do": "open:nothing", "opened": ["a:b:c"] * 200},
+        {"do": "split", "split": "99:99"},
+    ],
+)
+def test_bad_input_is_never_our_failure(
+    gate: Gate, as_: SignIn, sent: dict[str, Any]
+) -> None:
+    batch = formed(gate)
+    response = as_("rita").post(url(batch, "decide"), sent)
+    assert response.status_code < 500
+    assert statuses() == {RequestStatus.PENDING}
+
+
+def test_another_person_cannot_use_what_somebody_opened(
+    gate: Gate, as_: SignIn
+) -> None:
+    batch = formed(gate)
+    form = Form(as_("rita"), batch).open_samples()
+    other = Form(as_("tom"), batch)
+    other.opened = form.opened
+    other.press("arm:approve")
+    assert other.status == 422
+
+
+def test_who_holds_an_item_keeps_it_out(gate: Gate, as_: SignIn) -> None:
+    batch = formed(gate)
+    held = members(batch)[0].id
+    leases.take(request_id=held, person=gate.tom)
+    form = Form(as_("rita"), batch)
+    assert held not in form.items
+    assert "Tom Example is deciding this" in form.text
+    form.open_samples().press("arm:approve").press("commit")
+    assert form.status == 303
+    assert ApprovalRequest.objects.get(pk=held).status == RequestStatus.PENDING
