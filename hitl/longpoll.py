@@ -8,16 +8,31 @@ the hub has news of that id; then the same question is put again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, quote
 
-from .exchange import Answer, App, Gone, Receive, Scope, Send, ask, read_body
+from .exchange import (
+    Answer,
+    App,
+    Gone,
+    Receive,
+    Scope,
+    Send,
+    ask,
+    read_body,
+    refusal,
+)
 from .hub import Hub, Subscription
 
 API = "/api/v1/"
 HEADER = b"holdpoint-wait"
 LONGEST_S = 60
+MOST_EACH = 100  # waits of one key at once, in this process
+COME_BACK_S = 5
 NUMBER = re.compile(r"[0-9]{1,2}")
 
 
@@ -27,6 +42,7 @@ class LongPoll:
     def __init__(self, app: App, hub: Hub) -> None:
         self.app = app
         self.hub = hub
+        self._each: Counter[bytes] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = without_lookalikes(scope)
@@ -48,6 +64,29 @@ class LongPoll:
         seconds = wait_seconds(scope)
         if not seconds:
             return await ask(self.app, scope, body)
+        with self._counted(scope) as fits:
+            if fits:
+                return await self._wait(scope, body, receive, seconds)
+        # Before anything was asked: whatever it was, it has not been done.
+        detail = f"At most {MOST_EACH} calls of one key wait at once. Nothing was done."
+        return refusal(scope, 429, "too_many", detail, retry_after=COME_BACK_S)
+
+    @contextlib.contextmanager
+    def _counted(self, scope: Scope) -> Iterator[bool]:
+        """Whether one more of this key may wait. Whether it is a key is not known yet:
+        of what is none, nobody waits for long."""
+        key = dict(scope["headers"]).get(b"authorization", b"")
+        self._each[key] += 1
+        try:
+            yield self._each[key] <= MOST_EACH
+        finally:
+            self._each[key] -= 1
+            if not self._each[key]:
+                del self._each[key]
+
+    async def _wait(
+        self, scope: Scope, body: bytes, receive: Receive, seconds: int
+    ) -> Answer | None:
         end = asyncio.get_running_loop().time() + seconds
         with self.hub.subscribe() as subscription:
             answer = await ask(self.app, scope, body)

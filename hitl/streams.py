@@ -11,14 +11,14 @@ import contextlib
 import random
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reviews.queries.live import Viewer
 
 from .exchange import Answer, App, Gone, Receive, Scope, Send, ask, read_body
 from .hub import Hub
-from .longpoll import without_lookalikes
+from .longpoll import COME_BACK_S, without_lookalikes
 from .newsroom import Newsroom, Page
 from .problems import problem
 
@@ -170,7 +170,9 @@ def _refused(answer: Answer) -> Answer:
 
 def _too_many(answer: Answer) -> Answer:
     detail = "Too many pages are open. This one asks from time to time instead."
-    return _problem(answer, 429, "too_many", detail)
+    refused = _problem(answer, 429, "too_many", detail)
+    wait = (b"retry-after", str(COME_BACK_S).encode())
+    return replace(refused, headers=(*refused.headers, wait))
 
 
 def _problem(answer: Answer, status: int, code: str, detail: str) -> Answer:

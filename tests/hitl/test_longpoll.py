@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hitl import longpoll
 from hitl.exchange import Message, Receive, Scope, Send
 from hitl.hub import Hub
 from hitl.longpoll import LongPoll, wait_seconds
@@ -50,6 +51,8 @@ class Client:
     gate: Gate
     sent: list[Message] = field(default_factory=list)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
+    poll: LongPoll | None = None
+    key: bytes = KEY[1]
 
     async def ask(self, path: str, query: str, method: str = "GET") -> float:
         """Returns after how many seconds the answer came."""
@@ -58,7 +61,7 @@ class Client:
             "method": method,
             "path": path,
             "query_string": query.encode(),
-            "headers": [KEY, (b"x_real_ip", b"forged")],
+            "headers": [(KEY[0], self.key), (b"x_real_ip", b"forged")],
         }
         first = iter([{"type": "http.request", "body": b"{}", "more_body": False}])
 
@@ -72,7 +75,9 @@ class Client:
             self.sent.append(message)
 
         start = time.monotonic()
-        await LongPoll(self.gate, self.hub)(scope, receive, send)
+        poll = self.poll or LongPoll(self.gate, self.hub)
+        self.sent.clear()
+        await poll(scope, receive, send)
         return time.monotonic() - start
 
     @property
@@ -259,3 +264,34 @@ def test_what_is_not_a_time_is_left_to_the_view(query: str, seconds: int) -> Non
 def test_only_questions_to_the_api_wait(method: str, path: str) -> None:
     scope: Scope = {"path": path, "method": method, "query_string": b"wait=5"}
     assert wait_seconds(scope) == 0
+
+
+def test_one_key_has_only_so_many_waits_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(longpoll, "MOST_EACH", 2)
+
+    async def story(first: Client) -> None:
+        poll = LongPoll(first.gate, first.hub)
+        clients = [Client(first.hub, first.gate, poll=poll) for _ in range(4)]
+        clients[3].key = b"Bearer another"
+        asking = [
+            asyncio.create_task(c.ask("/api/v1/proposals", "wait=5", "POST"))
+            for c in clients
+        ]
+        await asyncio.sleep(0.1)
+        assert [task.done() for task in asking] == [False, False, True, False]
+        refused = clients[2]
+        assert (refused.status, refused.body["code"]) == (429, "too_many")
+        assert int(refused.headers[b"retry-after"]) > 0
+        assert len(first.gate.asked) == 3, "nothing was asked for who may not wait"
+        assert await refused.ask("/api/v1/proposals/p-1", "") < 0.5
+        settle(first)
+        await asyncio.gather(*asking)
+        assert clients[0].body == {"status": "executed"}
+        again = Client(first.hub, first.gate, poll=poll)
+        await again.ask("/api/v1/proposals/p-1", "wait=5")
+        assert again.status == 200, "who has gone makes room"
+        assert not poll._each
+
+    play(story)
