@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -68,6 +68,24 @@ def publish_many(
     if messages:
         transaction.on_commit(partial(_send, messages))
     return messages
+
+
+def publish_later(
+    topic: str, subject: str, *, at: datetime, **facts: Fact
+) -> list[OutboxMessage]:
+    """The same, for a time to come: nobody may act on it before then."""
+    transactions.require("Publishing")
+    return OutboxMessage.objects.bulk_create(
+        OutboxMessage(
+            topic=topic,
+            task=task,
+            subject=subject,
+            facts=dict(facts),
+            due_at=at,
+            held_until=at,
+        )
+        for task in settings.OUTBOX_ROUTES[topic]
+    )
 
 
 def _insert(messages: Sequence[OutboxMessage]) -> None:

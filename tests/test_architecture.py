@@ -23,6 +23,7 @@ OPERATIONS = {
     "journal/sequencer.py": {"sequence"},
     "policies/people.py": {"add", "admit", "dismiss"},
     "policies/versions.py": {"save_draft", "activate"},
+    "reviews/channels/notices.py": {"plan", "postpone", "ask_test"},
     "reviews/claims.py": {"take"},
     "reviews/deadlines.py": {
         "expire_chunk",
@@ -162,8 +163,10 @@ def test_there_are_no_signals_of_models() -> None:
 # Where escaping is switched off, and why that is right there.
 RAW = {
     "templates/reviews/as_seen.html": "bytes that our templates made, as the log proves",
+    "templates/mail/digest.txt": "plain text of facts and links: never HTML",
     "templates/mail/execution.txt": "plain text of facts and a link: never HTML",
     "templates/mail/request.txt": "plain text of facts and a link: never HTML",
+    "templates/mail/test.txt": "plain text and a link: never HTML",
 }
 UNSAFE = re.compile(r"autoescape off|\|\s*safe\b|\|\s*safeseq\b|mark_safe|innerHTML")
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from zoneinfo import available_timezones
 
 from django import forms
 
+from policies.choices import Risk
 from reviews import shortcuts
-from reviews.preferences import Display, Keys
+from reviews.preferences import Display, Keys, Notifications
 from reviews.shortcuts import CHORD, Choice
 
 
@@ -95,3 +97,69 @@ def _typed(data: Mapping[str, str]) -> dict[str, str]:
             chord = CHORD if one.shortcut.key.startswith(CHORD) else ""
             found[one.shortcut.key] = chord + typed
     return found
+
+
+MAIL = [
+    ("now", "At once"),
+    ("unclaimed", "If nobody has taken it"),
+    ("digest", "In a daily digest"),
+    ("never", "Never"),
+]
+DESK = [("now", "At once"), ("never", "Never")]
+TIME = forms.TimeInput(format="%H:%M", attrs={"type": "time"})
+
+
+class NotificationsForm(forms.Form):
+    """By risk: what is mailed when, and what an open page announces. The rest is when
+    not."""
+
+    minutes = forms.IntegerField(
+        label="“If nobody has taken it” waits", min_value=1, max_value=1440
+    )
+    digest_at = forms.TimeField(label="The daily digest goes out at", widget=TIME)
+    quiet_from = forms.TimeField(label="Quiet from", required=False, widget=TIME)
+    quiet_until = forms.TimeField(label="until", required=False, widget=TIME)
+    zone = forms.CharField(label="Time zone of these times", max_length=64)
+    per_hour = forms.IntegerField(label="Mails an hour", min_value=1, max_value=1000)
+    once_taken = forms.BooleanField(required=False)
+    on_call = forms.BooleanField(required=False)
+
+    def __init__(
+        self, now: Notifications, data: Mapping[str, str] | None = None
+    ) -> None:
+        initial = now.model_dump()
+        for risk in Risk:
+            initial[f"email-{risk}"] = now.mail(risk)
+            initial[f"desk-{risk}"] = now.desk.get(risk, "now")
+        super().__init__(data, initial=initial)
+        for risk in Risk:
+            self.fields[f"email-{risk}"] = forms.ChoiceField(choices=MAIL)
+            self.fields[f"desk-{risk}"] = forms.ChoiceField(choices=DESK)
+
+    def clean_zone(self) -> str:
+        zone: str = self.cleaned_data["zone"]
+        if zone not in available_timezones():
+            raise forms.ValidationError("Name a zone like Europe/Berlin, or UTC.")
+        return zone
+
+    def clean(self) -> None:
+        given = [self.cleaned_data.get(f"quiet_{end}") for end in ("from", "until")]
+        if (given[0] is None) != (given[1] is None) and not self.errors:
+            self.add_error("quiet_until", "Quiet hours need a beginning and an end.")
+
+    @property
+    def rows(self) -> list[tuple[str, Any, Any]]:
+        """One line of the matrix for each risk, the gravest first."""
+        return [
+            (risk.value, self[f"desk-{risk}"], self[f"email-{risk}"])
+            for risk in reversed(Risk)
+        ]
+
+    @property
+    def shape(self) -> Notifications:
+        said = dict(self.cleaned_data)
+        return Notifications(
+            email={risk: said.pop(f"email-{risk}") for risk in Risk},
+            desk={risk: said.pop(f"desk-{risk}") for risk in Risk},
+            **said,
+        )

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 
 from .executions import Execution
@@ -69,7 +70,7 @@ class SavedView(models.Model):
 
 
 class Notice(models.Model):
-    """One message that went to one person, for their hourly limit and for digests."""
+    """One message to one person: planned once, then sent or let go, never both."""
 
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices"
@@ -77,12 +78,31 @@ class Notice(models.Model):
     request = models.ForeignKey(
         ApprovalRequest, null=True, on_delete=models.CASCADE, related_name="notices"
     )
+    version = models.PositiveIntegerField(default=0)
     kind = models.CharField(max_length=24)
     at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    digest = models.BooleanField(default=False)  # goes with the others of its day
+    sent_at = models.DateTimeField(null=True)
+    let_go = models.CharField(max_length=16, blank=True)  # why it never went
 
     class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["person", "request", "version", "kind"], name="notice_once"
+            )
+        ]
         indexes: ClassVar = [
-            models.Index(fields=["person", "-at"], name="notice_by_person")
+            models.Index(
+                fields=["person", "-sent_at"],
+                name="notice_sent",
+                condition=Q(sent_at__isnull=False),
+            ),
+            models.Index(
+                fields=["person", "due_at"],
+                name="notice_unsent",
+                condition=Q(sent_at__isnull=True, let_go=""),
+            ),
         ]
 
     def __str__(self) -> str:

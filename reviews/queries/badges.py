@@ -12,7 +12,7 @@ from django.db import connection
 
 from policies.choices import Role
 from policies.models import Person
-from reviews import permissions, preferences, quorum
+from reviews import permissions, preferences
 
 CAP = 99
 # No number is counted further than this: "99+" says as much.
@@ -27,6 +27,7 @@ class Badges:
     queue: int = 0
     soon: int = 0
     escalations: int = 0
+    batches: int = 0  # that wait for a decision in this person's queues
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +43,20 @@ NONE = News(Badges(), [])
 # holds the two together. Each number is a walk along an index that ends at the cap.
 _ASKED = """
 FROM reviews_approvalrequest AS asked
-JOIN reviews_requestversion AS sealed
-  ON sealed.request_id = asked.id AND sealed.number = asked.version
-JOIN reviews_proposal AS proposal ON proposal.id = asked.proposal_id
 WHERE asked.status = 'pending'
   AND asked.expires_at > statement_timestamp()
   AND asked.queue_id = ANY (who.queues)
-  AND NOT who.me = ANY (proposal.barred)
-  AND NOT who.me = ANY (sealed.carried)
-  AND NOT who.me = ANY (sealed.escalated_by)
-  AND EXISTS (SELECT 1 FROM jsonb_array_elements(sealed.steps) AS step
-              WHERE step ->> 'role' = ANY (who.fits))
-  AND NOT EXISTS (SELECT 1 FROM reviews_decision AS vote
-                  WHERE vote.request_id = asked.id AND vote.version = asked.version
-                    AND vote.reviewer_id = who.id)
+  AND (who.supervises OR NOT asked.supervisors_only)
+  AND NOT who.me = ANY (asked.barred)
+  AND NOT who.me = ANY (asked.closed_to)
   AND NOT EXISTS (SELECT 1 FROM reviews_lease AS lease
                   WHERE lease.request_id = asked.id AND lease.holder_id <> who.id
                     AND lease.until > statement_timestamp())
 """
 _COUNTS = f"""
-SELECT who.id, waiting.n, soon.n, handed_up.n, fresh.at
+SELECT who.id, waiting.n, soon.n, handed_up.n, together.n, fresh.at
 FROM jsonb_to_recordset(%s::jsonb)
-  AS who (id bigint, me text, fits text[], queues bigint[], muted text[],
+  AS who (id bigint, me text, supervises boolean, queues bigint[], muted text[],
           since timestamptz)
 CROSS JOIN LATERAL (
   SELECT count(*) AS n FROM (SELECT {_ASKED} LIMIT {MOST}) AS found) AS waiting
@@ -74,6 +67,11 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
   SELECT count(*) AS n FROM (SELECT {_ASKED}
     AND asked.tier = 'escalate' LIMIT {MOST}) AS found) AS handed_up
+CROSS JOIN LATERAL (
+  SELECT count(*) AS n FROM (
+    SELECT FROM reviews_batch AS batch
+    WHERE batch.status IN ('forming', 'open') AND batch.queue_id = ANY (who.queues)
+    LIMIT {MOST}) AS found) AS together
 CROSS JOIN LATERAL (
   SELECT array_agg(found.opened_at ORDER BY found.opened_at) AS at
   FROM (SELECT asked.opened_at {_ASKED}
@@ -111,7 +109,7 @@ def _who(person: Person, since: datetime | None = None) -> dict[str, Any] | None
     return {
         "id": person.pk,
         "me": person.public_id,
-        "fits": [step.value for step in Role if quorum.fills(role, step)],
+        "supervises": role is Role.SUPERVISOR,
         "queues": sorted(permissions.queues_of(person)),
         "muted": preferences.of(person).notifications.muted if since else [],
         "since": since.isoformat() if since else None,
@@ -124,8 +122,8 @@ def _counted(asked: list[dict[str, Any]]) -> dict[int, News]:
     with connection.cursor() as cursor:
         cursor.execute(_COUNTS, [json.dumps(asked)])
         return {
-            pk: News(Badges(queue, soon, escalations), opened or [])
-            for pk, queue, soon, escalations, opened in cursor.fetchall()
+            pk: News(Badges(*numbers), opened or [])
+            for pk, *numbers, opened in cursor.fetchall()
         }
 
 

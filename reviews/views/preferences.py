@@ -5,10 +5,16 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
 
-from reviews import preferences
-from reviews.forms.preferences import DisplayForm, KeysForm
+from policies.choices import Role
+from reviews import permissions, preferences
+from reviews.channels import notices
+from reviews.forms.preferences import DisplayForm, KeysForm, NotificationsForm
 
 from .who import person
 
@@ -49,6 +55,37 @@ def keys(request: HttpRequest) -> HttpResponse:
         return _saved(request, "reviews:keys")
     status = 422 if form.errors else 200
     return render(request, "reviews/keys.html", {"form": form}, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def notifications(request: HttpRequest) -> HttpResponse:
+    """What reaches this person, when, and when not."""
+    who = person(request)
+    form = NotificationsForm(preferences.of(who).notifications, request.POST or None)
+    if form.is_valid():
+        preferences.save(person=who, notifications=form.shape)
+        return _saved(request, "reviews:notifications")
+    role = permissions.deciding_role(who)
+    context = {
+        "form": form,
+        "address": who.email,
+        "decides": role is not None,
+        "supervises": role is Role.SUPERVISOR,
+    }
+    status = 422 if form.is_bound else 200
+    return render(request, "reviews/notifications.html", context, status=status)
+
+
+@require_POST
+def send_test(request: HttpRequest) -> HttpResponse:
+    """A mail to oneself, by the way that all of them go."""
+    who = person(request)
+    if who.email:
+        notices.ask_test(person=who)
+        messages.success(request, f"A test is on its way to {who.email}.")
+    else:
+        messages.warning(request, "Nothing was sent: you have no address here.")
+    return redirect("reviews:notifications")
 
 
 def _saved(request: HttpRequest, name: str) -> HttpResponse:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from policies.choices import Risk
 from tests import pages
 from tests.factories import PASSWORD
 from tests.security.world import AGENTS, ALL, PEOPLE, Who, World
@@ -28,6 +29,9 @@ LIFTS = frozenset({Who.SUPERVISOR, Who.ADMINISTRATOR})
 READS_POLICY = PEOPLE - {Who.OWNER, Who.OTHER_OWNER}
 READS_LOG = SEES - {Who.REVIEWER}
 SETTLES = frozenset({Who.SUPERVISOR})
+# The one who decided, and who checks; others once it is settled.
+AS_SEEN = frozenset({Who.REVIEWER, Who.AUDITOR})
+REVEALS = frozenset({Who.SUPERVISOR})
 HERSELF = frozenset({Who.REVIEWER})
 FIRST_AGENT = frozenset({Who.AGENT})
 
@@ -79,6 +83,12 @@ def _display(world: World) -> dict[str, Any]:
     }
 
 
+def _notifications(world: World) -> dict[str, Any]:
+    by_risk = {f"{w}-{r}": "now" for w in ("email", "desk") for r in Risk}
+    more = {"minutes": 5, "digest_at": "08:00", "zone": "UTC", "per_hour": 9}
+    return {**by_risk, **more}
+
+
 def _proposal(world: World) -> dict[str, Any]:
     return {"thread": "t-9", "tool": "look", "args": {"q": "shoes"}}
 
@@ -121,6 +131,17 @@ ROUTES: dict[str, Row] = {
         get=SEES, post=DECIDES, sees=SEES, ids=REQUEST, body=_on_page
     ),
     "reviews:recall": Row(post=DECIDES, sees=SEES, ids={"pk": "held"}),
+    "reviews:as_seen": Row(
+        get=AS_SEEN, sees=AS_SEEN, ids={"pk": "held", "decision": "decision"}
+    ),
+    "reviews:version": Row(get=SEES, sees=SEES, ids={"pk": "request", "n": "version"}),
+    "reviews:reveal": Row(
+        get=REVEALS,
+        post=REVEALS,
+        sees=REVEALS,
+        ids={"pk": "hidden"},
+        body=lambda world: {"name": "note", "reason_code": "audit"},
+    ),
     "reviews:retry": Row(post=DECIDES, sees=SEES, ids={"pk": "failed"}),
     "reviews:unknown": Row(get=PEOPLE),
     "reviews:settle": Row(
@@ -134,6 +155,8 @@ ROUTES: dict[str, Row] = {
     "reviews:me": Row(get=PEOPLE),
     "reviews:display": Row(get=PEOPLE, post=PEOPLE, body=_display),
     "reviews:keys": Row(get=PEOPLE, post=PEOPLE, body=lambda world: {"on": "on"}),
+    "reviews:notifications": Row(get=PEOPLE, post=PEOPLE, body=_notifications),
+    "reviews:send_test": Row(post=PEOPLE, writes=False),
     "reviews:tokens": Row(get=PEOPLE, post=PEOPLE, body=lambda world: {"name": "new"}),
     "reviews:token_revoke": Row(post=HERSELF, sees=HERSELF, ids={"pk": "own_token"}),
     # Stop

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import time
 
 import pytest
 
+from policies.choices import Risk
+from policies.models import Person
 from reviews import preferences, shortcuts
 from tests.conftest import Gate
 from tests.reviews.views.conftest import HTMX, SignIn
@@ -22,7 +25,9 @@ DISPLAY = {
 FIELDS = {one.shortcut.key: one.field for one in shortcuts.choices({})}
 
 
-@pytest.mark.parametrize("path", ["/me/", "/me/display/", "/me/shortcuts/"])
+@pytest.mark.parametrize(
+    "path", ["/me/", "/me/display/", "/me/shortcuts/", "/me/notifications/"]
+)
 def test_every_role_has_them(gate: Gate, as_: SignIn, path: str) -> None:
     for name in gate.people:
         assert as_(name).get(path).status_code == 200
@@ -96,3 +101,68 @@ def test_the_dialog_gets_the_keys_alone(gate: Gate, as_: SignIn) -> None:
     source = as_("rita", **HTMX).get("/help/").content.decode()
     assert source.lstrip().startswith("<table")
     assert "Waiting" not in source
+
+
+def notifying(**said: str) -> dict[str, str]:
+    usual = {f"{where}-{risk}": "now" for where in ("email", "desk") for risk in Risk}
+    times = {"digest_at": "08:00", "quiet_from": "", "quiet_until": ""}
+    return {**usual, **times, "minutes": "10", "per_hour": "60", "zone": "UTC", **said}
+
+
+def test_what_reaches_one_is_chosen_by_risk(gate: Gate, as_: SignIn) -> None:
+    client = as_("rita")
+    sent = notifying(
+        **{"email-low": "digest", "desk-low": "never", "email-critical": "unclaimed"},
+        quiet_from="22:00",
+        quiet_until="07:30",
+        zone="Europe/Berlin",
+        once_taken="on",
+    )
+    assert client.post("/me/notifications/", sent).status_code == 302
+    said = preferences.of(Person.objects.get(pk=gate.rita.pk)).notifications
+    assert (said.mail("low"), said.mail("critical")) == ("digest", "unclaimed")
+    assert said.muted == ["low"]
+    assert said.quiet_until == time(7, 30)
+    assert said.once_taken
+    source = client.get("/me/notifications/").content.decode()
+    assert 'value="22:00"' in source
+    assert 'value="digest" selected' in source
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"zone": "Atlantis"}, "Name a zone like"),
+        ({"minutes": "0"}, "greater than or equal to 1"),
+        ({"quiet_from": "22:00"}, "need a beginning and an end"),
+        ({"quiet_from": "soon", "quiet_until": "later"}, "valid time"),
+        ({"email-high": "pigeon"}, "not one of the available choices"),
+        ({"per_hour": "9" * 30}, "less than or equal"),
+    ],
+)
+def test_what_does_not_fit_is_said_and_kept(
+    gate: Gate, as_: SignIn, wrong: dict[str, str], words: str
+) -> None:
+    answer = as_("rita").post("/me/notifications/", notifying(**wrong))
+    source = answer.content.decode()
+    assert answer.status_code == 422
+    assert words in source
+    typed = [value for name, value in wrong.items() if not name.startswith("email")]
+    assert all(f'value="{value}"' in source for value in typed)
+
+
+def test_a_supervisor_reads_what_cannot_be_muted(gate: Gate, as_: SignIn) -> None:
+    sue = as_("sue").get("/me/notifications/").content.decode()
+    assert "At once, always." in sue
+    assert 'name="on_call"' in sue
+    rita = as_("rita").get("/me/notifications/").content.decode()
+    assert "At once, always." not in rita
+    assert 'name="on_call"' not in rita
+    assert "do not decide" not in rita
+    assert b"none of these reach you" in as_("otto").get("/me/notifications/").content
+
+
+def test_without_an_address_nothing_is_sent(gate: Gate, as_: SignIn) -> None:
+    Person.objects.filter(pk=gate.rita.pk).update(email="")
+    answer = as_("rita").post("/me/notifications/test/", follow=True)
+    assert b"you have no address here" in answer.content

@@ -1,0 +1,254 @@
+"""Who is told of a request: each once, as they chose, while it still concerns them."""
+
+from __future__ import annotations
+
+from datetime import time, timedelta
+from smtplib import SMTPException
+from typing import Any
+
+import pytest
+from django.core import mail
+
+from journal import clock, outbox
+from journal.models import OutboxMessage
+from policies.choices import Risk
+from policies.models import Person
+from reviews import preferences, tasks
+from reviews.channels import email
+from reviews.models import ApprovalRequest, Lease, Notice
+from reviews.preferences import Notifications
+from reviews.presenters.shapes import Text, Value
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews.test_tasks import drain
+from tests.stack import Stack, wait_until
+
+ALL_DAY = {"quiet_from": time(0), "quiet_until": time(23, 59, 59)}
+
+
+def chooses(person: Person, **said: Any) -> None:
+    preferences.save(person=person, notifications=Notifications(**said))
+
+
+def told() -> list[str]:
+    """Whose mails went out, by user name."""
+    return sorted(one.to[0].partition("@")[0] for one in mail.outbox)
+
+
+def time_comes() -> None:
+    """Move what waits into the past and let its tasks run; the clock never moves."""
+    past = clock.now() - timedelta(seconds=1)
+    OutboxMessage.objects.filter(done_at=None).update(due_at=past, held_until=past)
+    Notice.objects.filter(sent_at=None).update(due_at=past)
+    drain("notice.due")
+    drain("notice.digest")
+
+
+def test_nobody_is_told_twice(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    drain("request.opened")
+    outbox_again = OutboxMessage.objects.filter(topic="request.opened")
+    outbox_again.update(done_at=None)
+    drain("request.opened")
+    assert told() == ["rita", "sam", "sue", "tom"]
+    assert Notice.objects.filter(request=request, sent_at__isnull=False).count() == 4
+
+
+def test_never_and_by_risk(gate: Gate) -> None:
+    chooses(gate.rita, email={Risk.HIGH: "never"})
+    chooses(gate.tom, email={Risk.LOW: "never"})
+    propose(gate.agent)
+    drain("request.opened")
+    assert told() == ["sam", "sue", "tom"]
+
+
+def test_only_if_nobody_has_taken_it(gate: Gate) -> None:
+    for name in ("tom", "sue", "sam"):
+        chooses(gate.people[name], email={Risk.HIGH: "never"})
+    chooses(gate.rita, email={Risk.HIGH: "unclaimed"}, minutes=5)
+    taken, free = (
+        propose(gate.agent).request,
+        propose(gate.agent, customer="C-2").request,
+    )
+    drain("request.opened")
+    drain("notice.due")
+    assert told() == []
+    hold(taken, gate.tom)
+    time_comes()
+    assert told() == ["rita"]
+    assert free.pk in mail.outbox[0].body
+    assert Notice.objects.get(request=taken).let_go == "taken"
+
+
+def hold(request: ApprovalRequest, person: Person) -> None:
+    now = clock.now()
+    given = {"holder": person, "token": "t", "taken_at": now}
+    Lease.objects.update_or_create(
+        request=request, defaults={**given, "until": now + timedelta(minutes=5)}
+    )
+
+
+def test_what_is_decided_is_told_to_nobody_any_more(gate: Gate) -> None:
+    chooses(gate.rita, email={Risk.HIGH: "unclaimed"})
+    request = propose(gate.agent).request
+    drain("request.opened")
+    before = len(mail.outbox)
+    decide(request, gate.tom, "reject")
+    time_comes()
+    assert len(mail.outbox) == before
+    assert Notice.objects.get(person=gate.rita).let_go == "settled"
+
+
+def test_a_digest_is_one_mail_of_what_still_waits(gate: Gate) -> None:
+    for name in ("tom", "sue", "sam"):
+        chooses(gate.people[name], email={Risk.HIGH: "never"})
+    chooses(gate.rita, email={Risk.HIGH: "digest"})
+    requests = [propose(gate.agent, customer=f"C-{n}").request for n in range(3)]
+    drain("request.opened")
+    assert mail.outbox == []
+    decide(requests[0], gate.tom, "reject")
+    time_comes()
+    (one,) = mail.outbox
+    assert one.subject == "2 requests wait for you"
+    assert requests[0].pk not in one.body
+    assert requests[1].pk in one.body
+    assert requests[2].pk in one.body
+    time_comes()
+    assert len(mail.outbox) == 1
+
+
+def test_quiet_hours_hold_it_back(gate: Gate) -> None:
+    chooses(gate.rita, **ALL_DAY)
+    propose(gate.agent)
+    drain("request.opened")
+    assert told() == ["sam", "sue", "tom"]
+    notice = Notice.objects.get(person=gate.rita)
+    assert notice.sent_at is None
+    assert notice.due_at > clock.now()
+
+
+def test_an_escalation_reaches_a_supervisor_whatever_they_chose(gate: Gate) -> None:
+    never = dict.fromkeys(Risk, "never")
+    chooses(gate.sue, email=never)
+    chooses(gate.sam, email=never, **ALL_DAY)
+    decide(propose(gate.agent).request, gate.rita, "escalate")
+    drain("request.escalated")
+    assert told() == ["sue"]
+
+
+def test_on_call_is_woken(gate: Gate) -> None:
+    chooses(gate.sue, **ALL_DAY)
+    chooses(gate.sam, **ALL_DAY, on_call=True)
+    decide(propose(gate.agent).request, gate.rita, "escalate")
+    drain("request.escalated")
+    assert told() == ["sam"]
+
+
+def test_when_all_would_sleep_all_are_woken(gate: Gate) -> None:
+    chooses(gate.sue, **ALL_DAY)
+    chooses(gate.sam, **ALL_DAY)
+    decide(propose(gate.agent).request, gate.rita, "escalate")
+    drain("request.escalated")
+    assert told() == ["sam", "sue"]
+
+
+def test_more_than_so_many_an_hour_wait(gate: Gate) -> None:
+    for name in ("tom", "sue", "sam"):
+        chooses(gate.people[name], email={Risk.HIGH: "never"})
+    chooses(gate.rita, per_hour=2)
+    for number in range(3):
+        propose(gate.agent, customer=f"C-{number}")
+    drain("request.opened")
+    assert told() == ["rita", "rita"]
+    waiting = Notice.objects.get(sent_at=None)
+    assert waiting.due_at > clock.now() + timedelta(minutes=59)
+    Notice.objects.exclude(pk=waiting.pk).update(
+        sent_at=clock.now() - timedelta(hours=2)
+    )
+    time_comes()
+    assert told() == ["rita"] * 3
+
+
+def test_one_dead_address_keeps_nobody_from_theirs(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    propose(gate.agent)
+    send = email.EmailMessage.send
+
+    def broken(self: Any, *given: Any) -> int:
+        if self.to == ["rita@example.com"]:
+            raise SMTPException
+        return send(self, *given)
+
+    monkeypatch.setattr(email.EmailMessage, "send", broken)
+    message = OutboxMessage.objects.get(topic="request.opened")
+    with pytest.raises(SMTPException):
+        tasks.mail_opened(message.pk)
+    assert told() == ["sam", "sue", "tom"]
+    monkeypatch.undo()
+    OutboxMessage.objects.update(held_until=None)
+    tasks.mail_opened(message.pk)
+    assert told() == ["rita", "sam", "sue", "tom"]
+
+
+def test_a_mail_says_the_effect_and_no_word_that_could_be_somebody_elses() -> None:
+    said = [
+        Text("Pay "),
+        Value("899.00"),
+        Text(" to "),
+        Value("C-1"),
+        Text(" for "),
+        Value("visit evil.example now"),
+        Text(", by "),
+        Value("x@evil.example"),
+        Text(", "),
+        Value("[sensitive · redacted · #3f2a]"),
+        Text(", "),
+        Value("3 recipients", untrusted=False),
+    ]
+    found = email.sentence(said)
+    assert found == "Pay 899.00 to C-1 for […], by […], […], 3 recipients"
+
+
+def test_a_test_reaches_oneself(gate: Gate, client: Any) -> None:
+    client.force_login(gate.rita, "django.contrib.auth.backends.ModelBackend")
+    answer = client.post("/me/notifications/test/", follow=True)
+    assert "A test is on its way to rita@example.com." in answer.content.decode()
+    drain("notice.test")
+    assert told() == ["rita"]
+    assert "/me/notifications/" in mail.outbox[0].body
+
+
+def test_what_is_promised_for_later_is_not_to_be_had_before(gate: Gate) -> None:
+    chooses(gate.rita, email={Risk.HIGH: "unclaimed"})
+    propose(gate.agent)
+    drain("request.opened")
+    message = OutboxMessage.objects.get(topic="notice.due")
+    with outbox.consume(message.pk) as mine:
+        assert mine is None
+
+
+@pytest.mark.servers
+def test_a_real_worker_sends_what_waited(live: Stack, gate: Gate) -> None:
+    chooses(gate.rita, email={Risk.HIGH: "unclaimed"})
+    live.start_worker()
+    request = propose(gate.agent).request
+    wait_until(lambda: len(mailed(live, request.pk)) == 3, 20)
+    assert not mailed(live, request.pk) & {"rita@example.com"}
+    past = clock.now() - timedelta(seconds=1)
+    waiting = OutboxMessage.objects.filter(topic="notice.due", done_at=None)
+    wait_until(lambda: waiting.update(due_at=past, held_until=past) == 1, 5)
+    wait_until(lambda: "rita@example.com" in mailed(live, request.pk), 20)
+
+
+def mailed(live: Stack, request_id: str) -> set[str]:
+    """To whom the worker has written about a request, into the files of its mail."""
+    texts = [path.read_text() for path in (live.state / "mail").glob("*.log")]
+    parts = [part for text in texts for part in text.split("-" * 79)]
+    return {
+        line.removeprefix("To: ")
+        for part in parts
+        if request_id in part
+        for line in part.splitlines()
+        if line.startswith("To: ")
+    }
