@@ -27,7 +27,7 @@ from .shapes import (
     Uninspectable,
     Value,
 )
-from .views import Difference, Group, View
+from .views import Group, View
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _STEP = re.compile(r"\[[^\]]*\]")
@@ -169,8 +169,7 @@ def present(
     `tags_` are called out before all others; `hidden` could not be decoded; `used` are
     fields of the reading that a view shows. What a view states in full needs no row.
     """
-    used = set(used)
-    rows, views = subject.rows, tuple(views)
+    rows, views, used = subject.rows, tuple(views), tuple(used)
     stated = _stated(subject, views)
     found = tuple(dict.fromkeys([*uninspectable(subject), *hidden]))
     fields: dict[str, Any] = {
@@ -180,13 +179,16 @@ def present(
         "size": sums(subject),
         "changes": tuple(row for row in rows.changes if row.path not in stated),
         "unchanged": tuple(row for row in rows.unchanged if row.path not in stated),
-        "now": tuple(row for row in rows.now if row.path not in used),
+        "now": tuple(
+            row for row in rows.now if not any(_is_in(row.path, u) for u in used)
+        ),
         "other": tuple(row for row in rows.other if row.path not in stated),
         "uninspectable": found,
         "reversal": reversal(subject.definition),
         "before_known": subject.before is not None,
         "views": views,
         "dry_run": dry_run(subject),
+        "arguments": len(subject.leaves) - len(rows.unchanged),
     }
     return Presentation(**{**fields, **parts})
 
@@ -199,8 +201,9 @@ def _stated(subject: Subject, views: Iterable[View]) -> set[str]:
         if isinstance(view, Group):
             given = ((row.path, row.cell) for row in view.rows)
             found |= {path for path, cell in given if (path, cell) in whole}
-        elif isinstance(view, Difference) and view.covers:
-            found.add(view.covers)
+        elif view.covers:
+            inside = (path for path, _ in whole if _is_in(path, view.covers))
+            found |= set(inside)
     return found
 
 

@@ -14,7 +14,7 @@ from policies.classes import Recipients
 
 from . import markup
 from .common import Subject, count, present, sentence
-from .domains import other_form, poses
+from .domains import is_plain, other_form, poses
 from .leaves import Leaf, cell
 from .shapes import Cell, Part, Presentation, Row, Tag, Value
 
@@ -52,7 +52,7 @@ def _rows(subject: Subject) -> Iterator[Row]:
     rows = {row.path: row for row in subject.rows.other}
     for role in _HEADERS:
         own = [leaf.path for leaf in subject.under(role)]
-        yield from (_noted(rows.pop(path)) for path in own if path in rows)
+        yield from (_noted(subject, rows.pop(path)) for path in own if path in rows)
         if not own and role in _ALWAYS and _is_mail(subject):
             yield Row(subject.label(role), role, cell(None))
     for row in rows.values():
@@ -73,12 +73,20 @@ def _body(subject: Subject, row: Row) -> Iterator[Row]:
     yield Row(f"{row.label}, source", row.path, row.cell, reading.summary)
 
 
-def _noted(row: Row) -> Row:
-    """A domain that is not plain is shown in both its forms."""
-    domain = _domain(row.cell.text)
-    if not domain or (domain.isascii() and "xn--" not in domain):
-        return row
-    return Row(row.label, row.path, row.cell, f"The domain is {other_form(domain)}")
+def _noted(subject: Subject, row: Row) -> Row:
+    """A domain that is not plain in both its forms, and whose address it is not."""
+    text = row.cell.text
+    domain, warns, notes = _domain(text), [], []
+    name, bracket, _ = text.partition("<")
+    if bracket and "@" in name:
+        warns.append("The name is another address")
+    if domain and not is_plain(domain):
+        notes.append(f"The domain is {other_form(domain)}")
+    if domain and poses(domain, _own(subject)):
+        warns.append("Imitates one of ours")
+    elif _own(subject) and domain and domain not in _own(subject):
+        notes.append("outside the company")
+    return replace(row, note=" · ".join(notes), warns=tuple(warns))
 
 
 def _addresses(subject: Subject) -> Iterator[str]:

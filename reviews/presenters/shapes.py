@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
 from math import ceil
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -120,10 +121,7 @@ class View(Protocol):
     """A part of a dedicated view; `views` has them."""
 
     @property
-    def listed(self) -> int: ...  # rows
-
-    @property
-    def lines(self) -> int: ...  # of a difference
+    def lines(self) -> int: ...  # to read, beside the arguments themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +132,14 @@ class DryRun:
     source: str = ""
     at: str = ""  # ISO 8601
     problem: str = ""
+
+    @property
+    def clock(self) -> str:
+        """The time of day in UTC."""
+        try:
+            return f"{datetime.fromisoformat(self.at):%H:%M:%S}"
+        except ValueError:
+            return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +160,7 @@ class Presentation:
     dedicated: bool = True  # False: "No dedicated view"
     views: tuple[View, ...] = ()  # in the order of the page
     dry_run: DryRun | None = None
+    arguments: int = 0  # that are not as before
 
     @property
     def counts(self) -> dict[str, int]:
@@ -162,22 +169,21 @@ class Presentation:
         return {kind: kinds.count(kind) for kind in ("changed", "added", "removed")}
 
     @property
+    def lines(self) -> int:
+        """How many changed lines there are to read."""
+        return len(self.changes) + sum(view.lines for view in self.views)
+
+    @property
     def is_long(self) -> bool:
         """Whether nobody can take it in within 30 seconds."""
-        rows = len(self.changes)
-        lines = sum(view.lines for view in self.views)
-        listed = rows + len(self.other) + sum(view.listed for view in self.views)
-        return rows + lines > MANY_CHANGES or listed > MANY_ARGUMENTS
+        return self.lines > MANY_CHANGES or self.arguments > MANY_ARGUMENTS
 
     @property
     def minutes(self) -> int:
         """How long a long review takes, roughly; at least two."""
-        rows = len(self.changes) + len(self.other)
-        rows += sum(view.listed for view in self.views)
-        lines = sum(view.lines for view in self.views)
-        cells = [row.cell for row in self.other]
-        words = sum(len(cell.text.split()) for cell in cells if cell.long)
-        return max(2, ceil((rows * A_ROW + lines * A_LINE + words * A_WORD) / 60))
+        words = sum(len(row.cell.text.split()) for row in self.other if row.cell.long)
+        seconds = self.arguments * A_ROW + self.lines * A_LINE + words * A_WORD
+        return max(2, ceil(seconds / 60))
 
 
 def texts(shown: Any) -> Iterator[str]:

@@ -7,6 +7,7 @@ and `env`. What is not read with certainty is shown whole and said to be undecod
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +55,7 @@ class Read:
     warns: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
     problem: str = ""
+    words: list[str] = field(default_factory=list)  # as given, when no shell reads them
 
 
 def show(subject: Subject) -> Presentation:
@@ -63,7 +65,9 @@ def show(subject: Subject) -> Presentation:
     title = (
         "What runs" if len(read.steps) < 2 else f"What runs, {len(read.steps)} steps"
     )
-    command = Command(title, tuple(read.steps), tuple(read.inside), read.problem)
+    covers = subject.path("argv") if read.words else ""
+    inside = tuple(read.inside)
+    command = Command(title, tuple(read.steps), inside, read.problem, covers)
     places = tuple(_places(subject))
     hosts = tuple(_destinations(read))
     views: list[View] = [
@@ -79,6 +83,7 @@ def show(subject: Subject) -> Presentation:
         size=tuple(_size(subject)),
         views=[view for view in views if not isinstance(view, Group) or view.rows],
         hidden=hidden,
+        used=("programs", "globs", "host", "user", "cwd"),
     )
 
 
@@ -96,7 +101,7 @@ def _read_argv(subject: Subject) -> Read:
     if not words or not all(isinstance(word, str) for word in words):
         return Read(doubts=["The words of the command are not all text."])
     simple = lexer.Simple("", words=[lexer.Word(w, w, w) for w in words])
-    found = Read()
+    found = Read(words=words)
     _step(simple, found, subject.before or {}, depth=0)
     if isinstance(first, str) and any(char in first for char in " \t\n;|&$`<>"):
         found.doubts.append("Whether a shell reads the command is not declared.")
@@ -237,6 +242,8 @@ def _destinations(read: Read) -> Iterator[Row]:
 
 def _said(subject: Subject, read: Read) -> dict[str, Part]:
     """Several steps are counted; one is quoted."""
+    if read.words:
+        return {subject.path("argv"): Value(shlex.join(read.words))}
     path = subject.path("command")
     if len(read.steps) < 2 or not path:
         return {}

@@ -1,7 +1,7 @@
 """The parts that dedicated views are made of: groups of rows, steps, differences. Pure.
 
-Every view says how much there is to read: `listed` counts rows, `lines` counts lines of
-a difference. `template` is the partial that draws it.
+Every view says how many lines there are to read that are no argument of their own.
+`template` is the partial that draws it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from .shapes import Cell, Row
+from .shapes import Row
 
 LineKind = Literal["same", "removed", "added", "about"]
 Parts = tuple[tuple[bool, str], ...]  # (whether this piece differs, the piece)
@@ -25,11 +25,6 @@ class Group:
     title: str
     rows: tuple[Row, ...]
     note: str = ""
-    folded: bool = False
-
-    @property
-    def listed(self) -> int:
-        return 0 if self.folded else len(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +65,14 @@ class Command:
     steps: tuple[Step, ...]
     inside: tuple[Inside, ...] = ()
     problem: str = ""
-
-    @property
-    def listed(self) -> int:
-        steps = [*self.steps, *(step for one in self.inside for step in one.steps)]
-        return sum(len(step.tokens) for step in steps)
+    covers: str = ""  # path of the argument that it states in full
 
     @property
     def lines(self) -> int:
-        return sum(one.text.count("\n") + 1 for one in self.inside if not one.steps)
+        steps = [*self.steps, *(step for one in self.inside for step in one.steps)]
+        texts = [one.text for one in self.inside if not one.steps]
+        words = sum(len(step.tokens) for step in steps)
+        return words + sum(text.count("\n") + 1 for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,17 +151,8 @@ class Difference:
     note: str = ""
 
     @property
-    def listed(self) -> int:
-        return sum(len(one.facts) for one in self.files)
-
-    @property
     def lines(self) -> int:
         return sum(one.added + one.removed for one in self.files)
 
 
 View = Group | Command | Difference
-
-
-def as_cell(text: str) -> Cell:
-    """A text of the reader's or the agent's, as a value to be printed inert."""
-    return Cell(text, long="\n" in text)

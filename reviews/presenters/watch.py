@@ -60,8 +60,12 @@ _PROGRAMS = {
     for name in names.split()
 }
 _RULES = (
-    (r"rm|rmdir|chmod|chown|chgrp|cp", r"-\w*[rR]\w*|--recursive", "All inside too"),
-    (r"rm|mv|cp|ln", r"-\w*f\w*|--force", "Asks nothing"),
+    (
+        r"rm|rmdir|chmod|chown|chgrp|cp",
+        r"-\w*[rR]\w*|--recursive",
+        "And all that is inside",
+    ),
+    (r"rm|mv|cp|ln", r"-\w*f\w*|--force", "Asks nothing first"),
     (r"mkfs(\..*)?", r".*", "Formats a disk"),
     (r"git", r"push|fetch|pull|clone|remote|submodule", "Speaks to the network"),
     (r"git", r"clean|filter-branch|filter-repo|gc|reflog", "Deletes or rewrites"),
@@ -116,7 +120,11 @@ _RULES = (
     (r".*", r"--no-preserve-root", "May delete the whole disk"),
     (r".*", r"--no-verify|--skip-checks?|--no-checks?", "Skips the checks"),
     (r".*", r"--force|--force-.*|--hard|--purge|--prune|--delete", "Forces or deletes"),
-    (r".*", r"--yes|--assume-yes|--auto-approve|--non-interactive", "Asks nothing"),
+    (
+        r".*",
+        r"--yes|--assume-yes|--auto-approve|--non-interactive",
+        "Asks nothing first",
+    ),
     (
         r".*",
         r"--privileged|--allow-root|--unsafe.*|--dangerously.*",

@@ -47,6 +47,21 @@ def segments(found: Iterable[inert.Segment]) -> SafeString:
 
 
 @register.simple_tag
+def code(parts: Iterable[tuple[bool, str]]) -> SafeString:
+    """A line of a difference; what differs in it is marked."""
+    drawn = (
+        (format_html("<mark>{}</mark>" if differs else "{}", _tokens(piece)),)
+        for differs, piece in parts
+    )
+    return format_html('<bdi dir="auto">{}</bdi>', format_html_join("", "{}", drawn))
+
+
+def _tokens(text: str) -> SafeString:
+    drawn: SafeString = segments(inert.tokens(text, plain="\t"))
+    return drawn
+
+
+@register.simple_tag
 def chip(value: Any) -> SafeString:
     """A quoted value inside one of our sentences: at most 60 characters."""
     return format_html('<b class="chip">{}</b>', _isolated(inert.chip(str(value))))
