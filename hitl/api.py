@@ -15,6 +15,7 @@ from agents import api as agents_api
 from journal import canonical
 from journal.errors import BadKey, DomainError, Invalid, NotFound
 from reviews import api as reviews_api
+from reviews import batch_api
 
 from . import problems
 
@@ -36,6 +37,7 @@ api = NinjaAPI(
 )
 api.add_router("", agents_api.router)
 api.add_router("", reviews_api.router)
+api.add_router("", batch_api.router)
 
 
 @api.exception_handler(DomainError)

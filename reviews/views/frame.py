@@ -104,6 +104,7 @@ class Desk:
                 "escalations",
                 found.escalations,
             ),
+            self._item("Batches", "reviews:batches", "b", "batches", found.batches),
             self._item("Announced", "reviews:announced", "n"),
             self._item("Agents", "agents:agents", "r"),
             self._item("Log", "reviews:log", "l"),

@@ -13,6 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from policies.choices import Risk
 from tests import pages
 from tests.factories import PASSWORD
+from tests.reviews import batching
 from tests.security.world import AGENTS, ALL, PEOPLE, Who, World
 
 NONE: frozenset[Who] = frozenset()
@@ -22,6 +23,7 @@ SEES = frozenset(
     {Who.REVIEWER, Who.SUPERVISOR, Who.ADMINISTRATOR, Who.AUDITOR, Who.OWNER}
 )
 SEES_BY_API = SEES | {Who.TOKEN}
+SEES_BATCH = SEES - {Who.OWNER}  # its members may be of several runs and people
 DECIDES = frozenset({Who.REVIEWER, Who.SUPERVISOR})
 STOPS = frozenset({Who.SUPERVISOR, Who.ADMINISTRATOR, Who.OWNER})
 PAUSES = STOPS | {Who.REVIEWER}
@@ -109,7 +111,25 @@ def _outcome(world: World) -> dict[str, Any]:
     }
 
 
+def _decided_together(world: World) -> dict[str, Any]:
+    meant = batching.said(world.batch, world.people[Who.REVIEWER])
+    return {"digest": meant.digest, "items": meant.items, "verdict": "approve"}
+
+
+def _rejected_together(world: World) -> dict[str, Any]:
+    meant = batching.said(world.batch, world.people[Who.REVIEWER])
+    return {
+        "do": "commit",
+        "verdict": "reject",
+        "reason_code": "duplicate",
+        "digest": meant.digest,
+        "item": meant.items,
+        "row": [f"{pk}~{mark}" for pk, mark in meant.marks.items()],
+    }
+
+
 REQUEST = {"pk": "request"}
+BATCH = {"pk": "batch"}
 RUN = {"slug": "agent", "name": "thread"}
 ROUTES: dict[str, Row] = {
     "livez": Row(get=ALL),
@@ -150,6 +170,22 @@ ROUTES: dict[str, Row] = {
         ids={"pk": "unknown"},
         body=lambda world: {"happened": "yes", "reason": "seen in the ledger"},
     ),
+    "reviews:batches": Row(get=PEOPLE),
+    "reviews:batch": Row(get=SEES_BATCH, sees=SEES_BATCH, ids=BATCH),
+    "reviews:batch_live": Row(get=SEES_BATCH, sees=SEES_BATCH, ids=BATCH),
+    "reviews:batch_item": Row(
+        get=SEES_BATCH, sees=SEES_BATCH, ids={"pk": "batch", "item": "member"}
+    ),
+    "reviews:batch_decide": Row(
+        post=DECIDES, sees=SEES_BATCH, ids=BATCH, body=_rejected_together
+    ),
+    "reviews:batch_recall": Row(
+        post=DECIDES, sees=SEES_BATCH, ids={"pk": "held_batch"}
+    ),
+    "reviews:batch_retry": Row(
+        post=DECIDES, sees=SEES_BATCH, ids={"pk": "halted_batch"}
+    ),
+    "reviews:batch_run": Row(post=DECIDES, sees=SEES_BATCH, ids={"pk": "halted_batch"}),
     "reviews:log": Row(get=PEOPLE),
     "reviews:log_record": Row(get=READS_LOG, sees=READS_LOG, ids={"pk": "record"}),
     "reviews:me": Row(get=PEOPLE),
@@ -220,6 +256,18 @@ ROUTES: dict[str, Row] = {
     "api:get_request": Row(
         get=SEES_BY_API, sees=SEES_BY_API, ids={"request_id": "request"}
     ),
+    "api:list_batches": Row(get=PEOPLE | {Who.TOKEN}),
+    "api:get_batch": Row(
+        get=SEES_BATCH | {Who.TOKEN},
+        sees=SEES_BATCH | {Who.TOKEN},
+        ids={"batch_id": "batch"},
+    ),
+    "api:decide_batch": Row(
+        post=DECIDES | {Who.TOKEN},
+        sees=SEES_BATCH | {Who.TOKEN},
+        ids={"batch_id": "batch"},
+        body=_decided_together,
+    ),
     "api:decide": Row(
         post=DECIDES | {Who.TOKEN},
         sees=SEES_BY_API,
@@ -235,6 +283,10 @@ OF_AGENTS = {
 ABSENT = {
     "request": "r-00000000000000000000",
     "held": "r-00000000000000000000",
+    "member": "r-00000000000000000000",
+    "batch": "b-00000000000000000000",
+    "held_batch": "b-00000000000000000000",
+    "halted_batch": "b-00000000000000000000",
     "proposal": "p-00000000000000000000",
     "execution": "x-00000000000000000000",
     "unknown": "x-00000000000000000000",

@@ -12,16 +12,33 @@ from guardian.shortcuts import assign_perm
 
 from agents import keys
 from agents.models import Agent
+from journal import clock
 from journal.models import LogRecord
 from policies.choices import Role
 from policies.models import Person, Queue
-from reviews import claims, executions, grants, settlements, stops, tokens
+from reviews import (
+    claims,
+    deadlines,
+    executions,
+    forming,
+    grants,
+    settlements,
+    stops,
+    tokens,
+)
 from reviews.choices import Scope
 from reviews.executors import Outcome
-from reviews.models import Execution, PersonalToken, Proposal
-from tests import factories
+from reviews.models import (
+    ApprovalRequest,
+    Batch,
+    Execution,
+    PersonalToken,
+    Proposal,
+)
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.reviews import batching
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
@@ -66,6 +83,7 @@ class World:
     clients: dict[Who, Client] = field(default_factory=dict)
     ids: dict[str, Any] = field(default_factory=dict)
     waiting: Any = None
+    batch: Any = None
     token: str = ""
     caller: Who = Who.REVIEWER  # who knocks just now
 
@@ -107,6 +125,7 @@ def _fill(world: World, other: Agent) -> None:
     _record(_redeemed(failed), "failed")
     stop = stops.stop(scope=Scope.TOOL, key="decline", person=gate.sam, reason="odd")
     tokens.mint(person=gate.rita, name="spare")
+    _fill_batches(world)
     world.ids |= {
         "request": world.waiting.pk,
         "held": held.pk,
@@ -122,6 +141,36 @@ def _fill(world: World, other: Agent) -> None:
         "agent": gate.agent.slug,
         "thread": "t-1",
     }
+
+
+def _fill_batches(world: World) -> None:
+    """One batch that waits, one whose recall window is open, and one that halted."""
+    gate = world.gate
+    worlds.WORLD["declined"] = {"C-0"}
+    halted = _batch(gate, "g-1")
+    batching.decide(halted, gate.rita)
+    ApprovalRequest.objects.filter(batch_items__batch=halted).update(
+        recall_until=clock.now()
+    )
+    deadlines.close_recall_windows()
+    batching.ran(halted)
+    recallable = _batch(gate, "g-2")
+    batching.decide(recallable, gate.rita)
+    world.batch = _batch(gate, "g-3")
+    world.ids |= {
+        "batch": world.batch.pk,
+        "member": batching.members(world.batch)[0].id,
+        "held_batch": recallable.pk,
+        "halted_batch": halted.pk,
+    }
+
+
+def _batch(gate: Gate, group: str) -> Batch:
+    for number in range(3):
+        thread, customer = f"{group}-{number}", f"C-{number}"
+        propose(gate.agent, "repay", customer=customer, thread=thread, group=group)
+    forming.form_all()
+    return Batch.objects.get(group=group)
 
 
 def _granted(gate: Gate) -> Proposal:

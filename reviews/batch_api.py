@@ -1,0 +1,197 @@
+"""Batches for people's programs: the same list, digest and checks as the page, without
+its samples."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from ninja import Query, Router, Schema
+from pydantic import ConfigDict, Field, StrictBool
+
+from journal import clock
+from policies import money
+from policies.models import Person
+
+from . import alike, batches
+from .api import PersonAuth, person_of
+from .batches import SaidOfMany
+from .choices import Verdict
+from .membership import Member
+from .queries import batches as queries
+from .queries import sensitive
+from .queries.batches import Loaded
+
+MOST = 50
+
+router = Router(auth=PersonAuth(), tags=["people"])
+
+RequestId = Annotated[str, Field(max_length=40)]
+
+
+class DecideBatchIn(Schema):
+    """One verdict on an exact ordered list. `digest` is SHA-256 over the RFC 8785 bytes
+    of the items' `entry` in this order; `GET` gives it for any selection."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    digest: Annotated[str, Field(max_length=80)]
+    items: Annotated[list[RequestId], Field(min_length=1, max_length=MOST)]
+    # Members that were seen and are left out: in neither list is what came since.
+    left_out: list[RequestId] = Field(default_factory=list, max_length=MOST)
+    verdict: Literal["approve", "reject"]
+    reason_code: Annotated[str, Field(max_length=16)] = ""
+    reason: Annotated[str, Field(max_length=4096)] = ""
+    stop_at_failure: StrictBool = True
+
+
+class EntryOut(Schema):
+    request: str
+    version: int
+    action_hash: str
+    seal: str
+    reading: str
+
+
+class BatchMemberOut(Schema):
+    entry: EntryOut
+    position: int
+    args: dict[str, Any]
+    amount: str | None
+    status: str
+    expires_at: str
+    why_not: str
+    execution: str | None
+
+
+class BatchDetailOut(Schema):
+    id: str
+    status: str
+    tool: str
+    agent: str
+    queue: str
+    group: str
+    formed_at: str
+    closes_at: str
+    settled_at: str | None
+    digest: str
+    total: str | None
+    currency: str | None
+    stop_at_failure: bool
+    halted: bool
+    can_decide: bool
+    why_not: str
+    items: list[BatchMemberOut]
+
+
+class BatchLineOut(Schema):
+    id: str
+    tool: str
+    agent: str
+    risk: str
+    status: str
+    expires_at: str | None
+
+
+class BatchesOut(Schema):
+    items: list[BatchLineOut]
+
+
+@router.get("/batches", response=BatchesOut)
+def list_batches(request: HttpRequest) -> HttpResponse:
+    """Batches that wait in this person's queues, then those decided in a week."""
+    person = person_of(request)
+    found = queries.listed(person, now=clock.now())
+    waiting = [_line(line, "open") for line in found.waiting]
+    decided = [_line(line, "decided") for line in found.decided]
+    return JsonResponse({"items": [*waiting, *decided]})
+
+
+@router.get("/batches/{batch_id}", response=BatchDetailOut)
+def get_batch(
+    request: HttpRequest,
+    batch_id: str,
+    leave_out: Annotated[list[str], Query([])],
+) -> HttpResponse:
+    """One batch with its members in order, and the digest of those not left out."""
+    loaded = _load(person_of(request), batch_id)
+    return JsonResponse(_describe(loaded, frozenset(leave_out)))
+
+
+@router.post("/batches/{batch_id}/decide", response=BatchDetailOut)
+def decide_batch(
+    request: HttpRequest, batch_id: str, body: DecideBatchIn
+) -> HttpResponse:
+    """Record one verdict on every item of the list, or on none."""
+    person = person_of(request)
+    _load(person, batch_id)
+    batches.decide(
+        SaidOfMany(
+            batch_id=batch_id,
+            person=person,
+            verdict=Verdict(body.verdict),
+            digest=body.digest,
+            items=body.items,
+            left_out=body.left_out,
+            reason_code=body.reason_code,
+            reason=body.reason,
+            stop_at_failure=body.stop_at_failure,
+        )
+    )
+    return JsonResponse(_describe(_load(person, batch_id), frozenset()))
+
+
+def _load(person: Person, batch_id: str) -> Loaded:
+    return queries.load(person, batch_id, clock.now())
+
+
+def _line(line: queries.Listed, status: str) -> dict[str, Any]:
+    return {
+        "id": line.id,
+        "tool": line.tool,
+        "agent": line.agent,
+        "risk": line.risk,
+        "status": status,
+        "expires_at": line.clock.at.isoformat() if line.clock else None,
+    }
+
+
+def _describe(loaded: Loaded, left_out: frozenset[str]) -> dict[str, Any]:
+    batch = loaded.batch
+    chosen = [member for member in loaded.members if member.id not in left_out]
+    total = alike.total_of(member.version for member in chosen)
+    digest = batch.digest or alike.digest(member.entry for member in chosen)
+    return {
+        "id": batch.pk,
+        "status": batch.status,
+        "tool": batch.tool.name,
+        "agent": batch.agent,
+        "queue": batch.queue.name,
+        "group": batch.group,
+        "formed_at": batch.formed_at.isoformat(),
+        "closes_at": batch.closes_at.isoformat(),
+        "settled_at": batch.settled_at.isoformat() if batch.settled_at else None,
+        "digest": digest,
+        "total": money.format_amount(total) if total else None,
+        "currency": total.currency if total else None,
+        "stop_at_failure": batch.stop_at_failure,
+        "halted": batch.halted_at is not None,
+        "can_decide": not loaded.why_not,
+        "why_not": loaded.why_not,
+        "items": [_member(loaded, member) for member in loaded.members],
+    }
+
+
+def _member(loaded: Loaded, member: Member) -> dict[str, Any]:
+    amount = queries.line_amount(member)
+    execution = loaded.executions.get(member.request.proposal_id)
+    return {
+        "entry": member.entry,
+        "position": member.item.position,
+        "args": sensitive.hidden(member.version.revision),
+        "amount": money.format_amount(amount) if amount else None,
+        "status": member.request.status,
+        "expires_at": member.request.expires_at.isoformat(),
+        "why_not": loaded.blocked(member) if loaded.waits else "",
+        "execution": execution.status if execution else None,
+    }
