@@ -1,12 +1,14 @@
 """Logging: every line, ours or a library's, carries the request, agent, proposal and
-task ids bound at that moment. Bodies, query strings and headers are never logged."""
+task ids bound at that moment. Bodies, query strings and headers are never logged, and
+what others chose (a path, a tool's name) can only be read, never obeyed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import structlog
-from structlog.types import Processor
+from structlog.types import EventDict, Processor
 
 SHARED: tuple[Processor, ...] = (
     structlog.contextvars.merge_contextvars,
@@ -16,6 +18,10 @@ SHARED: tuple[Processor, ...] = (
 )
 
 OTHERS = ("django", "django.server", "uvicorn", "celery")
+# Characters of one value, and of the end of a traceback.
+LONGEST, LONGEST_TRACE = 2_000, 20_000
+TRACES = ("exception", "stack")
+DEEPEST = 4  # lists and objects in one another
 CHATTY = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
 
 
@@ -50,21 +56,55 @@ def configure(log_format: str, level: str) -> dict[str, Any]:
 
 
 def _formatter(log_format: str) -> dict[str, Any]:
-    last: list[Processor] = (
-        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    last: Processor = (
+        structlog.processors.JSONRenderer()
         if log_format == "json"
-        else [
-            # The default prints the values of local variables: keys and raw text.
-            structlog.dev.ConsoleRenderer(
-                colors=False, exception_formatter=structlog.dev.plain_traceback
-            )
-        ]
+        else structlog.dev.ConsoleRenderer(colors=False)
     )
     return {
         "()": structlog.stdlib.ProcessorFormatter,
         "foreign_pre_chain": list(SHARED),
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            *last,
+            # Plain: a renderer's own would print local variables, keys and raw text.
+            structlog.processors.format_exc_info,
+            inert,
+            last,
         ],
     }
+
+
+def inert(logger: Any, name: str, event: EventDict) -> EventDict:
+    """The same line, where nothing ends it, moves the cursor, turns the direction
+    of writing or cannot be seen: such characters are spelt out, and all is bounded."""
+    return {
+        _line(str(key)): _trace(value) if key in TRACES else _value(value)
+        for key, value in event.items()
+    }
+
+
+def _value(value: Any, depth: int = 0) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping) and depth < DEEPEST:
+        return {_line(str(k)): _value(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, list | tuple) and depth < DEEPEST:
+        return [_value(item, depth + 1) for item in value[:LONGEST]]
+    return _line(value if isinstance(value, str) else repr(value))
+
+
+def _trace(value: Any) -> str:
+    """Many lines: none of them begins like one of ours."""
+    text = str(value)[-LONGEST_TRACE:]
+    return "\n  | ".join(_line(line) for line in text.splitlines())
+
+
+def _line(text: str) -> str:
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST]}… ({len(text)} characters)"
+    return text if text.isprintable() else "".join(map(_spelt, text))
+
+
+def _spelt(char: str) -> str:
+    r"""`\n`, `\u202e`: what Python would write, for what is neither sign nor space."""
+    return char if char.isprintable() else char.encode("unicode_escape").decode()

@@ -7,6 +7,7 @@ import json
 import logging
 import logging.config
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -32,6 +33,8 @@ EVIDENCE = "the customer wrote a very telling sentence"
 NOTE = "what the reviewer noted beside it"
 BLOB = "c2VjcmV0LWJsb2ItYnl0ZXM="
 FORGED = "x\n2026-01-01T00:00:00Z [info] approved by nobody\x1b[2K\r\u2028"
+# What a terminal or a viewer of logs would obey, or nobody would see.
+OBEYED = "\x00\x07\x1b\x85\x9b\u200b\u202e\u2066\u2029\ufeff\U000e0041\ud800"
 
 
 @pytest.fixture(params=["json", "console"])
@@ -147,6 +150,55 @@ def test_nobody_forges_a_line(gate: Gate, lines: io.StringIO) -> None:
         assert not line.startswith("2026-01-01")
         assert "\x1b" not in line
         assert "\r" not in line
+
+
+def test_nothing_that_others_chose_is_obeyed(
+    gate: Gate, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = structlog.get_logger("tests")
+    bad = f"a{OBEYED}\n2026-01-01 approved by nobody"
+    log.info(bad, tool=bad, deep={"x": [bad, (bad,)], bad: bad}, other=Path(bad))
+    logging.getLogger("other").warning("of %s", bad)
+    try:
+        raise LookupError(bad)
+    except LookupError:
+        log.exception("failed", tool=bad)
+        logging.getLogger("other").exception("of %s", bad)
+    monkeypatch.setattr(queue, "page", lambda *_, **__: _raised(bad))
+    client = Client(raise_request_exception=False)
+    client.force_login(gate.rita, BACKEND)
+    assert client.get("/queue/").status_code == 500
+    found = lines.getvalue()
+    assert found.count("approved by nobody") > 9
+    assert "u202e" in found
+    for line in found.split("\n"):
+        assert line.isprintable()
+        assert not line.startswith("2026-01-01")
+
+
+def _raised(words: str) -> None:
+    raise LookupError(words)
+
+
+def test_no_value_makes_a_line_endless(lines: io.StringIO) -> None:
+    log = structlog.get_logger("tests")
+    log.info("said", by="x" * 100_000, deep=[["y" * 100_000]])
+    try:
+        raise LookupError("z" * 100_000)
+    except LookupError:
+        log.exception("failed")
+    assert len(lines.getvalue()) < 40_000
+    assert "100000 characters" in lines.getvalue()
+
+
+def test_a_traceback_can_still_be_read(lines: io.StringIO) -> None:
+    try:
+        _raised("the reason")
+    except LookupError:
+        structlog.get_logger("tests").exception("failed")
+    found = lines.getvalue()
+    assert "LookupError: the reason" in found
+    assert "in _raised" in found
 
 
 def test_a_line_of_json_is_one_object(gate: Gate, lines: io.StringIO) -> None:
