@@ -11,7 +11,7 @@ from django.db.migrations import RunSQL
 def immutable(
     table: str, *, but_for: Sequence[str] = (), once: Sequence[str] = ()
 ) -> RunSQL:
-    """Refuse DELETE, and UPDATE of anything but the columns named.
+    """Refuse DELETE, TRUNCATE, and UPDATE of anything but the columns named.
 
     Those named in `once` change a single time, from null.
     """
@@ -21,7 +21,11 @@ def immutable(
         f"to_jsonb(NEW) - {columns} = to_jsonb(OLD) - {columns}",
         *(f"(OLD.{c} IS NULL OR NEW.{c} IS NOT DISTINCT FROM OLD.{c})" for c in once),
     ]
-    allowed = f"IF TG_OP = 'UPDATE' AND {' AND '.join(same)} THEN RETURN NEW; END IF;"
+    # One in the other: without a row, under TRUNCATE, there is nothing to compare.
+    allowed = f"""
+            IF TG_OP = 'UPDATE' THEN
+                IF {" AND ".join(same)} THEN RETURN NEW; END IF;
+            END IF;"""
     return RunSQL(
         f"""
         CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -31,8 +35,11 @@ def immutable(
         END $$;
         CREATE TRIGGER {name} BEFORE UPDATE OR DELETE ON {table}
             FOR EACH ROW EXECUTE FUNCTION {name}();
+        CREATE TRIGGER {table}_kept BEFORE TRUNCATE ON {table}
+            FOR EACH STATEMENT EXECUTE FUNCTION {name}();
         """,
-        f"DROP TRIGGER {name} ON {table}; DROP FUNCTION {name}();",
+        f"DROP TRIGGER {table}_kept ON {table}; DROP TRIGGER {name} ON {table};"
+        f"DROP FUNCTION {name}();",
     )
 
 
