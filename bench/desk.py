@@ -1,0 +1,194 @@
+"""G6 and G7: the queue and the review page among a thousand and among a million
+requests that wait, in turn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from unittest import mock
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection
+from django.template.backends.django import Template
+from django.test import Client
+
+from journal import clock
+from policies.models import Person
+from reviews.queries import badges, queue
+from reviews.queries.queue import Filters
+
+from . import crowd
+from .crowd import Crowd
+from .load import median
+from .report import Line, Options, ms, ratio, say
+from .seed import House
+
+RATIO, RENDER = 1.2, 0.004
+REPEATS = 15  # views of a page in one round, after two to warm up
+WARM_UP = 2
+VIEWS = [("rita", tab) for tab in ("open", "mine", "waiting", "done")] + [
+    ("sue", tab) for tab in ("open", "waiting", "done")
+]
+_gathered: list[Crowd] = []
+
+
+def gathered(house: House) -> Crowd:
+    """Both goals look at the same rows."""
+    if not _gathered:
+        _gathered.append(crowd.gather(house))
+    return _gathered[0]
+
+
+@dataclass(slots=True)
+class Pair:
+    """The same measurement among few and among many, a round each."""
+
+    few: list[float] = field(default_factory=list)
+    many: list[float] = field(default_factory=list)
+
+    @property
+    def ratios(self) -> list[float]:
+        return [many / few for few, many in zip(self.few, self.many, strict=True)]
+
+    def __str__(self) -> str:
+        said = f"{ms(median(self.few))} -> {ms(median(self.many))}"
+        return f"{ratio(self.ratios)} x ({said})"
+
+
+def measure_view(house: House, options: Options) -> Line:
+    """G6: the time that the queue view's queries take."""
+    found = gathered(house)
+    pairs = {view: Pair() for view in VIEWS}
+    for number in range(options.rounds):
+        for view, pair in pairs.items():
+            _both(found, pair, partial(_queries, *view))
+        said = ", ".join(f"{' '.join(v)} {p.ratios[-1]:.2f}" for v, p in pairs.items())
+        say(f"G6 round {number + 1}: {said}")
+    main = pairs["rita", "open"]
+    rest = [pair for view, pair in pairs.items() if view != ("rita", "open")]
+    others = max(rest, key=lambda pair: median(pair.ratios))
+    return Line(
+        "G6 queue view among 1,000,000",
+        f"{main}; the slowest other tab {others}",
+        f"<= {RATIO} x its cost among 1,000",
+        max(median(main.ratios), median(others.ratios)) <= RATIO,
+        _basis(options),
+    )
+
+
+def _queries(name: str, tab: str) -> Callable[[], float]:
+    def view() -> float:
+        person = Person.objects.get(username=name)
+        spent = 0.0
+
+        def timed(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+            nonlocal spent
+            began = time.perf_counter()
+            try:
+                return execute(sql, params, many, context)
+            finally:
+                spent += time.perf_counter() - began
+
+        with connection.execute_wrapper(timed):
+            decidable = badges.of(person).queue
+            queue.page(person, Filters(tab=tab), decidable=decidable, now=clock.now())
+        return spent
+
+    return view
+
+
+def measure_pages(house: House, options: Options) -> Line:
+    """G7: whole GETs through every middleware, and what the templates take of it."""
+    found = gathered(house)
+    call_command("collectstatic", interactive=False, verbosity=0)
+    paths = {"queue": "/queue/", "review": f"/requests/{found.asked}/"}
+    pairs = {name: Pair() for name in paths}
+    renders = {name: Pair() for name in paths}
+    for number in range(options.rounds):
+        for name, path in paths.items():
+            _both(found, pairs[name], partial(_get, path))
+            _both(found, renders[name], partial(_render, path))
+        said = ", ".join(
+            f"{n} {pairs[n].ratios[-1]:.2f} x, render {ms(renders[n].many[-1])}"
+            for n in paths
+        )
+        say(f"G7 round {number + 1}: {said}")
+    slowest = max(median(pair.ratios) for pair in pairs.values())
+    render = max(median(pair.many) for pair in renders.values())
+    shown = "; ".join(
+        f"{n} {pairs[n]}, render {ms(median(renders[n].many))} of CPU" for n in paths
+    )
+    return Line(
+        "G7 whole GET among 1,000,000",
+        shown,
+        f"<= {RATIO} x their cost among 1,000; render <= {ms(RENDER)} of CPU",
+        slowest <= RATIO and render <= RENDER,
+        _basis(options),
+    )
+
+
+def _both(found: Crowd, pair: Pair, make: Callable[[], Callable[[], float]]) -> None:
+    for name, times in ((found.few, pair.few), (found.many, pair.many)):
+        with found.at(name):
+            view = make()
+            for _ in range(WARM_UP):
+                view()
+            times.append(median([view() for _ in range(REPEATS)]))
+
+
+def _get(path: str) -> Callable[[], float]:
+    client = _signed_in()
+
+    def view() -> float:
+        began = time.perf_counter()
+        answer = client.get(path)
+        took = time.perf_counter() - began
+        assert answer.status_code == 200, answer.status_code
+        return took
+
+    return view
+
+
+def _render(path: str) -> Callable[[], float]:
+    client = _signed_in()
+
+    def view() -> float:
+        with _rendering() as spent:
+            client.get(path)
+        return sum(spent)
+
+    return view
+
+
+@contextmanager
+def _rendering() -> Iterator[list[float]]:
+    """The CPU time of every template that is rendered meanwhile."""
+    spent: list[float] = []
+    plain = Template.render
+
+    def timed(self: Template, *args: Any, **kwargs: Any) -> Any:
+        began = time.thread_time()
+        try:
+            return plain(self, *args, **kwargs)
+        finally:
+            spent.append(time.thread_time() - began)
+
+    with mock.patch.object(Template, "render", timed):
+        yield spent
+
+
+def _signed_in() -> Client:
+    client = Client(HTTP_HOST=urlsplit(settings.HOLDPOINT.base_url).netloc)
+    rita = Person.objects.get(username="rita")
+    client.force_login(rita, "django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def _basis(options: Options) -> str:
+    return f"n = {REPEATS} of each, {options.rounds} rounds in turn"
