@@ -48,6 +48,7 @@ OPERATIONS = {
     "reviews/proposals.py": {"withdraw_stopped"},
     "reviews/recalls.py": {"recall"},
     "reviews/reveals.py": {"reveal"},
+    "reviews/saved_views.py": {"save", "delete"},
     "reviews/settlements.py": {"settle_unknown", "retry"},
     "reviews/stops.py": {"stop", "lift"},
     "reviews/tokens.py": {"mint", "revoke"},

@@ -148,3 +148,11 @@ class TokenForm(forms.Form):
     name = forms.CharField(
         max_length=64, error_messages={"required": "Name what will use it."}
     )
+
+
+class ViewForm(forms.Form):
+    """The name of a filter to keep."""
+
+    name = forms.CharField(
+        max_length=64, error_messages={"required": "Give the view a name."}
+    )

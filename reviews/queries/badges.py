@@ -46,7 +46,7 @@ FROM reviews_approvalrequest AS asked
 WHERE asked.status = 'pending'
   AND asked.expires_at > statement_timestamp()
   AND asked.queue_id = ANY (who.queues)
-  AND (who.supervises OR NOT asked.supervisors_only)
+  AND asked.supervisors_only = ANY (who.kinds)
   AND NOT who.me = ANY (asked.barred)
   AND NOT who.me = ANY (asked.closed_to)
   AND NOT EXISTS (SELECT 1 FROM reviews_lease AS lease
@@ -56,7 +56,7 @@ WHERE asked.status = 'pending'
 _COUNTS = f"""
 SELECT who.id, waiting.n, soon.n, handed_up.n, together.n, fresh.at
 FROM jsonb_to_recordset(%s::jsonb)
-  AS who (id bigint, me text, supervises boolean, queues bigint[], muted text[],
+  AS who (id bigint, me text, kinds boolean[], queues bigint[], muted text[],
           since timestamptz)
 CROSS JOIN LATERAL (
   SELECT count(*) AS n FROM (SELECT {_ASKED} LIMIT {MOST}) AS found) AS waiting
@@ -75,7 +75,8 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
   SELECT array_agg(found.opened_at ORDER BY found.opened_at) AS at
   FROM (SELECT asked.opened_at {_ASKED}
-    AND asked.opened_at > who.since AND NOT asked.risk = ANY (who.muted)
+    AND who.since IS NOT NULL AND asked.opened_at > who.since
+    AND NOT asked.risk = ANY (who.muted)
     ORDER BY asked.opened_at DESC LIMIT {MOST}) AS found) AS fresh
 WHERE NOT EXISTS (SELECT 1 FROM reviews_stop AS stop
                   WHERE stop.scope = 'reviewer' AND stop.key = who.me
@@ -109,7 +110,7 @@ def _who(person: Person, since: datetime | None = None) -> dict[str, Any] | None
     return {
         "id": person.pk,
         "me": person.public_id,
-        "supervises": role is Role.SUPERVISOR,
+        "kinds": [False, True] if role is Role.SUPERVISOR else [False],
         "queues": sorted(permissions.queues_of(person)),
         "muted": preferences.of(person).notifications.muted if since else [],
         "since": since.isoformat() if since else None,

@@ -34,11 +34,13 @@ class EscalationsPage:
 
 def page(person: Person, *, now: datetime) -> EscalationsPage:
     """Those this person can answer first, then those waiting for somebody else."""
-    rows = queue.loaded(_open(person, now), person).order_by("expires_at", "pk")[:200]
-    can = set(visible.decidable(person).values_list("pk", flat=True))
+    found = _open(person, now).order_by("expires_at", "pk")
+    ids = list(found.values_list("pk", flat=True)[:200])
+    can = set(visible.decidable(person).filter(pk__in=ids).values_list("pk", flat=True))
+    rows = queue.rows_of(ids, person, now)
     return EscalationsPage(
-        mine=[queue.row(one, now) for one in rows if one.pk in can],
-        others=[queue.row(one, now) for one in rows if one.pk not in can],
+        mine=[row for row in rows if row.id in can],
+        others=[row for row in rows if row.id not in can],
     )
 
 

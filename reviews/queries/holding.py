@@ -73,7 +73,7 @@ def _concerned(person: Person, request: ApprovalRequest) -> bool:
     """Whose own run it is never learns who decides on it (as in the log)."""
     if permissions.roles_of(person) & permissions.NEVER_DECIDE:
         return False
-    return person.public_id in request.proposal.barred
+    return person.public_id in request.barred
 
 
 def may_break(person: Person, request: ApprovalRequest) -> bool:

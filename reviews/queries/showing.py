@@ -6,6 +6,7 @@ look-up happens when a page is opened (ux.md 3.4).
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,9 @@ from reviews.presenters.shapes import Change, Part, Text, Value
 from .words import lines_of
 
 FLAGS = 2  # loud tags that a row of a list shows
+# Revisions and their tools never change, so neither does what a row says of them.
+MOST_KEPT = 5000
+_briefs: OrderedDict[tuple[int, str], Brief] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,24 @@ def brief(revision: Revision) -> Brief:
     loud = [tag.text for tag in shown.tags if tag.loud][:FLAGS]
     never = ["Irreversible"] if shown.reversal.icon == "never" else []
     return Brief(shown.sentence, [*loud, *never])
+
+
+def briefs(revisions: Mapping[int, str]) -> dict[int, Brief]:
+    """The same for many, given their ids and hashes: one query for those that this
+    process never showed."""
+    found = {one[0]: _briefs[one] for one in revisions.items() if one in _briefs}
+    if missing := revisions.keys() - found.keys():
+        rows = Revision.objects.filter(pk__in=missing)
+        for revision in rows.select_related("tool", "proposal"):
+            found[revision.pk] = _kept(revision)
+    return found
+
+
+def _kept(revision: Revision) -> Brief:
+    shown = _briefs[revision.pk, revision.action_hash] = brief(revision)
+    if len(_briefs) > MOST_KEPT:
+        _briefs.popitem(last=False)
+    return shown
 
 
 def effect(revision: Revision) -> tuple[Part, ...]:

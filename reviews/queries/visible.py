@@ -8,7 +8,7 @@ from django.db.models.functions import Coalesce
 from journal.clock import ClockTimestamp
 from policies.choices import Role
 from policies.models import Person
-from reviews import permissions, quorum
+from reviews import permissions
 from reviews.choices import RequestStatus, Scope
 from reviews.models import (
     ApprovalRequest,
@@ -27,7 +27,7 @@ def requests(person: Person) -> QuerySet[ApprovalRequest]:
         return ApprovalRequest.objects.all()
     return ApprovalRequest.objects.filter(
         Q(queue__in=permissions.queues_of(person))
-        | Q(proposal__barred__contains=[person.public_id])
+        | Q(barred__contains=[person.public_id])
     )
 
 
@@ -47,37 +47,19 @@ def proposals(person: Person) -> QuerySet[Proposal]:
 def decidable(person: Person) -> QuerySet[ApprovalRequest]:
     """Undecided, unexpired requests that `permissions.check_can_decide` lets pass.
 
-    The same rule as a query, for lists and badges; a test holds the two together.
+    The same rule as a query, for lists; a test holds the two together.
     """
     role = permissions.deciding_role(person)
     if role is None:
         return ApprovalRequest.objects.none()
     me = person.public_id
-    return ApprovalRequest.objects.filter(
-        Exists(_open_versions(me, role)),
-        ~Exists(_votes(person)),
+    found = ApprovalRequest.objects.filter(
         ~Exists(_stops(me)),
         status=RequestStatus.PENDING,
         expires_at__gt=ClockTimestamp(),
         queue__in=permissions.queues_of(person),
-    ).exclude(proposal__barred__contains=[me])
-
-
-def _open_versions(me: str, role: Role) -> QuerySet[RequestVersion]:
-    """Sealed versions with a step this role fills, untouched by this person."""
-    fits = Q()
-    for step in Role:
-        if quorum.fills(role, step):
-            fits |= Q(steps__contains=[{"role": step.value}])
-    return RequestVersion.objects.filter(
-        fits, request=OuterRef("pk"), number=OuterRef("version")
-    ).exclude(Q(carried__contains=[me]) | Q(escalated_by__contains=[me]))
-
-
-def _votes(person: Person) -> QuerySet[Decision]:
-    return Decision.objects.filter(
-        request=OuterRef("pk"), version=OuterRef("version"), reviewer=person
-    )
+    ).exclude(Q(barred__contains=[me]) | Q(closed_to__contains=[me]))
+    return found if role is Role.SUPERVISOR else found.filter(supervisors_only=False)
 
 
 def _stops(me: str) -> QuerySet[Stop]:
@@ -91,11 +73,12 @@ def sealed_now() -> QuerySet[RequestVersion]:
     )
 
 
-def given() -> Coalesce:
-    """How many approvals count towards the version people are asked about now."""
+def given(request: str = "pk", version: str = "version") -> Coalesce:
+    """How many approvals count towards the version people are asked about now. The
+    names are of the outer query's columns."""
     counted = (
         Decision.objects.filter(
-            request=OuterRef("pk"), version=OuterRef("version"), counts=True
+            request=OuterRef(request), version=OuterRef(version), counts=True
         )
         .order_by()
         .values("request")

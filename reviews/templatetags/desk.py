@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from django import template
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -19,8 +21,25 @@ register.filter("short_hash", words.short_hash)
 
 
 @register.simple_tag
+def to(name: str) -> str:
+    """The address of a page without arguments. Every page has a dozen of them, so they
+    are looked up once a process."""
+    return _address(name)
+
+
+@cache
+def _address(name: str) -> str:
+    return reverse(name)
+
+
+@register.simple_tag
 def icon(name: str) -> SafeString:
     """A sign of the sprite; always beside its word, so hidden from screen readers."""
+    return _icon(name)
+
+
+@cache
+def _icon(name: str) -> SafeString:
     return format_html(
         '<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>',
         static("icons.svg"),
@@ -29,6 +48,7 @@ def icon(name: str) -> SafeString:
 
 
 @register.simple_tag
+@cache
 def pie(quarters: int) -> SafeString:
     """A clock face with 0 to 4 quarters left."""
     return format_html('<span class="pie pie-{}" aria-hidden="true"></span>', quarters)

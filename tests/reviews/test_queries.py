@@ -230,7 +230,7 @@ def test_an_agents_priority_orders_only_within_its_band(gate: Gate) -> None:
 def test_tabs_are_by_whose_turn_it_is(gate: Gate) -> None:
     list(requests_of_every_kind(gate))
     counts = {tab.name: tab.count for tab in queue_page(gate.rita).tabs}
-    assert counts == {"open": 2, "waiting": 3, "done": 2}
+    assert counts == {"mine": 0, "open": 2, "waiting": 3, "done": 2}
     for name, count in counts.items():
         rows = [row for band in queue_page(gate.rita, tab=name).bands for row in band]
         assert len(rows) == count, name

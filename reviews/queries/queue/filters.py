@@ -1,0 +1,94 @@
+"""The queue's state: tab, filters, order and length, all of it in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.urls import reverse
+
+from policies.choices import Risk
+
+PAGE = 50
+MOST_ROWS = 200
+TABS = {
+    "mine": "Mine",
+    "open": "Open",
+    "waiting": "Waiting on others",
+    "done": "Done",
+}
+SORTS = {"left": "time left", "newest": "newest", "oldest": "oldest"}
+# Within a band the typical time to decide is the same, so least time left is also
+# least slack (ux.md 4.1).
+ORDER = {
+    "left": "Least time left first, within Critical, High, then the rest.",
+    "newest": "Newest first.",
+    "oldest": "Oldest first.",
+}
+DONE_SAID = "What you settled and what expired in the last 7 days, newest first."
+LENGTHS = {"q": 128, "tool": 64, "agent": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What of the queue is asked for."""
+
+    tab: str = "open"
+    risk: str = ""
+    tool: str = ""
+    agent: str = ""
+    q: str = ""
+    same: str = ""  # a repeat key: every one of the identical proposals
+    sort: str = "left"
+    show: int = PAGE
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> Filters:
+        """From the address. What does not fit is ignored, never an error page."""
+        allowed = {"tab": TABS, "risk": [r.value for r in Risk], "sort": SORTS}
+        said = {
+            name: query[name].strip().replace("\0", "")[: LENGTHS.get(name, 40)]
+            for name in ("tab", "risk", "tool", "agent", "q", "same", "sort")
+            if query.get(name)
+        }
+        fits = {n: v for n, v in said.items() if n not in allowed or v in allowed[n]}
+        fits["same"] = _key(fits.get("same", ""))
+        show = query.get("show", "")
+        most = int(show) if show.isdecimal() and len(show) < 5 else PAGE
+        return cls(**fits, show=min(max(most, PAGE), MOST_ROWS))
+
+    def query(self, **changes: Any) -> str:
+        """As a query string; what is as usual is left out."""
+        values = {name: getattr(self, name) for name in self.__slots__} | changes
+        usual = Filters()
+        said = {n: v for n, v in values.items() if v != getattr(usual, n)}
+        return urlencode(said)
+
+    def url(self, **changes: Any) -> str:
+        """The queue with these filters."""
+        query = self.query(**changes)
+        return reverse("reviews:queue") + (f"?{query}" if query else "")
+
+    @property
+    def narrow(self) -> bool:
+        """Whether anything but the tab and the order narrows the list."""
+        return any((self.risk, self.tool, self.agent, self.q, self.same))
+
+    @property
+    def collapses(self) -> bool:
+        """Whether identical proposals share a row: not where somebody looks for one."""
+        return self.tab == "open" and not self.q and not self.same
+
+    @property
+    def order_said(self) -> str:
+        return DONE_SAID if self.tab == "done" else ORDER[self.sort]
+
+
+def _key(said: str) -> str:
+    try:
+        return str(UUID(said)) if said else ""
+    except ValueError:
+        return ""

@@ -1,0 +1,219 @@
+"""Requests as lines of a list: two queries for any number of them, and none for an
+effect that this process has shown before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery
+from django.urls import reverse
+
+from policies.models import Person
+from reviews.choices import OPEN, RequestStatus, Verdict
+from reviews.models import ApprovalRequest, Decision, RequestVersion
+from reviews.presenters.shapes import Part
+
+from .. import clocks, holding, showing, states, visible
+from ..clocks import Clock
+from ..states import State, Tally
+from .finding import MOST_COUNTED, Found
+
+SAID = {
+    Verdict.APPROVE: "You approved",
+    Verdict.REJECT: "You rejected",
+    Verdict.MODIFY: "You modified",
+    Verdict.ESCALATE: "You escalated",
+}
+_PATH = "/requests/"  # reversing it for every row would cost as much as drawing it
+URGENT = 0  # the last digit of a rank that the agent called critical
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What of a line stays the same while it is looked at again and again."""
+
+    id: str
+    url: str
+    peek_url: str
+    risk: str
+    tier: str
+    effect: tuple[Part, ...]
+    tool: str
+    agent: str
+    flags: tuple[str, ...]
+    repeats: str = ""
+    repeats_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One request as a line of a list."""
+
+    head: Head
+    at: datetime
+    clock: Clock | None
+    state: State | None
+    gone: bool
+
+    @property
+    def id(self) -> str:
+        return self.head.id
+
+    @property
+    def risk(self) -> str:
+        return self.head.risk
+
+    @property
+    def tool(self) -> str:
+        return self.head.tool
+
+    @property
+    def agent(self) -> str:
+        return self.head.agent
+
+
+def of(
+    found: Sequence[Found], person: Person, now: datetime, *, settled: bool = False
+) -> list[Row]:
+    """The lines of what was found, in its order. `settled` adds what came of it."""
+    sealed = loaded([one.id for one in found], person, settled=settled)
+    briefs = briefs_of(sealed.values())
+    return [
+        line(sealed[one.id], briefs, person, now, found=one)
+        for one in found
+        if one.id in sealed
+    ]
+
+
+def loaded(
+    ids: Iterable[str], person: Person, *, settled: bool = False
+) -> dict[str, RequestVersion]:
+    """The versions that are asked about now, by request, with what a line shows."""
+    found = (
+        RequestVersion.objects.filter(
+            request__in=list(ids), number=F("request__version")
+        )
+        .select_related(
+            "request__lease__holder",
+            "request__lease__offered_to",
+            "request__assignee",
+        )
+        .defer("rules", "seal")
+        .annotate(given=visible.given(request="request", version="number"))
+    )
+    if settled:
+        return _by_request(_with_outcome(found, person))
+    return _by_request(found)
+
+
+def _by_request(found: Iterable[RequestVersion]) -> dict[str, RequestVersion]:
+    return {one.request_id: one for one in found}
+
+
+def briefs_of(sealed: Iterable[RequestVersion]) -> dict[int, showing.Brief]:
+    """The effects of these versions, by revision."""
+    return showing.briefs({s.revision_id: s.request.action_hash for s in sealed})
+
+
+def _with_outcome(
+    found: QuerySet[RequestVersion], person: Person
+) -> QuerySet[RequestVersion]:
+    own = Decision.objects.filter(reviewer=person, request=OuterRef("request"))
+    ran = Prefetch("request__proposal__executions", to_attr="ran")
+    newest = Subquery(own.order_by("-at").values("verdict")[:1])
+    found = found.select_related("request__proposal").prefetch_related(ran)
+    return found.annotate(own_verdict=newest)
+
+
+def line(
+    sealed: RequestVersion,
+    briefs: Mapping[int, showing.Brief],
+    person: Person,
+    now: datetime,
+    *,
+    found: Found | None = None,
+) -> Row:
+    """One line, from a version as `loaded` loads it."""
+    request = sealed.request
+    shown = briefs[sealed.revision_id]
+    waiting = request.status == RequestStatus.PENDING and request.expires_at > now
+    head = Head(
+        id=request.pk,
+        url=f"{_PATH}{request.pk}/",
+        peek_url=f"{_PATH}{request.pk}/peek/",
+        risk=request.risk,
+        tier=request.tier,
+        effect=shown.effect,
+        tool=request.tool_name,
+        agent=request.agent,
+        flags=_flags(sealed, shown),
+        **_repeated(found, request),
+    )
+    return Row(
+        head=head,
+        at=request.settled_at or request.expires_at,
+        clock=_clock(request, now) if waiting else None,
+        state=_state(sealed, person, now),
+        gone=not waiting,
+    )
+
+
+def _clock(request: ApprovalRequest, now: datetime) -> Clock:
+    return clocks.until(request.expires_at, since=request.opened_at, now=now)
+
+
+def _flags(sealed: RequestVersion, shown: showing.Brief) -> tuple[str, ...]:
+    request = sealed.request
+    flags = list(shown.flags)
+    if sealed.requires_reason and request.status in OPEN:
+        flags.append("Reason required")
+    if request.rank % 10 == URGENT:
+        flags.append("Urgent, says the agent")
+    return tuple(flags)
+
+
+def _state(sealed: RequestVersion, person: Person, now: datetime) -> State | None:
+    """Who has it or where it stands; nothing to say of what simply waits."""
+    request = sealed.request
+    given: int = sealed.given  # type: ignore[attr-defined]
+    required = sum(step["required"] for step in sealed.steps)
+    state = states.of_request(
+        request,
+        _ran(request),
+        Tally(given, required),
+        cause=sealed.cause,
+        now=now,
+        held=holding.of(person, request, now),
+    )
+    verdict = getattr(sealed, "own_verdict", None)
+    if verdict:
+        return replace(state, note=SAID[Verdict(verdict)])
+    return _given_to(request, person, state) if state.word == "Waiting" else state
+
+
+def _given_to(request: ApprovalRequest, person: Person, state: State) -> State | None:
+    """To whom a supervisor gave what nobody holds."""
+    if request.assignee is None or request.status != RequestStatus.PENDING:
+        return None
+    own = request.assignee_id == person.pk
+    return replace(state, word=f"Given to {'you' if own else request.assignee}")
+
+
+def _ran(request: ApprovalRequest) -> Any:
+    if request.status != RequestStatus.AUTHORIZED:
+        return None
+    return next(iter(getattr(request.proposal, "ran", [])), None)
+
+
+def _repeated(found: Found | None, request: ApprovalRequest) -> dict[str, str]:
+    """The identical proposals behind this one: said on its row, listed by its link."""
+    if found is None or found.repeats < 2 or found.since is None:
+        return {}
+    many = f"{found.repeats}+" if found.repeats >= MOST_COUNTED else str(found.repeats)
+    return {
+        "repeats": f"\N{MULTIPLICATION SIGN}{many} since {found.since:%H:%M}",
+        "repeats_url": f"{reverse('reviews:queue')}?same={request.repeat_key}",
+    }

@@ -1,0 +1,105 @@
+"""The queue, what is new in it, a look at one of its rows, and saved views of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_GET, require_POST, require_safe
+
+from journal.errors import NotFound
+from policies.models import Person
+from reviews import htmx, saved_views
+from reviews.forms import ViewForm
+from reviews.queries import detail
+from reviews.queries import queue as queries
+from reviews.queries.queue import Filters
+from reviews.queries.review import ReviewPage
+
+from . import frame
+from .who import person
+
+
+@require_safe
+@htmx.varies
+def queue(request: HttpRequest) -> HttpResponse:
+    """My queue; all of its state is in the address."""
+    return _queue(request, Filters.read(request.GET))
+
+
+def _queue(
+    request: HttpRequest, filters: Filters, form: ViewForm | None = None
+) -> HttpResponse:
+    desk = frame.of(request)
+    page = queries.page(
+        person(request), filters, decidable=desk.badges.queue, now=desk.now
+    )
+    template = htmx.part(request, "reviews/queue.html", "queue-table")
+    context = {"page": page, "view_form": form}
+    return render(request, template, context, status=422 if form else 200)
+
+
+@require_GET
+@htmx.varies
+def queue_fresh(request: HttpRequest) -> HttpResponse:
+    """How many requests came since the list on the screen was made."""
+    since = _moment(request.GET.get("since", ""))
+    if since is None:
+        raise NotFound
+    count = queries.newer(person(request), since)
+    found = frame.of(request).badges
+    etag = f"{count}.{found.queue}.{found.soon}.{found.escalations}"
+    context = {"count": count, "back": _back(request), "etag": etag, "oob": True}
+    return htmx.fragment(request, "reviews/_fresh.html", context, etag=etag)
+
+
+def _moment(said: str) -> datetime | None:
+    """None for what is no moment: a thirteenth month, no zone, before the year 1."""
+    try:
+        found = parse_datetime(said.replace(" ", "+"))
+        return found.astimezone(UTC) if found and found.tzinfo else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _back(request: HttpRequest) -> str:
+    """The list's own address again, never one that a link brought along."""
+    back, own = request.GET.get("back", ""), reverse("reviews:queue")
+    return back if back == own or back.startswith(f"{own}?") else own
+
+
+@require_safe
+@htmx.varies
+def peek(request: HttpRequest, pk: str) -> HttpResponse:
+    """What a request would do, without a verb: beside the list, or as a page."""
+    loaded = detail.load(person(request), pk, frame.of(request).now)
+    template = htmx.part(request, "reviews/peek.html", "peek")
+    return render(request, template, {"page": ReviewPage(loaded)})
+
+
+@require_POST
+def view_save(request: HttpRequest) -> HttpResponse:
+    """Keep the filter that is on the screen under a name."""
+    form = ViewForm(request.POST)
+    filters = Filters.read(QueryDict(request.POST.get("query", "")[:1000]))
+    if form.is_valid():
+        name = form.cleaned_data["name"]
+        error = htmx.attempt(lambda: _keep(person(request), name, filters))
+        if error is None:
+            return redirect(filters.url())
+        form.add_error("name", error.detail)
+    return _queue(request, filters, form)
+
+
+def _keep(person: Person, name: str, filters: Filters) -> None:
+    saved_views.save(person=person, page="queue", name=name, query=filters.query())
+
+
+@require_POST
+def view_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Forget one of one's own views."""
+    page = saved_views.delete(person=person(request), view_id=pk)
+    return redirect("reviews:log" if page == "log" else "reviews:queue")
