@@ -5,7 +5,7 @@ from __future__ import annotations
 
 ASKED = [
     *(f"I{number}" for number in range(1, 11)),
-    *("I13", "I14", "I15", "I17", "I18", "I19", "I20"),
+    *("I13", "I14", "I15", "I16", "I17", "I18", "I19", "I20"),
     *("I22", "I23", "I24", "I25", "I26", "I31", "I32"),
 ]
 
@@ -21,6 +21,7 @@ CONSTRAINTS = "tests/reviews/test_constraints.py"
 DECISIONS = "tests/reviews/test_decisions.py"
 EXECUTIONS = "tests/reviews/test_executions.py"
 PROPOSALS = "tests/reviews/test_proposals.py"
+STEP_UP = "tests/reviews/test_step_up.py"
 TRANSITIONS = "tests/reviews/test_transitions.py"
 AUTHORITY = "tests/security/test_authority.py"
 BYPASS = "tests/security/test_bypass_matrix.py"
@@ -99,6 +100,16 @@ TESTS = {
         "tests/policies/test_evaluation_properties.py::"
         "test_nothing_an_agent_says_of_itself_lowers_the_tier",
         f"{AUTHORITY}::test_an_agents_revision_does_not_undo_an_escalation",
+    ],
+    # A fresh step-up: for this request, version, hash and verdict, used once.
+    "I16": [
+        f"{STEP_UP}::test_a_proof_for_anything_else_is_none",
+        f"{STEP_UP}::test_a_proof_that_is_old_or_of_tomorrow_is_none",
+        f"{STEP_UP}::test_without_a_proof_nothing_is_decided",
+        f"{STEP_UP}::test_whoever_has_no_password_cannot_prove_anything",
+        f"{STEP_UP}::test_a_token_never_suffices",
+        f"{STEP_UP}::test_it_is_kept_while_something_else_is_wrong_and_used_once",
+        f"{STEP_UP}::test_an_edit_that_comes_to_need_a_proof_asks_for_one",
     ],
     # An agent's key decides nothing.
     "I17": [

@@ -9,7 +9,7 @@ from django import forms
 from django.db.models import QuerySet
 
 from policies.models import Person
-from reviews.choices import REASONS, REVEALS, Scope, StopMode, Verdict
+from reviews.choices import REASONS, Scope, StopMode, Verdict
 from reviews.drafts import FIELD
 
 NOTE_LENGTH = 2000
@@ -70,7 +70,7 @@ class RevealForm(forms.Form):
     """Which hidden argument, and why."""
 
     name = forms.CharField(max_length=200)
-    reason_code = forms.ChoiceField(choices=list(REVEALS.items()), required=False)
+    reason_code = forms.CharField(max_length=16, required=False)
     reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
 
 

@@ -31,6 +31,7 @@ from reviews.executors import Outcome
 from reviews.models import (
     ApprovalRequest,
     Batch,
+    Decision,
     Execution,
     PersonalToken,
     Proposal,
@@ -102,6 +103,7 @@ def build(gate: Gate) -> World:
     assign_perm("policies.decide", people[Who.STRANGER], Queue.objects.get(name="mail"))
     document = factories.document_of_tests()
     document["recall"]["high"] = 60  # so that there is something to recall
+    document["tools"]["pay_queryable"]["sensitive"] = ["note"]
     policy = factories.policy(gate.people, document)
     other = factories.agent(people[Who.OTHER_OWNER], "other")
     world = World(gate, people, ids={"policy": policy.number})
@@ -116,6 +118,8 @@ def _fill(world: World, other: Agent) -> None:
     world.waiting = propose(gate.agent, checkpoint=checkpoint).request
     held = propose(gate.agent, customer="C-2").request
     decide(held, gate.rita)
+    secret = {"customer": "C-3", "amount": "1.00", "currency": "USD", "note": "mine"}
+    hidden = propose(gate.agent, "pay_queryable", args=secret).request
     propose(other, "write", thread="o-1")
     granted, claimed, unknown, failed = (_granted(gate) for _ in range(4))
     world.token = _token(granted)
@@ -129,6 +133,9 @@ def _fill(world: World, other: Agent) -> None:
     world.ids |= {
         "request": world.waiting.pk,
         "held": held.pk,
+        "decision": Decision.objects.get(request=held).pk,
+        "version": 1,
+        "hidden": hidden.pk,
         "proposal": world.waiting.proposal_id,
         "execution": running.pk,
         "fence": running.fence,

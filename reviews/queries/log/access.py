@@ -46,6 +46,11 @@ def others_votes(person: Person) -> Q:
     votes = Q()
     for prefix in VOTES:
         votes |= Q(kind__startswith=prefix)
+    # What a voter did beside it, such as taking it up, tells when they voted.
+    voted = Decision.objects.filter(
+        request=OuterRef("request"), reviewer__public_id=OuterRef("actor_id")
+    )
+    votes |= Exists(voted) & ~Q(kind__startswith="request.")
     return votes & Exists(unsettled) & ~Q(actor_id=person.public_id)
 
 

@@ -1,0 +1,99 @@
+"""Who decides second sees nothing of the first: no name, answer, note or time, on no
+page and in no fragment (gate.md 6)."""
+
+from __future__ import annotations
+
+import time
+from itertools import product
+
+import pytest
+
+from reviews.models import Decision
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import PASSWORD, propose
+from tests.reviews.views.conftest import HTMX, SignIn
+from tests.reviews.views.test_requests import panel, url
+
+NOTE = "I rang the customer myself"
+READERS = ["sam", "rita", "tom"]
+
+
+@pytest.fixture
+def first(gate: Gate, as_: SignIn) -> Decision:
+    """Sue has approved on her page, with a note; one more is asked."""
+    request = propose(gate.agent, amount="899.00").request
+    time.sleep(1.1)
+    client = as_("sue")
+    client.post(url(request, "lease"))
+    sent = panel(request, "approve", "sue", reason=NOTE, password=PASSWORD)
+    assert client.post(url(request, "decide"), sent).status_code == 303
+    return Decision.objects.get()
+
+
+def addresses(decision: Decision) -> list[str]:
+    request = decision.request
+    return [
+        url(request),
+        url(request, "live"),
+        url(request, "decide") + "?arm=approve",
+        url(request, "decide") + "?arm=reject",
+        url(request, "versions", "1"),
+        url(request, "as-seen", str(decision.pk)),
+        "/queue/",
+        "/escalations/",
+        "/log/",
+        f"/log/?q={request.pk}",
+        f"/api/v1/requests/{request.pk}",
+    ]
+
+
+def test_the_second_approver_sees_nothing_of_the_first(
+    first: Decision, as_: SignIn
+) -> None:
+    time.sleep(1.1)  # so that the page's own clock shows another second
+    hidden = [
+        "Sue",
+        NOTE,
+        first.reviewer.public_id,
+        f"{first.at:%H:%M:%S}",
+        "Approved",
+        "</b> approved",
+        "took it up",
+    ]
+    for name, headers in product(READERS, ({}, HTMX)):
+        client = as_(name, **headers)
+        for path in addresses(first):
+            source = client.get(path).content.decode()
+            assert [word for word in hidden if word in source] == [], (name, path)
+
+
+def test_the_second_approver_is_told_how_many_and_that_it_is_hidden(
+    first: Decision, as_: SignIn
+) -> None:
+    source = as_("sam").get(url(first.request)).content.decode()
+    assert "1 of 2" in source
+    assert "hidden until it is settled" in source
+    assert "verb-approve" in source
+
+
+def test_the_first_approver_sees_that_one_of_two_is_given(
+    first: Decision, as_: SignIn
+) -> None:
+    source = as_("sue").get(url(first.request)).content.decode()
+    assert "1 of 2" in source
+    assert "Your vote is recorded." in source
+    assert "verb-approve" not in source
+    assert as_("sue").get(addresses(first)[5]).status_code == 200
+
+
+def test_after_it_is_settled_both_are_shown_with_their_pages(
+    gate: Gate, first: Decision, as_: SignIn
+) -> None:
+    factories.decide(first.request, gate.sam, "reject", reason_code="unsafe")
+    source = as_("sam").get(url(first.request)).content.decode()
+    assert "Sue Example" in source
+    assert addresses(first)[5] in source
+    votes = Decision.objects.filter(request=first.request).order_by("at")
+    said = [(one.verdict, one.counts, one.version) for one in votes]
+    assert said == [("approve", True, 1), ("reject", False, 1)]
