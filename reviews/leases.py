@@ -57,12 +57,16 @@ def take(*, request_id: str, person: Person, accept: bool = False) -> Hold:
     """
     request = locks.approval_request(request_id)
     now = clock.now()
+    _check_open(request, now)
+    permissions.check_can_decide(person, request, request.sealed)
+    return hold(request, person, now, accept=accept)
+
+
+def _check_open(request: ApprovalRequest, now: datetime) -> None:
     if request.status != RequestStatus.PENDING:
         raise Decided("There is nothing to decide here any more. Nothing was changed.")
     if request.expires_at <= now:
         raise Expired("This has expired. Nothing was executed.")
-    permissions.check_can_decide(person, request, request.sealed)
-    return hold(request, person, now, accept=accept)
 
 
 def take_first(*, request_ids: Iterable[str], person: Person) -> str:
@@ -198,19 +202,21 @@ def break_hold(*, request_id: str, person: Person, reason: str) -> None:
 
 @transaction.atomic(durable=True)
 def hand_over(*, request_id: str, person: Person, to: Person) -> None:
-    """Offer what one holds to somebody who may decide it. It stays with its holder
-    until the other takes it, so that nothing waits for who is not there.
+    """Offer it to somebody else who may decide it. It stays with its holder until the
+    other takes it, so that nothing waits for who is not there; what was free is held
+    by offering it.
 
-    Raises NotFound, NotYours, Invalid, Conflict.
+    Raises NotFound, NotYours, Escalated, Decided, Expired, Invalid, Conflict.
     """
     request = locks.approval_request(request_id)
     now = clock.now()
-    lease = locks.lease(request_id)
-    if lease is None or lease.holder != person or not is_held(lease, now):
-        raise Conflict("You do not hold this any more. Nothing was changed.")
+    _check_open(request, now)
+    permissions.check_can_decide(person, request, request.sealed)
     if to == person or permissions.can_decide(to, request, request.sealed):
         raise Invalid(errors=[at("to", "they cannot decide this")])
-    Lease.objects.filter(pk=lease.pk).update(offered_to=to)
+    if not hold(request, person, now).mine:
+        raise Conflict("Somebody else holds this now. Nothing was changed.")
+    Lease.objects.filter(pk=request.pk).update(offered_to=to)
     actor = log.Actor("person", person.public_id)
     _tell(request, "lease.offered", actor, now, {"to": to.public_id})
     outbox.publish("request.offered", request.pk, person=to.public_id)

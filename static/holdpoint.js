@@ -36,7 +36,7 @@
     const at = all.indexOf(document.activeElement);
     const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(Math.max(at + by, 0), all.length - 1)];
     if (!next) return false;
-    if (!next.matches("a")) next.tabIndex = -1;
+    if (!next.matches("a,input")) next.tabIndex = -1;
     next.focus();
     return true;
   };
@@ -366,4 +366,22 @@
   if ($("#queue-table")) sessionStorage.setItem("queue", location.search);
   const filters = $("#step [name=filters]");
   if (filters) filters.value = sessionStorage.getItem("queue") || "";
+  /* A batch: Enter opens a row, Shift ticks up to the one before, and what was armed
+     for another choice cannot be committed. */
+  let ticked;
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.ctrlKey || event.metaKey || !event.target.matches(".tick")) return;
+    event.preventDefault();
+    const row = event.target.closest("tr");
+    $("[data-open]", row).offsetParent ? $("[data-open]", row).click() : $("summary", row.nextElementSibling).click();
+  });
+  document.addEventListener("click", ({ target, shiftKey }) => {
+    if (!target.matches(".tick")) return;
+    const all = $$(".tick");
+    const [from, to] = [all.indexOf(ticked), all.indexOf(target)].sort((a, b) => a - b);
+    if (shiftKey && from >= 0) for (const one of all.slice(from, to)) one.checked = target.checked;
+    ticked = target;
+    const commit = $("[data-commit]");
+    if (commit) commit.disabled = true;
+  });
 })();

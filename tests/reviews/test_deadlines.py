@@ -127,3 +127,43 @@ def test_what_no_worker_is_on_is_named(gate: Gate) -> None:
     execution = Execution.objects.get()
     assert deadlines.queued_executions(quiet=quiet) == [execution.pk]
     assert deadlines.lapsed_executions() == []
+
+
+def test_an_extension_gives_the_rules_own_time_once_more(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    before = request.expires_at
+    deadlines.extend(request_id=request.pk, person=gate.rita)
+    request.refresh_from_db()
+    assert request.expires_at == before + timedelta(minutes=30)
+    assert (request.version, request.reminded_at) == (1, None)
+    record = LogRecord.objects.get(kind="request.extended")
+    assert record.actor_id == gate.rita.public_id
+    assert request.expires_at.isoformat().encode() in bytes(record.leaf)
+
+
+def test_the_policys_most_is_never_passed(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    almost = request.expires_at_most - timedelta(minutes=1)
+    ApprovalRequest.objects.filter(pk=request.pk).update(expires_at=almost)
+    deadlines.extend(request_id=request.pk, person=gate.rita)
+    request.refresh_from_db()
+    assert request.expires_at == request.expires_at_most
+    with pytest.raises(errors.Conflict, match="no more time"):
+        deadlines.extend(request_id=request.pk, person=gate.rita)
+
+
+@pytest.mark.parametrize("name", ["otto", "adam", "owen"])
+def test_who_may_not_decide_gives_no_time(gate: Gate, name: str) -> None:
+    request = propose(gate.agent).request
+    with pytest.raises(errors.NotYours):
+        deadlines.extend(request_id=request.pk, person=gate.people[name])
+
+
+def test_nothing_is_brought_back_by_an_extension(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    factories.overdue(request)
+    with pytest.raises(errors.Expired):
+        deadlines.extend(request_id=request.pk, person=gate.rita)
+    deadlines.expire_chunk()
+    with pytest.raises(errors.Decided):
+        deadlines.extend(request_id=request.pk, person=gate.rita)

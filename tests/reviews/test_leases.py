@@ -202,13 +202,18 @@ def test_an_offer_stays_with_its_holder_until_it_is_taken(gate: Gate, request_) 
     assert message.facts == {"person": gate.tom.public_id}
 
 
-def test_only_the_holder_offers_and_to_who_can_decide(gate: Gate, request_) -> None:
-    with pytest.raises(errors.Conflict):
-        hand_over(request_id=request_.pk, person=gate.rita, to=gate.tom)
-    take(request_id=request_.pk, person=gate.rita)
+def test_what_is_offered_is_ones_own_and_to_who_can_decide(
+    gate: Gate, request_
+) -> None:
     for to in (gate.otto, gate.owen, gate.rita):
         with pytest.raises(errors.Invalid):
             hand_over(request_id=request_.pk, person=gate.rita, to=to)
+    hand_over(request_id=request_.pk, person=gate.rita, to=gate.tom)
+    assert held_by(request_) == gate.rita
+    with pytest.raises(errors.Conflict):
+        hand_over(request_id=request_.pk, person=gate.sue, to=gate.tom)
+    with pytest.raises(errors.NotYours):
+        hand_over(request_id=request_.pk, person=gate.otto, to=gate.tom)
 
 
 def test_who_does_not_hold_it_decides_nothing(gate: Gate, request_) -> None:
