@@ -70,7 +70,12 @@ def _body(subject: Subject, row: Row) -> Iterator[Row]:
     hides = ("It may hide text from its reader",) if reading.hides else ()
     shown = Cell(reading.text, "text", True)
     yield Row(f"{row.label}, as text", row.path, shown, "", hides)
-    yield Row(f"{row.label}, source", row.path, row.cell, reading.summary)
+    yield replace(
+        row,
+        label=f"{row.label}, source",
+        note=reading.summary,
+        also=reading.addresses,
+    )
 
 
 def _noted(subject: Subject, row: Row) -> Row:
@@ -80,13 +85,14 @@ def _noted(subject: Subject, row: Row) -> Row:
     name, bracket, _ = text.partition("<")
     if bracket and "@" in name:
         warns.append("The name is another address")
-    if domain and not is_plain(domain):
-        notes.append(f"The domain is {other_form(domain)}")
+    also = other_form(domain) if domain and not is_plain(domain) else ""
     if domain and poses(domain, _own(subject)):
         warns.append("Imitates one of ours")
     elif _own(subject) and domain and domain not in _own(subject):
         notes.append("outside the company")
-    return replace(row, note=" · ".join(notes), warns=tuple(warns))
+    if also:
+        notes.append("the domain is")
+    return replace(row, note=", ".join(notes), warns=tuple(warns), also=also)
 
 
 def _addresses(subject: Subject) -> Iterator[str]:

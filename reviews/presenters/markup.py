@@ -45,15 +45,18 @@ class Reading:
 
     @property
     def summary(self) -> str:
-        """`HTML not shown: 4 links, 1 image; evil.example`."""
+        """`HTML not shown: 4 links, 1 image`."""
         found = [_count(self.links, "link"), _count(self.images, "image")]
         if self.forms:
             found.append(_count(self.forms, "form"))
-        shown = ", ".join(self.hosts[:_SHOWN_HOSTS])
+        return f"HTML not shown: {', '.join(found)}"
+
+    @property
+    def addresses(self) -> str:
+        """The hosts it would have asked, untrusted text."""
         more = len(self.hosts) - _SHOWN_HOSTS
-        rest = f" and {_count(more, 'more host')}" if more > 0 else ""
-        hosts = f"; {shown}{rest}" if shown else ""
-        return f"HTML not shown: {', '.join(found)}{hosts}"
+        rest = [_count(more, "more host")] if more > 0 else []
+        return ", ".join([*self.hosts[:_SHOWN_HOSTS], *rest])
 
 
 def is_html(text: str) -> bool:
@@ -122,7 +125,7 @@ class _Reader(Filter):  # type: ignore[misc]  # bleach has no types
 
 
 def host_of(url: str) -> str:
-    """A host for a note of ours, so only in plain characters."""
+    """The host of an address, when it is one in plain characters."""
     try:
         host = urlsplit(url.strip()).hostname or ""
     except ValueError:

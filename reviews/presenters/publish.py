@@ -28,8 +28,9 @@ def _text(subject: Subject) -> Iterator[View]:
         return
     if markup.is_html(text):
         reading = markup.read(text)
-        row = Row("As text", "text.read", Cell(reading.text, long=True))
-        yield Group("What it says", (row,), reading.summary)
+        shown = Cell(reading.text, long=True)
+        row = Row("As text", "text.read", shown, reading.summary, (), reading.addresses)
+        yield Group("What it says", (row,))
     live = subject.known.get(subject.path("text"))
     if isinstance(live, str):
         hunks = differences.compare(live, text)

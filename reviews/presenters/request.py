@@ -69,10 +69,10 @@ def read(url: str) -> Any:
 def _line(subject: Subject, parts: Any) -> Iterator[Row]:
     host = parts.hostname
     yield from subject.listed("method")
-    note = "" if domains.is_plain(host) else domains.other_form(host)
-    note = f"The name is {note}" if note.isascii() and note else ""
+    other = "" if domains.is_plain(host) else domains.other_form(host)
+    note = "the name is" if other else ""
     warns = tuple(_host_warns(parts))
-    yield Row("Host", "url.host", Cell(host), note, warns)
+    yield Row("Host", "url.host", Cell(host), note, warns, other)
     if parts.port and parts.port != _PORTS[parts.scheme]:
         yield Row("Port", "url.port", Cell(str(parts.port), "number"))
     path = unquote(parts.path)

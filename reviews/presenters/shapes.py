@@ -75,7 +75,8 @@ class Pair:
 class Row:
     """A value under its label; the path tells equal labels apart.
 
-    `note` and `warns` are our own words, never the agent's; a warning is loud.
+    `note` and `warns` are our own words, never the agent's; a warning is loud. `also`
+    is what a note speaks of, a host or a domain, and untrusted as the cell is.
     """
 
     label: str
@@ -83,6 +84,7 @@ class Row:
     cell: Cell
     note: str = ""
     warns: tuple[str, ...] = ()
+    also: str = ""
 
 
 @dataclass(frozen=True, slots=True)

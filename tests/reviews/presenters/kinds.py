@@ -177,10 +177,11 @@ def definition(name: str) -> ToolDefinition:
     return policy().tools[name]
 
 
-def show(
-    name: str, /, before: Any = ..., facts: Any = None, **args: Any
-) -> Presentation:
-    """The example with these arguments replaced; `...` leaves one out."""
+def show(name: str, /, before: Any = ..., facts: Any = None, **args: Any) -> Any:
+    """The example with these arguments replaced; `...` leaves one out.
+
+    Untyped: a test knows which views it looks into.
+    """
     usual, read = EXAMPLES[name]
     merged = {k: v for k, v in {**usual, **args}.items() if v is not ...}
     return present(

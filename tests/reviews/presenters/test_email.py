@@ -97,9 +97,10 @@ def test_an_ordinary_domain_is_not(domain):
 
 def test_a_foreign_domain_is_shown_in_both_forms():
     row = show(to=["a@b\u00fccher.example"]).other[0]
-    assert row.note == "The domain is xn--bcher-kva.example · outside the company"
+    assert row.note == "outside the company, the domain is"
+    assert row.also == "xn--bcher-kva.example"
     row = show(to=["a@xn--bcher-kva.example"]).other[0]
-    assert row.note.startswith("The domain is b\u00fccher.example")
+    assert row.also == "b\u00fccher.example"
 
 
 def test_answers_to_another_address_are_called_out():
@@ -120,16 +121,18 @@ def test_html_is_read_as_text_and_its_source_is_kept():
         Cell("Hello Dana\ngo", "text", True),
     )
     assert source.cell.text == body
-    assert source.note == (
-        "HTML not shown: 1 link, 1 image; evil.example, track.example"
-    )
+    assert source.note == "HTML not shown: 1 link, 1 image"
+    assert source.also == "evil.example, track.example"
     assert "Contains HTML, shown as text" in tags(shown)
 
 
 def test_our_own_notes_repeat_no_host_that_hides_something():
     body = "<a href='http://a\u202eb.example/'>x</a><img src='http://[x/'>"
-    note = show(body=body).other[-1].note
-    assert note == "HTML not shown: 1 link, 1 image; an unreadable address"
+    source = show(body=body).other[-1]
+    assert (source.note, source.also) == (
+        "HTML not shown: 1 link, 1 image",
+        "an unreadable address",
+    )
 
 
 def test_a_body_that_only_speaks_of_tags_is_not_html():

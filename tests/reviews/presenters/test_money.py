@@ -8,6 +8,7 @@ from policies.money import Money
 from reviews.presenters import money, present
 from reviews.presenters.shapes import Pair, Text, Value
 from tests.reviews.definitions import tool
+from tests.reviews.presenters import kinds
 
 REFUND = {
     "presenter": "money",
@@ -131,3 +132,48 @@ def test_a_balance_may_go_below_nothing_and_says_so():
 
 def test_a_balance_in_another_currency_or_unread_is_not_computed():
     assert balances(kept_currency="EUR", refunded=None) == []
+
+
+def pay(amount="495.00", facts=None, **before):
+    return kinds.show("pay", amount=amount, facts={"before": before, **(facts or {})})
+
+
+def test_a_payee_and_how_often_before_stand_beside_the_amount():
+    shown = pay(
+        payments_before=14,
+        usual_low=8000,
+        usual_high=21000,
+        usual_high_currency="EUR",
+    )
+    (payee,) = [pair for pair in shown.size if pair.label == "To"]
+    assert (payee.value, payee.untrusted) == ("Alder & Sons", True)
+    assert payee.note == "account ending 2051 · 14 before, usually 80.00 to 210.00 EUR"
+    assert "More than usual for this payee" in kinds.loud(shown)
+
+
+@pytest.mark.parametrize(
+    ("amount", "before", "tag"),
+    [
+        ("100.00", {"payments_before": 0}, "First payment to this payee"),
+        ("100.00", {"last_currency": "USD"}, "Another currency than before"),
+        ("499.99", {}, "Just under 500.00 EUR"),
+        ("500.01", {}, "Above 500.00 EUR"),
+    ],
+)
+def test_what_is_always_called_out(amount, before, tag):
+    assert tag in kinds.loud(pay(amount, **before))
+    assert tag not in kinds.loud(pay("100.00", payments_before=3))
+
+
+def test_parts_of_a_payment_are_seen_together():
+    shown = pay("100.00", facts={"sum": {"paid": 232500}})
+    assert "Above 500.00 EUR together with earlier ones" in kinds.loud(shown)
+    assert "Paid: above 2,000.00 EUR" in kinds.loud(shown)
+    assert shown.size[-1].note == "of 2,000.00 EUR, this one included"
+
+
+def test_facts_that_are_no_numbers_are_left_out():
+    odd = pay(payments_before="many", usual_high="x", usual_high_currency="EUR")
+    assert [pair.note for pair in odd.size if pair.label == "To"] == [
+        "account ending 2051"
+    ]

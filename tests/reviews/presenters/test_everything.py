@@ -1,0 +1,248 @@
+"""Every byte of the arguments is on the page or named as uninspectable, for every kind
+of tool, whatever an agent puts in (ux.md 6.5); and the page stays short (3.1)."""
+
+from __future__ import annotations
+
+import copy
+import html
+import json
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.template.loader import render_to_string
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from journal import canonical
+from reviews.presenters import Presentation, inert, present, texts
+from reviews.presenters.leaves import leaves
+from reviews.presenters.shapes import Value
+from tests.reviews.presenters import kinds
+
+TOOLS = sorted(kinds.EXAMPLES)
+REGIONS = ("_effect_region", "_changes", "_reversal")
+SENTENCE = 60  # characters of a chip
+TRUSTED_WORDS = 180
+
+pieces = st.sampled_from(
+    [
+        *("rm -rf /", "; ", "$(", "`", "'", '"', "\n", "\n\n\n", " | sh", "<<EOF\n"),
+        *("--- a/x\n+++ b/x\n@@ -1 +1 @@\n", "-a\n+b\n", "diff --git a/x b/x\n"),
+        *("DELETE FROM t", " WHERE 1=1", "--", "/*", "https://", "@", "x.example"),
+        *("<b>", "<img src=//x>", "</td>", "&lt;", "\u202e", "\u200b", "\x00", "é"),
+        *("../", "~/.ssh", "0755", "1e22", "-0", "A" * 300, " " * 80, "{cmd}", "%"),
+    ]
+)
+# Without tabs: a line prints them as they are, a cell as a token; test_inert has both.
+words = st.lists(pieces | st.text(max_size=6), max_size=5).map(
+    lambda found: "".join(found).replace("\t", "")
+)
+numbers = st.sampled_from([0, 1, -1, 1e22, -0.0, 1e-7, 2**53, 0.1, 12345.678])
+scalars = st.none() | st.booleans() | numbers | words
+values = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+few = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+def any_arguments(tool: str) -> st.SearchStrategy[dict[str, Any]]:
+    """The example with some of its arguments replaced, left out, or added."""
+    usual = kinds.EXAMPLES[tool][0]
+    known = list(kinds.definition(tool).arguments["properties"])
+    changes = st.dictionaries(st.sampled_from(known) | words, values, max_size=4)
+    return changes.map(lambda found: {**copy.deepcopy(usual), **found})
+
+
+def page_of(shown: Presentation) -> str:
+    """The regions as the page prints them."""
+    page = SimpleNamespace(
+        shown=shown,
+        effect=shown.sentence,
+        action_hash="sha256:0",
+        armed=None,
+        problem=None,
+        read_from="read from the store at 14:20:41",
+        no_before="This tool declares no look-up. What follows are its arguments.",
+        plain_kinds=("text", "number", "nothing"),
+        reversal=shown.reversal,
+        declared="Declared by the tool, version 1",
+        radius="Law, money or good name",
+        if_unclear="Never tried again: a person says what happened",
+    )
+    return "".join(
+        render_to_string(f"reviews/{r}.html", {"page": page}) for r in REGIONS
+    )
+
+
+def read(markup: str) -> str:
+    """What a page says, with the marks of our own inside a text taken out."""
+    text = re.sub(r'<span class="(vh|n)">.*?</span>', "", markup).replace("\u2212", "-")
+    text = re.sub(r'<span class="ctl">line goes on</span> ', "", text)
+    text = re.sub(r'<span class="ctl">(mixed alphabets|letters [^<]*)</span>', "", text)
+    return squeezed(html.unescape(re.sub(r"<[^>]+>", "", text)))
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+def printed(text: str) -> list[str]:
+    """The lines of a text as the page prints them."""
+    blocks = inert.display(text).blocks
+    joined: list[str] = []
+    for block in blocks:
+        if isinstance(block, inert.Blanks):
+            continue
+        drawn = "".join(
+            f"⟦{s.text}⟧" if s.kind == "hidden" else s.text for s in block.segments
+        )
+        if block.goes_on:
+            joined[-1] += drawn
+        else:
+            joined.append(drawn)
+    return [squeezed(line) for line in joined]
+
+
+def show(tool: str, args: dict[str, Any], before: Any = None) -> Presentation:
+    return present(
+        kinds.definition(tool), args, before=before, conceal=lambda text: f"[#{text}]"
+    )
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+class TestNothingIsLeftOut:
+    @few
+    @given(data=st.data())
+    def test_every_leaf_is_on_the_page(self, tool, data):
+        args = data.draw(any_arguments(tool))
+        known = data.draw(st.sampled_from([None, kinds.EXAMPLES[tool][1]]))
+        shown = show(tool, args, known)
+        page = read(page_of(shown))
+        hidden = {row.path for row in all_rows(shown) if row.cell.kind == "sensitive"}
+        for leaf in leaves(args):
+            if leaf.path in hidden:
+                continue
+            said = leaf.value if isinstance(leaf.value, str) else as_said(leaf.value)
+            for line in printed(said):
+                assert line in page, (leaf.path, line)
+
+    @few
+    @given(data=st.data())
+    def test_another_leaf_gives_another_page(self, tool, data):
+        args = data.draw(any_arguments(tool))
+        places = list(spots(args))
+        assume(places)
+        changed = copy.deepcopy(args)
+        put(changed, data.draw(st.sampled_from(places)), data.draw(scalars))
+        assume(as_bytes(args) != as_bytes(changed))
+        known = kinds.EXAMPLES[tool][1]
+        one, other = show(tool, args, known), show(tool, changed, known)
+        assert list(texts(one)) != list(texts(other))
+
+    @few
+    @given(data=st.data())
+    def test_the_sentence_quotes_in_chips_and_nothing_else(self, tool, data):
+        shown = show(tool, data.draw(any_arguments(tool)))
+        for part in shown.sentence:
+            if isinstance(part, Value) and part.untrusted:
+                plain = [s for s in inert.chip(part.text) if s.kind == "plain"]
+                assert sum(len(segment.text) for segment in plain) <= SENTENCE
+            else:
+                assert part.text.isascii()
+
+    @few
+    @given(data=st.data())
+    def test_our_own_words_never_repeat_the_agents(self, tool, data):
+        """Tags, notes, warnings and reasons are printed as ours."""
+        mark = "zqzq"
+        args = data.draw(any_arguments(tool))
+        marked = put_everywhere(args, mark)
+        shown = show(tool, marked, kinds.EXAMPLES[tool][1])
+        ours = [tag.text for tag in shown.tags]
+        ours += [one.reason for one in shown.uninspectable]
+        ours += [pair.note + pair.label for pair in shown.size]
+        for row in all_rows(shown):
+            ours += [row.note, *row.warns]
+        for view in shown.views:
+            ours += [getattr(view, "title", ""), getattr(view, "note", "")]
+        assert not any(mark in text for text in ours)
+
+
+def all_rows(shown: Presentation) -> list[Any]:
+    grouped = [row for view in shown.views for row in getattr(view, "rows", ())]
+    return [*grouped, *shown.other, *shown.unchanged]
+
+
+def as_said(value: Any) -> str:
+    words_of = {True: "yes", False: "no", None: "none"}
+    if value is None or isinstance(value, bool):
+        return words_of[value]
+    if value == [] or value == {}:
+        return "no entries" if value == [] else "no fields"
+    return json.dumps(value)
+
+
+def as_bytes(value: Any) -> bytes:
+    try:
+        return canonical.encode(value)
+    except (ValueError, OverflowError):
+        return repr(value).encode("utf-8", "surrogatepass")
+
+
+def spots(value: Any, place: tuple[Any, ...] = ()):
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in inner:
+        yield (*place, key)
+        if isinstance(part, dict | list):
+            yield from spots(part, (*place, key))
+
+
+def put(root: Any, place: tuple[Any, ...], value: Any) -> None:
+    *way, last = place
+    for step in way:
+        root = root[step]
+    root[last] = value
+
+
+def put_everywhere(value: Any, mark: str) -> Any:
+    """The same with a mark in every text that is no name of ours."""
+    if isinstance(value, dict):
+        return {key: put_everywhere(part, mark) for key, part in value.items()}
+    if isinstance(value, list):
+        return [put_everywhere(part, mark) for part in value]
+    return f"{value}{mark}" if isinstance(value, str) else value
+
+
+class TestReadingContract:
+    @pytest.mark.parametrize("tool", TOOLS)
+    def test_our_own_words_are_few(self, tool):
+        page = page_of(show(tool, *kinds.EXAMPLES[tool]))
+        ours = re.sub(r"<bdi.*?</bdi>|<details.*?</details>", "", page, flags=re.S)
+        ours = re.sub(r'<span class="vh">.*?</span>|<svg.*?</svg>', "", ours)
+        said = html.unescape(re.sub(r"<[^>]+>", " ", ours)).split()
+        assert len([word for word in said if word.isalpha()]) <= TRUSTED_WORDS
+
+    @pytest.mark.parametrize("tool", TOOLS)
+    def test_an_example_is_no_long_review(self, tool):
+        assert not show(tool, *kinds.EXAMPLES[tool]).is_long
+
+    def test_more_than_forty_lines_or_twelve_arguments_are_announced(self):
+        lines = "".join(f"line {n}\n" for n in range(41))
+        shown = kinds.show("write_file", content=lines, before={"content": ""})
+        assert shown.is_long
+        assert "Long review: about 3 min" in page_of(shown)
+        many = kinds.show("run_command", **{f"a{n}": n for n in range(13)})
+        assert many.is_long
+
+    def test_a_page_of_a_large_text_stays_foldable(self):
+        shown = kinds.show("write_file", content="x\n" * 30_000, before=None)
+        assert page_of(shown).count("<details") >= 1
+        assert "60000 bytes" in read(page_of(shown)).replace("bytes", " bytes")
