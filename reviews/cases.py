@@ -96,13 +96,33 @@ class Case:
 
     def given(self) -> list[int]:
         """Step indexes already filled in the request's current version."""
-        return [
-            step
-            for step in Decision.objects.filter(
-                request=self.request, version=self.request.version, counts=True
-            ).values_list("step", flat=True)
-            if step is not None
-        ]
+        return given(self.request)
+
+
+def given(request: ApprovalRequest) -> list[int]:
+    """Step indexes already filled in the request's current version."""
+    return [
+        step
+        for step in Decision.objects.filter(
+            request=request, version=request.version, counts=True
+        ).values_list("step", flat=True)
+        if step is not None
+    ]
+
+
+def people_of_complete_steps(
+    request: ApprovalRequest, version: RequestVersion
+) -> list[str]:
+    """Who filled the steps that are complete: counted on, and not asked again."""
+    lacking = quorum.missing(version.steps, given(request))
+    votes = Decision.objects.filter(
+        request=request, version=version.number, counts=True
+    ).select_related("reviewer")
+    return [
+        vote.reviewer.public_id
+        for vote in votes
+        if vote.step is not None and not lacking[vote.step]
+    ]
 
 
 def write(case: Case, *, counts: int | None = None) -> Decision:
@@ -252,7 +272,11 @@ def close_to_voter(case: Case) -> None:
 
 def still(case: Case) -> Q:
     """The decision's guard: version, bytes and the deadline by the database's clock."""
-    request = case.request
+    return unchanged(case.request)
+
+
+def unchanged(request: ApprovalRequest) -> Q:
+    """That the row still is as it was read, and in time."""
     guard = Q(version=request.version, action_hash=request.action_hash)
     if request.status == RequestStatus.PENDING:
         guard &= Q(expires_at__gt=clock.ClockTimestamp())

@@ -40,12 +40,19 @@ from . import (
     transitions,
     verifiers,
 )
-from .cases import Case, Said, check_step_up, still, tally, write
+from .cases import (
+    Case,
+    Said,
+    check_step_up,
+    people_of_complete_steps,
+    still,
+    tally,
+    write,
+)
 from .choices import ReasonCode, RequestStatus, StopMode, Verdict
 from .edits import modify
 from .models import (
     ApprovalRequest,
-    Decision,
     Proposal,
     RequestVersion,
     StateReading,
@@ -256,7 +263,7 @@ def _escalate(case: Case, cause: str = "escalated") -> None:
     request, version = case.request, case.version
     given = case.given()
     steps = requests.escalated_steps(version, given)
-    carried = [*version.carried, *_people_of_complete_steps(case, given)]
+    carried = [*version.carried, *people_of_complete_steps(request, version)]
     evaluation = requests.evaluation_of(version.revision)
     transitions.request.apply(
         request,
@@ -286,18 +293,6 @@ def _escalate(case: Case, cause: str = "escalated") -> None:
         carried=carried,
         escalated_by=escalated_by,
     )
-
-
-def _people_of_complete_steps(case: Case, given: list[int]) -> list[str]:
-    lacking = quorum.missing(case.version.steps, given)
-    votes = Decision.objects.filter(
-        request=case.request, version=case.version.number, counts=True
-    ).select_related("reviewer")
-    return [
-        vote.reviewer.public_id
-        for vote in votes
-        if vote.step is not None and not lacking[vote.step]
-    ]
 
 
 def _extended(case: Case, seconds: int) -> datetime:

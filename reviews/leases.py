@@ -271,6 +271,13 @@ def check(
     )
 
 
+def let_go(request: ApprovalRequest, person: Person, now: datetime) -> None:
+    """What this person holds is free again. Caller holds the request's lock."""
+    lease = locks.lease(request.pk)
+    if lease is not None and lease.holder_id == person.pk:
+        _free(lease, "lease.released", log.Actor("person", person.public_id), now)
+
+
 def settle(lease: Lease | None, request: ApprovalRequest) -> None:
     """A decision was made: whoever was at it no longer is. Its record says so; the
     lease writes none. Caller holds the locks of both."""

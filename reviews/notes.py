@@ -3,6 +3,8 @@ nothing that is decided; the log has its proof, so that it can be erased."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import transaction
 
 from journal import clock, log
@@ -32,7 +34,18 @@ def add(
     permissions.admitted_role(person, request.queue_id)
     if not text.strip():
         raise Reason("Write something first. Nothing was recorded.")
-    now = clock.now()
+    return write(request, person, kind, text, now=clock.now())
+
+
+def write(
+    request: ApprovalRequest,
+    person: Person,
+    kind: NoteKind,
+    text: str,
+    *,
+    now: datetime,
+) -> Note:
+    """The note and its record. Caller checked who writes, and holds a transaction."""
     note = Note.objects.create(
         request=request,
         version=request.version,

@@ -220,6 +220,13 @@ def was_escalated(request: ApprovalRequest) -> bool:
     return request.versions.filter(cause__in=HANDED_UP).exists()
 
 
+def is_handed_up(request: ApprovalRequest) -> bool:
+    """Whether it was handed up and not given back since."""
+    said = request.versions.filter(cause__in=[*HANDED_UP, "returned"])
+    newest = said.order_by("-number").values_list("cause", flat=True).first()
+    return newest in HANDED_UP
+
+
 def asked_again(
     request: ApprovalRequest,
     evaluation: Evaluation,
@@ -233,7 +240,7 @@ def asked_again(
     asked = Asked(asked_tier(evaluation), steps_of(evaluation))
     if asked.tier is Tier.ESCALATE:
         return asked
-    keeps = by_agent and was_escalated(request)
+    keeps = by_agent and is_handed_up(request)
     more = keeps or least is Tier.ESCALATE
     return Asked(Tier.ESCALATE, [*asked.steps, ONE_MORE]) if more else asked
 

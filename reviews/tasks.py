@@ -164,6 +164,24 @@ def mail_escalated(message_id: int) -> None:
 
 
 @shared_task
+def mail_returned(message_id: int) -> None:
+    """A supervisor gave it back, with advice on how to answer it."""
+    _tell(message_id, "returned", DECIDERS)
+
+
+@shared_task
+def mail_assigned(message_id: int) -> None:
+    """To the one whom a supervisor gave it to, as long as it waits."""
+    with outbox.consume(message_id) as message:
+        if message is None:
+            return
+        request = _request(message.subject)
+        if request.status == RequestStatus.PENDING and request.assignee is not None:
+            only = request.assignee.public_id
+            email.about_request(request, "Given to you", roles=DECIDERS, only=only)
+
+
+@shared_task
 def mail_freed(message_id: int) -> None:
     """Who asked hears that nobody is at it any more."""
     _mail_one(message_id, "Free again")

@@ -48,6 +48,12 @@ OPERATIONS = {
     "reviews/proposals.py": {"withdraw_stopped"},
     "reviews/recalls.py": {"recall"},
     "reviews/reveals.py": {"reveal"},
+    "reviews/returns.py": {
+        "return_with_guidance",
+        "assign",
+        "show_view",
+        "arbitrate",
+    },
     "reviews/saved_views.py": {"save", "delete"},
     "reviews/settlements.py": {"settle_unknown", "retry"},
     "reviews/stops.py": {"stop", "lift"},

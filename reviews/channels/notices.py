@@ -28,11 +28,12 @@ HOUR = timedelta(hours=1)
 WHAT = {
     "opened": "Waits for you",
     "escalated": "Escalated to you",
+    "returned": "Returned with guidance",
     "due_soon": "Expires soon",
     "settled": "Settled",
 }
 # Of these there is nothing to say any more once it is decided.
-WAITING = frozenset({"opened", "escalated", "due_soon"})
+WAITING = frozenset({"opened", "escalated", "returned", "due_soon"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,8 @@ def _pending(
     if cause in {"escalated", "verifier"}:
         clock = f" since {since:%H:%M:%S}" if since else ""
         return State("escalated", f"With supervisors{clock}", icon="up")
+    if cause == "returned":
+        return State("waiting", "Returned with guidance", icon="back")
     if cause == "recalled":
         return State("waiting", "Recalled. Nothing was executed.", icon="back")
     return State("waiting", "Waiting")

@@ -17,6 +17,7 @@ SENTENCES = {
     "request.revised": "{who} replaced the proposal; earlier votes are void",
     "request.modified": "{who} changed the arguments; earlier votes are void",
     "request.escalated": "{who} escalated it",
+    "request.view_shown": "{who} looked at what the reviewer thinks",
     "request.extended": "{who} gave it more time",
     "lease.taken": "{who} took it up",
     "lease.released": "{who} gave it back",
