@@ -375,6 +375,7 @@
     const row = event.target.closest("tr");
     $("[data-open]", row).offsetParent ? $("[data-open]", row).click() : $("summary", row.nextElementSibling).click();
   });
+  on("afterSettle", ({ detail: { target } }) => { if (target?.matches(".items tr")) $("summary", target.nextElementSibling)?.focus(); });
   document.addEventListener("click", ({ target, shiftKey }) => {
     if (!target.matches(".tick")) return;
     const all = $$(".tick");

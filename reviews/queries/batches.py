@@ -765,7 +765,8 @@ class ResultPage:
     def over(self) -> bool:
         """Whether nothing moves any more without a person."""
         moving = {"recallable", "queued", "running", "authorized"}
-        return not any(result.state.key in moving for result in self.results)
+        rests = not any(result.state.key in moving for result in self.results)
+        return rests and not self.loaded.waits
 
     @property
     def etag(self) -> str:
