@@ -5,9 +5,23 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from kombu.entity import Queue
+
 # A dead broker costs a web request this much at most; the sweep finds the row anyway.
 CONNECT_TIMEOUT_S = 1
 SOCKET_TIMEOUT_S = 2
+
+# Three queues, emptied in turn, so that no effect and no sweep waits behind letters. A
+# worker serves all of them unless `-Q` says otherwise.
+EFFECTS, SWEEPS, LETTERS = "effects", "celery", "letters"
+QUEUES = tuple(map(Queue, (EFFECTS, SWEEPS, LETTERS)))
+ROUTES = {
+    "reviews.tasks.execute": {"queue": EFFECTS},
+    "reviews.tasks.run_execution": {"queue": EFFECTS},
+    "reviews.tasks.mail_*": {"queue": LETTERS},
+    "reviews.tasks.send_*": {"queue": LETTERS},
+    "reviews.tasks.write_export": {"queue": LETTERS},
+}
 
 
 def broker_url(redis_url: str) -> str:

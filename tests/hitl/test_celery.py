@@ -9,6 +9,8 @@ import pytest
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
+from hitl import broker
+from hitl.broker import QUEUES
 from hitl.celery import SWEEPS, app
 
 
@@ -24,6 +26,27 @@ def test_every_thread_sends_by_our_app() -> None:
 def test_every_sweep_is_a_task() -> None:
     app.loader.import_default_modules()
     assert set(SWEEPS) <= set(app.tasks)
+
+
+def queue_of(task: str) -> str:
+    found: str = app.amqp.router.route({}, task)["queue"].name
+    return found
+
+
+def test_effects_and_sweeps_never_wait_behind_letters() -> None:
+    app.loader.import_default_modules()
+    ours = [name for name in app.tasks if not name.startswith("celery.")]
+    queues = {name: queue_of(name) for name in ours}
+    effects = {name for name, queue in queues.items() if queue == broker.EFFECTS}
+    assert effects == {"reviews.tasks.execute", "reviews.tasks.run_execution"}
+    letters = {name for name, queue in queues.items() if queue == broker.LETTERS}
+    assert "reviews.tasks.mail_opened" in letters
+    assert not letters & {*SWEEPS, "reviews.tasks.enforce_stop"}
+    assert queue_of("forged.task") == broker.SWEEPS
+
+
+def test_a_worker_serves_every_queue_unless_told_otherwise() -> None:
+    assert set(app.amqp.queues.consume_from) == {queue.name for queue in QUEUES}
 
 
 def test_messages_are_json_and_acknowledged_late() -> None:

@@ -16,6 +16,7 @@ import pytest
 from celery import current_app
 
 from agents import keys
+from hitl import broker
 from journal import sequencer
 from journal.models import LogPosition, LogRecord, OutboxMessage
 from reviews import tokens
@@ -355,4 +356,5 @@ def agents_own(gate: Gate) -> Execution:
 def broker_is_empty() -> bool:
     """No message waits, so that the forged ones have been read."""
     with current_app.connection_for_read() as connection:
-        return bool(connection.default_channel._size("celery") == 0)
+        channel = connection.default_channel
+        return not any(channel._size(queue.name) for queue in broker.QUEUES)
