@@ -12,7 +12,15 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from journal.errors import NotYours
-from reviews import deadlines, drafts, htmx, leases, notes, state_readings
+from reviews import (
+    deadlines,
+    drafts,
+    htmx,
+    leases,
+    notes,
+    permissions,
+    state_readings,
+)
 from reviews.forms import DraftForm, HandOverForm, NoteForm, ReasonForm
 from reviews.queries import detail, holding, upnext
 from reviews.queries.detail import Loaded
@@ -42,7 +50,7 @@ def lease(request: HttpRequest, pk: str) -> HttpResponse:
 @htmx.varies
 def release(request: HttpRequest, pk: str) -> HttpResponse:
     """Give it back; `leaving` when the page itself is going."""
-    loaded = _load(request, pk)
+    loaded = _of_decider(request, pk)
     token = request.POST.get("lease", "")
     leases.release(request_id=pk, person=loaded.person, token=token)
     if request.POST.get("leaving"):
@@ -114,7 +122,7 @@ def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 def draft(request: HttpRequest, pk: str) -> HttpResponse:
     """Keep what is typed, as it is typed."""
-    keep(_load(request, pk), request.POST)
+    keep(_of_decider(request, pk), request.POST)
     return HttpResponse(status=204)
 
 
@@ -180,6 +188,13 @@ def _left_unsent(request: HttpRequest, pk: str) -> Loaded | None:
 
 def _load(request: HttpRequest, pk: str) -> Loaded:
     return detail.load(person(request), pk, frame.of(request).now)
+
+
+def _of_decider(request: HttpRequest, pk: str) -> Loaded:
+    """The request for who decides in its queue; nobody else has anything to keep."""
+    loaded = _load(request, pk)
+    permissions.admitted_role(loaded.person, loaded.request.queue_id)
+    return loaded
 
 
 def _strip(request: HttpRequest, pk: str) -> HttpResponse:

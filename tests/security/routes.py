@@ -130,6 +130,7 @@ def _rejected_together(world: World) -> dict[str, Any]:
 
 REQUEST = {"pk": "request"}
 BATCH = {"pk": "batch"}
+TAKEN = {"pk": "taken"}
 RUN = {"slug": "agent", "name": "thread"}
 ROUTES: dict[str, Row] = {
     "livez": Row(get=ALL),
@@ -161,8 +162,39 @@ ROUTES: dict[str, Row] = {
         sees=REVEALS,
         ids={"pk": "hidden"},
         body=lambda world: {"name": "note", "reason_code": "audit"},
+        writes=False,  # nothing but its record in the log
     ),
     "reviews:retry": Row(post=DECIDES, sees=SEES, ids={"pk": "failed"}),
+    # Being at it
+    "reviews:lease": Row(post=DECIDES, sees=SEES, ids=REQUEST),
+    "reviews:release": Row(post=DECIDES, sees=SEES, ids=REQUEST, writes=False),
+    "reviews:extend": Row(post=DECIDES, sees=SEES, ids=REQUEST),
+    "reviews:ask_hold": Row(post=DECIDES, sees=SEES, ids=TAKEN),
+    "reviews:accept_hold": Row(post=DECIDES, sees=SEES, ids=TAKEN, writes=False),
+    "reviews:break_hold": Row(
+        get=SETTLES,
+        post=SETTLES,
+        sees=SEES,
+        ids=TAKEN,
+        body=lambda world: {"reason": "gone home"},
+    ),
+    "reviews:hand_over": Row(
+        get=DECIDES,
+        post=DECIDES,
+        sees=SEES,
+        ids=REQUEST,
+        body=lambda world: {"to": world.gate.sam.public_id},
+    ),
+    "reviews:draft": Row(
+        post=DECIDES,
+        sees=SEES,
+        ids=REQUEST,
+        body=lambda world: {"verdict": "reject", "reason": "so far"},
+    ),
+    "reviews:note": Row(
+        post=DECIDES, sees=SEES, ids=REQUEST, body=lambda world: {"text": "odd"}
+    ),
+    "reviews:queue_next": Row(post=PEOPLE, writes=False),
     "reviews:unknown": Row(get=PEOPLE),
     "reviews:settle": Row(
         post=SETTLES,

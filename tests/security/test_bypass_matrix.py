@@ -90,7 +90,7 @@ def _fits(response: Any, expected: set[int]) -> bool:
     to_sign_in = response.headers.get("Location", "").startswith(SIGN_IN)
     if response.status_code == 302 and to_sign_in:
         return 302 in expected
-    if response.status_code in {200, 201, 302, 303}:
+    if response.status_code in {200, 201, 204, 302, 303}:
         return SUCCESS in expected
     return response.status_code in expected
 

@@ -22,6 +22,7 @@ from reviews import (
     executions,
     forming,
     grants,
+    leases,
     settlements,
     stops,
     tokens,
@@ -118,6 +119,8 @@ def _fill(world: World, other: Agent) -> None:
     world.waiting = propose(gate.agent, checkpoint=checkpoint).request
     held = propose(gate.agent, customer="C-2").request
     decide(held, gate.rita)
+    taken = propose(gate.agent, customer="C-9").request
+    leases.take(request_id=taken.pk, person=gate.tom)
     secret = {"customer": "C-3", "amount": "1.00", "currency": "USD", "note": "mine"}
     hidden = propose(gate.agent, "pay_queryable", args=secret).request
     propose(other, "write", thread="o-1")
@@ -133,6 +136,7 @@ def _fill(world: World, other: Agent) -> None:
     world.ids |= {
         "request": world.waiting.pk,
         "held": held.pk,
+        "taken": taken.pk,
         "decision": Decision.objects.get(request=held).pk,
         "version": 1,
         "hidden": hidden.pk,
