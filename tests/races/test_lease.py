@@ -1,0 +1,118 @@
+"""Two who want the same request: one holds it, and only who holds it decides."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+
+import pytest
+
+from journal import clock, errors
+from journal.models import LogRecord
+from policies.choices import Role
+from reviews import decisions, leases, locks
+from reviews.leases import take
+from reviews.models import ApprovalRequest, Decision, Lease
+from tests.conftest import Gate
+from tests.factories import propose, said
+from tests.races.together import at_once, before, while_held
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+
+
+def request_of(gate: Gate, number: int = 1) -> ApprovalRequest:
+    return propose(gate.agent, customer=f"C-{number}", thread=f"t-{number}").request
+
+
+def lapse(request: ApprovalRequest) -> None:
+    past = clock.now() - timedelta(seconds=1)
+    Lease.objects.filter(pk=request.pk).update(until=past)
+
+
+def test_of_eight_who_open_it_at_once_one_holds_it(gate: Gate, crowd) -> None:
+    people = crowd(8, Role.REVIEWER)
+    for number in range(4):
+        request = request_of(gate, number)
+        if number % 2:
+            take(request_id=request.pk, person=gate.tom)
+            lapse(request)
+        found = at_once(
+            *[partial(take, request_id=request.pk, person=p) for p in people]
+        )
+        holds = [result.value for result in found]
+        assert [hold.mine for hold in holds].count(True) == 1
+        assert len({hold.holder for hold in holds}) == 1
+        taken = LogRecord.objects.filter(request=request.pk, kind="lease.taken")
+        assert taken.count() == 1 + number % 2
+
+
+def test_one_who_opens_many_at_once_holds_three(gate: Gate) -> None:
+    rows = [request_of(gate, number) for number in range(6)]
+    calls = [partial(take, request_id=row.pk, person=gate.rita) for row in rows]
+    assert all(result.won for result in at_once(*calls))
+    held = Lease.objects.filter(holder=gate.rita, until__gt=clock.now())
+    assert held.count() == leases.MAX_LEASES
+
+
+def test_a_lease_taken_right_before_the_lock_stops_the_decision(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = request_of(gate)
+    mine = said(request, gate.rita)
+    rival = before(
+        monkeypatch,
+        locks,
+        "approval_request",
+        partial(take, request_id=request.pk, person=gate.tom),
+    )
+    with pytest.raises(errors.Held):
+        decisions.decide(mine)
+    assert rival.result.value.mine
+    assert not Decision.objects.exists()
+
+
+def test_a_lease_asked_for_during_a_decision_comes_too_late(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = request_of(gate)
+    mine = said(request, gate.rita)
+    rival = while_held(
+        monkeypatch,
+        leases,
+        "check",
+        partial(take, request_id=request.pk, person=gate.tom),
+    )
+    decisions.decide(mine)
+    assert isinstance(rival.result.refusal, errors.Decided)
+    assert not Lease.objects.filter(holder__isnull=False).exists()
+
+
+def test_a_decision_and_a_taking_at_once_are_one_or_the_other(gate: Gate) -> None:
+    for number in range(12):
+        request = request_of(gate, number)
+        decided, taken = at_once(
+            partial(decisions.decide, said(request, gate.rita)),
+            partial(take, request_id=request.pk, person=gate.tom),
+        )
+        if decided.won:
+            assert isinstance(taken.refusal, errors.Decided)
+        else:
+            assert isinstance(decided.refusal, errors.Held)
+            assert taken.value.mine
+        held = Lease.objects.filter(pk=request.pk, holder=gate.tom).exists()
+        assert held != decided.won
+
+
+def test_a_break_and_a_decision_at_once_leave_nothing_held(gate: Gate) -> None:
+    for number in range(8):
+        request = request_of(gate, number)
+        token = take(request_id=request.pk, person=gate.rita).token
+        broken, decided = at_once(
+            partial(
+                leases.break_hold, request_id=request.pk, person=gate.sue, reason="x"
+            ),
+            partial(decisions.decide, said(request, gate.rita, lease=token)),
+        )
+        assert decided.won
+        assert broken.won or isinstance(broken.refusal, errors.Conflict)
+        assert not Lease.objects.filter(pk=request.pk, holder__isnull=False).exists()
