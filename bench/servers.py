@@ -46,6 +46,7 @@ def _environment(state: Path) -> Layout:
         "STATE": str(state),
         "DEPLOYMENT": "local",
         "LOG_LEVEL": "WARNING",
+        "HOLDPOINT_CALLABLES": "bench",
         "DJANGO_SETTINGS_MODULE": "hitl.settings",
     }
     here = defaults.fill(os.environ)

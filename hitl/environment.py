@@ -78,6 +78,14 @@ def _names(text: Any) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def _modules(text: Any) -> list[str]:
+    names = _names(text)
+    for name in names:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise ValueError("must be modules like shop.effects, separated by commas")
+    return names
+
+
 def _webhook_secret(text: str) -> str:
     if not text.startswith("whsec_"):
         raise ValueError("must be whsec_ and at least 24 random bytes in base64")
@@ -120,6 +128,11 @@ class Holdpoint(BaseSettings):
     webhook_networks: Annotated[
         list[IPv4Network | IPv6Network], NoDecode, BeforeValidator(_networks)
     ] = []
+
+    # Modules of the functions that a policy may name, beside the shipped verifiers.
+    callables: Annotated[list[str], NoDecode, BeforeValidator(_modules)] = Field(
+        default=[], validation_alias="HOLDPOINT_CALLABLES"
+    )
 
     mail_url: Annotated[str, AfterValidator(_mail_url)] = Field(default="", repr=False)
     mail_from: str = "Holdpoint <holdpoint@localhost>"

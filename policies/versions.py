@@ -14,10 +14,10 @@ from journal.errors import NotFound, NotYours, Policy
 from journal.log import Actor
 from journal.machine import NOWHERE, Edge, Machine
 
-from . import locks, staffing, tools
+from . import callables, locks, staffing, tools
 from .active import NoPolicy, active, active_or_none, compiled, digest, plain
 from .choices import Role
-from .documents import InvalidPolicy, parse
+from .documents import Document, InvalidPolicy, parse
 from .models import Person, PolicyVersion
 
 __all__ = [
@@ -57,6 +57,7 @@ def save_draft(
     """
     _check_administrator(author)
     document = parse(text_or_mapping, variables=variables)
+    _check_callables(document)
     locks.policy_versions()
     tools.add_queues(document.queues)
     data = plain(document)
@@ -85,6 +86,7 @@ def activate(*, version_id: int, by: Person) -> PolicyVersion:
     if version.author_id == by.pk:
         raise Policy("A second person activates a policy. Nothing was changed.")
     document = compiled(version)
+    _check_callables(document)
     if lacking := staffing.shortages(document):
         raise InvalidPolicy("Too few people can decide this policy.", errors=lacking)
     tools.sync(document)
@@ -104,6 +106,11 @@ def _put_in_force(version: PolicyVersion, by: Person) -> PolicyVersion:
         changes={"activated_by": by, "activated_at": now},
         data={"digest": version.digest},
     )
+
+
+def _check_callables(document: Document) -> None:
+    if unlisted := callables.unlisted(document):
+        raise InvalidPolicy("This policy calls what it may not.", errors=unlisted)
 
 
 def _check_administrator(person: Person) -> None:

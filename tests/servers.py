@@ -58,6 +58,7 @@ def _prepare(state: Path) -> layout.Layout:
     stack.callback(shutil.rmtree, state, ignore_errors=True)
     os.environ["STATE"] = str(state)
     os.environ.setdefault("LOG_LEVEL", "WARNING")
+    os.environ["HOLDPOINT_CALLABLES"] = "tests"
     here = defaults.fill(os.environ)
     (here.state / "static").mkdir()
     layout.make_run(here.run)

@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 
-from reviews.functions import load
+from reviews.functions import NotListed, load
 
 from .base import Call, KnownFailure, Outcome, failed, succeeded, unknown
 
@@ -22,6 +22,8 @@ def perform(path: str, call: Call) -> Outcome:
     """Run it once. Only `KnownFailure`, or no such function, says nothing happened."""
     try:
         function = load(path)
+    except NotListed as error:
+        return failed("callable_not_listed", str(error))
     except Exception as error:
         return failed("no_such_callable", f"{path}: {type(error).__name__}")
     try:

@@ -29,7 +29,8 @@ def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
 
     def load(**changes: str | None) -> environment.Holdpoint:
         changed = {**WHOLE, "STATE": str(tmp_path), **changes}
-        for name in {*environment.Holdpoint.model_fields, "LOG_LEVEL"}:
+        fields = environment.Holdpoint.model_fields
+        for name in {*fields, "LOG_LEVEL", "HOLDPOINT_CALLABLES"}:
             monkeypatch.delenv(name.upper(), raising=False)
         present = {name: text for name, text in changed.items() if text is not None}
         for name, text in present.items():
@@ -46,6 +47,15 @@ def test_a_whole_production_environment_loads(load: Any) -> None:
     assert holdpoint.data_key == bytes(range(32))
     assert holdpoint.webhook_networks == []
     assert holdpoint.lease_seconds == 60
+
+
+def test_no_function_may_be_called_unless_its_module_is_listed(load: Any) -> None:
+    assert load().callables == []
+    found = load(HOLDPOINT_CALLABLES="shop.effects, shop.readers")
+    assert found.callables == ["shop.effects", "shop.readers"]
+    for text in ("shop.", "*", "shop effects", "a.b:c"):
+        with pytest.raises(ImproperlyConfigured, match="^HOLDPOINT_CALLABLES: must"):
+            load(HOLDPOINT_CALLABLES=text)
 
 
 @pytest.mark.parametrize("name", [name for name in WHOLE if name != "DEPLOYMENT"])

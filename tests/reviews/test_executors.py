@@ -84,7 +84,7 @@ class TestCallable:
         assert "secret" not in repr(outcome) + repr(logs)
 
     @pytest.mark.parametrize(
-        "path", ["no.such.module", f"{HERE}.absent", f"{HERE}.HERE"]
+        "path", ["tests.no.such.module", f"{HERE}.absent", f"{HERE}.HERE"]
     )
     def test_a_function_that_is_not_there_did_nothing(self, path):
         definition = tool(executor={"kind": "callable", "path": path})

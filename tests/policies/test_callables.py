@@ -1,0 +1,111 @@
+"""A policy may name only the functions that the deployment lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.conf import settings as ours
+from pytest_django import Settings
+
+from policies import callables, versions
+from policies.documents import InvalidPolicy, parse
+from policies.models import PolicyVersion
+from reviews import executors, functions, readers, verifiers
+from reviews.executors import Call
+from tests import factories, worlds
+from tests.conftest import Gate
+from tests.reviews.definitions import tool
+
+PATH = "tests.worlds.keyed"
+HERE = {"kind": "callable", "path": PATH}
+CALL = Call("pay", 1, {}, "x-1", "hp-1", 1)
+
+
+@pytest.fixture
+def listed(settings: Settings) -> Any:
+    """`listed("shop.effects")`: what HOLDPOINT_CALLABLES says."""
+
+    def say(*modules: str) -> None:
+        changed = ours.HOLDPOINT.model_copy(update={"callables": list(modules)})
+        settings.HOLDPOINT = changed
+
+    return say
+
+
+@pytest.mark.parametrize(
+    ("path", "modules", "may"),
+    [
+        ("shop.effects.pay", ["shop.effects"], True),
+        ("shop.effects:pay", ["shop.effects"], True),
+        ("shop.effects.cards.pay", ["shop"], True),
+        ("shop.effects.pay", [], False),
+        ("shop.effects_of_others.pay", ["shop.effects"], False),
+        ("shop.effects", ["shop.effects"], False),
+        ("shopping.pay", ["shop"], False),
+        ("os.system", ["shop"], False),
+        ("reviews.verifier_rules.maximum_amount", [], True),
+        ("reviews.verifier_rules:maximum_amount", [], True),
+        ("reviews.verifier_rulesets.any", [], False),
+        ("reviews.decisions.decide", [], False),
+    ],
+)
+def test_a_listed_module_and_what_is_below_it(
+    listed: Any, path: str, modules: list[str], may: bool
+) -> None:
+    listed(*modules)
+    assert callables.is_listed(path) is may
+
+
+def test_every_place_of_a_document_is_looked_at(listed: Any) -> None:
+    listed()
+    document = factories.document_of_tests()
+    pay = document["tools"]["pay_queryable"]
+    pay |= {"verifiers": [HERE], "reader": HERE, "dry_run": HERE}
+    pay["look_up"] = {"path": "tests.worlds.find"}
+    document["verifiers"] = {"money": [HERE]}
+    found = {error["path"] for error in callables.unlisted(parse(document))}
+    places = ("verifiers.0", "reader", "dry_run", "look_up", "executor")
+    assert {f"tools.pay_queryable.{place}" for place in places} <= found
+    assert "verifiers.money.0" in found
+
+
+def test_it_is_refused_when_saved_and_when_put_in_force(
+    gate: Gate, listed: Any
+) -> None:
+    draft = versions.save_draft(
+        text_or_mapping=factories.document_of_tests(), author=gate.adam
+    )
+    listed("shop")
+    with pytest.raises(InvalidPolicy) as refused:
+        versions.save_draft(
+            text_or_mapping=factories.document_of_tests(), author=gate.adam
+        )
+    said = {error["path"]: error["message"] for error in refused.value.errors}
+    rule = f"HOLDPOINT_CALLABLES does not list the module of {PATH}"
+    assert said["tools.look.executor"] == rule
+    with pytest.raises(InvalidPolicy):
+        versions.activate(version_id=draft.pk, by=gate.alma)
+    assert PolicyVersion.objects.count() == 2
+
+
+def test_it_is_refused_when_called(
+    listed: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(worlds.LEDGER, str(tmp_path / "ledger.sqlite"))
+    definition = tool(executor=HERE, reader=HERE, verifiers=[HERE], keys=["order"])
+    assert executors.perform(definition, CALL).status == "succeeded"
+    listed("shop")
+    outcome = executors.perform(definition, CALL)
+    assert (outcome.status, outcome.code) == ("failed", "callable_not_listed")
+    assert PATH in outcome.detail
+    assert len(worlds.effects()) == 1
+    assert readers.read(definition, {}).problem == "NotListed"
+    answer = verifiers.verify(definition.verifiers, {}, stage="effect")
+    assert isinstance(answer, verifiers.Refusal)
+
+
+def test_nothing_is_imported_to_refuse_it(listed: Any) -> None:
+    listed("shop")
+    with pytest.raises(functions.NotListed):
+        functions.load("nowhere.to.be_found")
