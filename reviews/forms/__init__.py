@@ -29,6 +29,9 @@ class DecisionForm(forms.Form):
     action_hash = forms.RegexField(r"^sha256:[0-9a-f]{64}$", max_length=80)
     reason_code = forms.ChoiceField(choices=list(REASONS.items()), required=False)
     reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
+    leaning = forms.ChoiceField(
+        choices=[("approve", ""), ("reject", "")], required=False
+    )
     password = forms.CharField(max_length=4096, required=False, strip=False)
 
     @property
@@ -147,6 +150,24 @@ class TokenForm(forms.Form):
 
     name = forms.CharField(
         max_length=64, error_messages={"required": "Name what will use it."}
+    )
+
+
+class GuidanceForm(forms.Form):
+    """What reviewers should look at, for a question that is given back to them."""
+
+    guidance = forms.CharField(
+        max_length=NOTE_LENGTH,
+        error_messages={"required": "Write what they should look at."},
+    )
+
+
+class ArbitrationForm(forms.Form):
+    """What a disagreement taught."""
+
+    text = forms.CharField(
+        max_length=NOTE_LENGTH,
+        error_messages={"required": "Write what this taught."},
     )
 
 

@@ -21,6 +21,7 @@ from . import (
     as_seen,
     batches,
     clocks,
+    escalations,
     holding,
     log,
     moves,
@@ -338,6 +339,16 @@ class ReviewPage:
     @cached_property
     def history(self) -> list[log.Told]:
         return log.history(self.loaded.person, self.loaded.request)
+
+    @cached_property
+    def escalation(self) -> escalations.Panel | None:
+        """What a supervisor is told beside the request that was handed up."""
+        return escalations.panel(self.loaded)
+
+    @cached_property
+    def guidance(self) -> str:
+        """A supervisor's advice on a request that was given back."""
+        return escalations.guidance(self.loaded)
 
     # R8
     @property

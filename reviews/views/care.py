@@ -120,7 +120,7 @@ def added(request: HttpRequest, loaded: Loaded, said: Said) -> Said:
         reading=page.reading or 0,
         took_ms=max(round(took.total_seconds() * 1000), 0),
         check=_stored(question, answer),
-        flags=(*told, *narrow),
+        flags=(*said.flags, *told, *narrow),
         objection=_remade(page, said, sight.digest)
         or _missed(question, answer)
         or _too_fast(loaded, page, said),

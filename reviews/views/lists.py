@@ -1,4 +1,4 @@
-"""The lists beside the queue: escalations, announced."""
+"""The lists beside the queue, and where each role begins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from django.views.decorators.http import require_safe
 
 from reviews import htmx, permissions, shortcuts
 from reviews.queries import announced as announced_queries
-from reviews.queries import escalations as escalation_queries
 
 from . import frame
 from .who import person
@@ -20,13 +19,6 @@ def home(request: HttpRequest) -> HttpResponse:
     """Each role's first page."""
     decides = permissions.deciding_role(person(request)) is not None
     return redirect("reviews:queue" if decides else "reviews:log")
-
-
-@require_safe
-def escalations(request: HttpRequest) -> HttpResponse:
-    """What was handed up or needs two people, by answer-by time."""
-    page = escalation_queries.page(person(request), now=frame.of(request).now)
-    return render(request, "reviews/escalations.html", {"page": page})
 
 
 @require_safe

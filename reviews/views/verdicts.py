@@ -35,6 +35,7 @@ def commit(request: HttpRequest, loaded: Loaded, form: DecisionForm) -> None:
         reason_code=sent["reason_code"],
         reason=sent["reason"].replace("\r\n", "\n"),
         lease=request.POST.get("lease", "")[:40],
+        flags=_leaning(form),
     )
     proof = _proof(request, said, sent["password"], loaded.now)
     said = replace(said, args=_args(loaded, form), step_up=proof)
@@ -59,6 +60,12 @@ def _proof(
         return step_up.kept(request.session, said.bound, now)
     step_up.keep(request.session, proof)
     return proof
+
+
+def _leaning(form: DecisionForm) -> tuple[str, ...]:
+    """What who passes it up would have said, for a supervisor who asks."""
+    said = form.cleaned_data["leaning"]
+    return (f"leans_{said}",) if said and form.meant is Verdict.ESCALATE else ()
 
 
 def _check(form: DecisionForm) -> None:

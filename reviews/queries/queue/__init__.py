@@ -139,9 +139,12 @@ def ordered_ids(person: Person, filters: Filters) -> list[str]:
     return [one.id for one in finding.find(Reach.of(person), wanted, now=clock.now())]
 
 
-def rows_of(ids: Iterable[str], person: Person, now: datetime) -> list[Row]:
-    """Any requests as lines, in the order given. Who asks has checked what they see."""
-    return rows.of([Found(one) for one in ids], person, now)
+def rows_of(
+    ids: Iterable[str], person: Person, now: datetime, *, base: str = rows.REQUESTS
+) -> list[Row]:
+    """Any requests as lines, in the order given, each linked below `base`. Who asks
+    has checked what the person sees."""
+    return rows.of([Found(one) for one in ids], person, now, base=base)
 
 
 def newer(person: Person, since: datetime) -> int:

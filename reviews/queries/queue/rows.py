@@ -27,7 +27,7 @@ SAID = {
     Verdict.MODIFY: "You modified",
     Verdict.ESCALATE: "You escalated",
 }
-_PATH = "/requests/"  # reversing it for every row would cost as much as drawing it
+REQUESTS = "/requests/"  # reversing it for every row would cost as much as drawing it
 URGENT = 0  # the last digit of a rank that the agent called critical
 
 
@@ -76,13 +76,19 @@ class Row:
 
 
 def of(
-    found: Sequence[Found], person: Person, now: datetime, *, settled: bool = False
+    found: Sequence[Found],
+    person: Person,
+    now: datetime,
+    *,
+    settled: bool = False,
+    base: str = REQUESTS,
 ) -> list[Row]:
-    """The lines of what was found, in its order. `settled` adds what came of it."""
+    """The lines of what was found, in its order, each linked below `base`. `settled`
+    adds what came of it."""
     sealed = loaded([one.id for one in found], person, settled=settled)
     briefs = briefs_of(sealed.values())
     return [
-        line(sealed[one.id], briefs, person, now, found=one)
+        line(sealed[one.id], briefs, person, now, found=one, base=base)
         for one in found
         if one.id in sealed
     ]
@@ -134,7 +140,8 @@ def line(
     person: Person,
     now: datetime,
     *,
-    found: Found | None = None,
+    found: Found,
+    base: str = REQUESTS,
 ) -> Row:
     """One line, from a version as `loaded` loads it."""
     request = sealed.request
@@ -142,8 +149,8 @@ def line(
     waiting = request.status == RequestStatus.PENDING and request.expires_at > now
     head = Head(
         id=request.pk,
-        url=f"{_PATH}{request.pk}/",
-        peek_url=f"{_PATH}{request.pk}/peek/",
+        url=f"{base}{request.pk}/",
+        peek_url=f"{REQUESTS}{request.pk}/peek/",
         risk=request.risk,
         tier=request.tier,
         effect=shown.effect,
@@ -191,15 +198,17 @@ def _state(sealed: RequestVersion, person: Person, now: datetime) -> State | Non
     verdict = getattr(sealed, "own_verdict", None)
     if verdict:
         return replace(state, note=SAID[Verdict(verdict)])
-    return _given_to(request, person, state) if state.word == "Waiting" else state
+    if request.assignee is not None and request.status == RequestStatus.PENDING:
+        return _given_to(request.assignee, person, state)
+    return None if state.word == "Waiting" else state
 
 
-def _given_to(request: ApprovalRequest, person: Person, state: State) -> State | None:
-    """To whom a supervisor gave what nobody holds."""
-    if request.assignee is None or request.status != RequestStatus.PENDING:
-        return None
-    own = request.assignee_id == person.pk
-    return replace(state, word=f"Given to {'you' if own else request.assignee}")
+def _given_to(assignee: Person, person: Person, state: State) -> State:
+    """To whom a supervisor gave it, after who holds it and where it stands."""
+    said = "Given to you" if assignee == person else f"Given to {assignee}"
+    if state.word == "Waiting":
+        return replace(state, word=said)
+    return replace(state, note=" · ".join(one for one in (state.note, said) if one))
 
 
 def _ran(request: ApprovalRequest) -> Any:
@@ -208,9 +217,9 @@ def _ran(request: ApprovalRequest) -> Any:
     return next(iter(getattr(request.proposal, "ran", [])), None)
 
 
-def _repeated(found: Found | None, request: ApprovalRequest) -> dict[str, str]:
+def _repeated(found: Found, request: ApprovalRequest) -> dict[str, str]:
     """The identical proposals behind this one: said on its row, listed by its link."""
-    if found is None or found.repeats < 2 or found.since is None:
+    if found.repeats < 2 or found.since is None:
         return {}
     many = f"{found.repeats}+" if found.repeats >= MOST_COUNTED else str(found.repeats)
     return {
