@@ -10,7 +10,7 @@ from policies import tools
 from reviews.models import Revision
 from reviews.presenters.common import Subject
 from reviews.presenters.leaves import Leaf, leaves
-from reviews.presenters.shapes import Cell, Change
+from reviews.presenters.shapes import Cell, Change, Row
 
 from . import showing
 
@@ -40,13 +40,18 @@ def rows(
         conceal=showing.concealer(revision),
     )
     held = dict(_held(reading.get("before") or {}))
-    return [_row(change, held, subject) for change in subject.rows.changes]
+    found = subject.rows
 
+    def row(one: Change | Row, proposed: Cell | None, yours: Cell | None) -> ThreeWay:
+        leaf = held.get(one.path)
+        now = subject.cell(leaf) if leaf is not None else None
+        return ThreeWay(one.label, now, proposed, yours)
 
-def _row(change: Change, held: Mapping[str, Leaf], subject: Subject) -> ThreeWay:
-    leaf = held.get(change.path)
-    now = subject.cell(leaf) if leaf is not None else None
-    return ThreeWay(change.label, now, change.before, change.after)
+    return [
+        *(row(one, one.cell, None) for one in found.now),  # no longer an argument
+        *(row(one, one.before, one.after) for one in found.changes),
+        *(row(one, None, one.cell) for one in found.other),  # not proposed at all
+    ]
 
 
 def _held(before: Mapping[str, Any]) -> Iterator[tuple[str, Leaf]]:

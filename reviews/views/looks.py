@@ -54,6 +54,7 @@ class Look:
     rows: Sequence[ThreeWay] = ()
     now_known: bool = False
     read_from: str = ""
+    pressed: bool = False  # the button, not a pause in typing: the focus goes there
 
     @property
     def say(self) -> str:
@@ -79,7 +80,7 @@ def look(loaded: Loaded, sent: QueryDict, element: str) -> Panel:
         armed,
         problem="",
         other_errors=(),
-        check=found,
+        check=replace(found, pressed=asked == "check"),
         field_focus=_focus(made, asked, element),
     )
 
@@ -187,8 +188,11 @@ def _read_from(found: Preview) -> str:
 def _focus(made: Form | None, asked: str, element: str) -> str:
     """The id of what has the focus after the fields were drawn again."""
     verb, _, name = asked.partition(":")
-    if made is None or verb not in {"add", "remove"}:
-        return element if _ID.fullmatch(element) else ""
+    if made is None or not name:
+        return ""
+    if verb not in {"add", "remove"}:
+        pressed = element if _ID.fullmatch(element) else ""
+        return pressed or places.element_id(name)
     if verb == "remove":
         return places.element_id(name.rpartition(".")[0])
     rows = next((node for node in made.walk() if node.name == name), None)

@@ -102,8 +102,12 @@ class Panel:
         if self.password_error:
             return "#id_password"
         if self.check is not None:
-            return "#check-heading"
+            return f"#{self.field_focus or 'check-heading'}"
         return "#problem" if self.problem else "#panel"
+
+    @property
+    def focus_id(self) -> str:
+        return self.focus.removeprefix("#")
 
 
 def build(

@@ -114,7 +114,7 @@ def _look(request: HttpRequest, loaded: Loaded) -> HttpResponse:
         return _answer(request, page)
     redrawn = request.headers.get("HX-Target") == "fields"
     template = "reviews/_fields.html" if redrawn else "reviews/_check.html"
-    context = {"page": page, "swapped": redrawn, "errors_beside": not redrawn}
+    context = {"page": page, "is_part": True, "redrawn": redrawn}
     return render(request, template, context)
 
 

@@ -92,6 +92,11 @@ class Node:
         """Whether this node itself differs, not what is below it."""
         return False
 
+    @property
+    def may_revert(self) -> bool:
+        """Whether there is something of the proposal to go back to."""
+        return not self.at.new
+
     def read(self, wrong: list[FieldError]) -> Any:
         """The value as edited; MISSING leaves it out. Adds to `wrong`."""
         raise NotImplementedError
@@ -337,13 +342,19 @@ class Group(Node):
 
     kind: ClassVar[str] = "group"
 
+    @property
+    def may_revert(self) -> bool:
+        return not self.at.new and len(self.states) > 1
+
     @cached_property
     def children(self) -> tuple[Node, ...]:
         if self.state != GIVEN:
             return ()
         held = self.at.was if isinstance(self.at.was, Mapping) else {}
-        declared = self.at.spec.properties
-        names = [*declared, *(name for name in held if name not in declared)]
+        declared, required = self.at.spec.properties, self.at.spec.required
+        # As people are shown them: what must be there first, in its declared order.
+        first = [name for name in required if name in declared or name in held]
+        names = dict.fromkeys([*first, *declared, *held])
         return tuple(self._member(name, held.get(name, MISSING)) for name in names)
 
     @property

@@ -37,8 +37,8 @@ class Spec:
         return found if isinstance(found, Mapping) else {}
 
     @property
-    def required(self) -> frozenset[str]:
-        return frozenset(self.schema.get("required", ()))
+    def required(self) -> tuple[str, ...]:
+        return tuple(self.schema.get("required", ()))
 
     @property
     def options(self) -> list[Any]:

@@ -163,10 +163,9 @@ def _amount(text: str) -> str:
 
 
 def _whole(text: str) -> int:
-    value = _number(text)
-    if value != int(value):
-        raise BadValue("must be a whole number")
-    return _bounded(int(value))
+    if not _NUMBER.fullmatch(text) or float(text) % 1:
+        raise BadValue("must be a whole number like 1000, without separators")
+    return _bounded(int(text) if _WHOLE.fullmatch(text) else int(float(text)))
 
 
 def _number(text: str) -> int | float:

@@ -272,7 +272,7 @@ def test_a_refusal_in_a_row_keeps_every_word(parcel, as_: SignIn) -> None:
     assert answer.status_code == 422
     for kept in ("far too long for this", "kept", "many", "kept too", "my note"):
         assert kept in source
-    assert "Count: must be a number" in text(answer)
+    assert "Count: must be a whole number" in text(answer)
 
 
 def test_an_answer_moves_the_focus_to_where_it_was(parcel, as_: SignIn) -> None:
