@@ -3,7 +3,7 @@ not thereby run whatever is installed, so the deployment says what may be called
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -34,15 +34,15 @@ def unlisted(document: Document) -> list[FieldError]:
 
 
 def _named(part: Any, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(part, CallableTarget | CallableVerifier | LookUp):
-        if part.path:
-            yield path, part.path
-    elif isinstance(part, BaseModel):
-        for name in type(part).model_fields:
-            yield from _named(getattr(part, name), f"{path}.{name}".lstrip("."))
-    elif isinstance(part, Mapping):
-        for name, inner in part.items():
-            yield from _named(inner, f"{path}.{name}")
-    elif isinstance(part, list):
-        for number, inner in enumerate(part):
-            yield from _named(inner, f"{path}.{number}")
+    if isinstance(part, CallableTarget | CallableVerifier | LookUp) and part.path:
+        yield path, part.path
+    for name, inner in _members(part):
+        yield from _named(inner, f"{path}.{name}".lstrip("."))
+
+
+def _members(part: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(part, BaseModel):
+        return [(name, getattr(part, name)) for name in type(part).model_fields]
+    if isinstance(part, Mapping):
+        return part.items()
+    return enumerate(part) if isinstance(part, list) else ()

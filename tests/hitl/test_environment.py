@@ -54,7 +54,7 @@ def test_no_function_may_be_called_unless_its_module_is_listed(load: Any) -> Non
     found = load(HOLDPOINT_CALLABLES="shop.effects, shop.readers")
     assert found.callables == ["shop.effects", "shop.readers"]
     for text in ("shop.", "*", "shop effects", "a.b:c"):
-        with pytest.raises(ImproperlyConfigured, match="^HOLDPOINT_CALLABLES: must"):
+        with pytest.raises(ImproperlyConfigured, match=r"^HOLDPOINT_CALLABLES: must"):
             load(HOLDPOINT_CALLABLES=text)
 
 
