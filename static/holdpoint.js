@@ -114,7 +114,7 @@
         const live = $("#live");
         if (live && window.htmx) window.htmx.trigger(live, "look");
       }
-      if (!node.dataset.warn) continue;
+      if (!("warn" in node.dataset)) continue;
       const before = last.get(node.dataset.until) ?? ms;
       for (const [seconds, note, urgent] of warnings)
         if (before > seconds * 1000 && ms <= seconds * 1000) say(seconds && $("#extend kbd") ? `${note} ${$("#extend kbd").textContent} extends it.` : note, urgent);
@@ -248,7 +248,7 @@
     if (slim.matches && detail.elt.id === "decide") detail.parameters.narrow = "1";
   });
   const review = $(".review");
-  if (review && document.activeElement === body) $("#h1", review)?.focus({ preventScroll: true });
+  if (review && !$("[autofocus]")) $("#h1", review)?.focus({ preventScroll: true });
   if (review && "scroll" in review.dataset && slim.matches) {
     const left = new Set(["r2", "r3"].map((id) => $(`#${id}`)));
     const watch = new IntersectionObserver((found) => {
@@ -368,14 +368,21 @@
   if (filters) filters.value = sessionStorage.getItem("queue") || "";
   /* A batch: Enter opens a row, Shift ticks up to the one before, and what was armed
      for another choice cannot be committed. */
-  let ticked;
+  let ticked, turn = 0;
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.ctrlKey || event.metaKey || !event.target.matches(".tick")) return;
     event.preventDefault();
     const row = event.target.closest("tr");
     $("[data-open]", row).offsetParent ? $("[data-open]", row).click() : $("summary", row.nextElementSibling).click();
   });
-  on("afterSettle", ({ detail: { target } }) => { if (target?.matches(".items tr")) $("summary", target.nextElementSibling)?.focus(); });
+  /* The newest press wins: an answer to an older one does not undo it. */
+  on("beforeRequest", ({ detail: { elt, xhr } }) => { if (elt.matches("#batch,.items tbody")) xhr.turn = ++turn; });
+  on("beforeSwap", ({ detail }) => { if (detail.xhr.turn < turn) detail.shouldSwap = false; });
+  on("afterSettle", ({ detail: { target } }) => {
+    if (!target?.matches(".items tr")) return;
+    $("summary", target.nextElementSibling)?.focus();
+    target.dispatchEvent(new Event("change", { bubbles: true }));
+  });
   document.addEventListener("click", ({ target, shiftKey }) => {
     if (!target.matches(".tick")) return;
     const all = $$(".tick");

@@ -1,0 +1,216 @@
+"""J5, J7 and the moved target: two people at one request, its time, and typed words."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from journal import clock
+from journal.models import LogRecord
+from reviews import drafts, leases
+from reviews.choices import RequestStatus
+from reviews.models import ApprovalRequest, Draft, Lease
+from tests.browser.conftest import Desk, SitDown
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.stack import wait_until
+from tests.worlds import WORLD
+
+pytestmark = pytest.mark.browser
+
+MINE = "You hold this until"
+
+
+@pytest.fixture
+def waiting(gate: Gate) -> ApprovalRequest:
+    return propose(gate.agent).request
+
+
+def open_(desk: Desk, request: ApprovalRequest) -> Page:
+    return desk.open(f"/requests/{request.pk}/")
+
+
+def state(page: Page):
+    return page.get_by_test_id("state")
+
+
+def held_by(request: ApprovalRequest) -> str:
+    found = Lease.objects.filter(pk=request.pk, holder__isnull=False).first()
+    return str(found.holder) if found else ""
+
+
+def test_opening_holds_it_and_leaving_gives_it_back(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = open_(desk, waiting)
+    expect(state(page)).to_contain_text(MINE)
+    expect(page.locator("h1")).to_be_focused()
+    page.keyboard.press("c")
+    expect(state(page)).to_contain_text("Waiting")
+    page.keyboard.press("c")
+    expect(state(page)).to_contain_text(MINE)
+    expect(page.locator("h1")).to_be_focused()
+    desk.open("/help/")
+    wait_until(lambda: not held_by(waiting), 9)
+
+
+def test_somebody_else_reads_and_sees_what_came_of_it(
+    gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    """J5: the second page has no verb, and its focus stays where it was."""
+    rita, tom = sit_down("rita"), sit_down("tom")
+    expect(state(open_(rita, waiting))).to_contain_text(MINE)
+    page = open_(tom, waiting)
+    expect(state(page)).to_contain_text("Rita Example is deciding")
+    assert page.locator("[data-testid^=verb-]").count() == 0
+    assert tom.violations() == []
+    page.locator("#r2").focus()
+    decide(waiting, gate.rita, "reject", reason_code="unsafe")
+    expect(state(page)).to_contain_text("Rejected by Rita Example")
+    expect(page.locator("#sr-status")).to_contain_text("Rejected by Rita")
+    assert tom.focus() == "r2"
+    expect(page.get_by_test_id("decide")).to_contain_text("Nothing was executed.")
+
+
+def test_what_was_typed_survives_a_hold_that_was_taken_over(
+    gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    rita = sit_down("rita")
+    page = open_(rita, waiting)
+    expect(state(page)).to_contain_text(MINE)
+    page.keyboard.press("x")
+    page.fill("#id_reason", "not without an invoice")
+    page.keyboard.press("Tab")
+    wait_until(lambda: drafts.exists(person=gate.rita, request_id=waiting.pk), 9)
+    page.locator("[name=reason_code]").first.check()
+    past = clock.now() - timedelta(minutes=1)
+    Lease.objects.filter(pk=waiting.pk).update(until=past)
+    leases.take(request_id=waiting.pk, person=gate.tom)
+    page.keyboard.press("Control+Enter")
+    problem = page.get_by_test_id("problem")
+    expect(problem).to_contain_text("Tom Example took it over")
+    assert "not without an invoice" in page.locator("#kept textarea").input_value()
+    assert rita.violations() == []
+
+
+def test_a_supervisor_breaks_a_hold_by_keys(
+    gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    leases.take(request_id=waiting.pk, person=gate.rita)
+    desk = sit_down("sue")
+    page = open_(desk, waiting)
+    page.get_by_test_id("break").press("Enter")
+    page.wait_for_selector("[data-testid=break-hold]")
+    assert desk.violations() == []
+    page.fill("#id_reason", "gone to lunch")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_test_id("verb-approve")).to_be_visible()
+    assert LogRecord.objects.get(kind="lease.broken").actor_id == gate.sue.public_id
+
+
+def test_the_time_is_told_and_given_once_more(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    """J7: twenty seconds before the end the way out is said, and one key takes it."""
+    desk = sit_down("rita")
+    soon = clock.now() + timedelta(seconds=26)
+    ApprovalRequest.objects.filter(pk=waiting.pk).update(expires_at=soon)
+    page = open_(desk, waiting)
+    expect(state(page)).to_contain_text(MINE)
+    alert = page.locator("#sr-alert")
+    expect(alert).to_contain_text("E extends it", timeout=20_000)
+    page.keyboard.press("e")
+    later = soon + timedelta(minutes=30)
+    expiry = page.get_by_test_id("expiry")
+    expect(expiry).to_contain_text(f"Expires {later:%H:%M:%S}")
+    expect(page.locator("h1")).to_be_focused()
+    assert LogRecord.objects.filter(kind="request.extended").count() == 1
+
+
+def test_what_expires_under_a_panel_keeps_the_words(
+    gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = open_(desk, waiting)
+    expect(state(page)).to_contain_text(MINE)
+    page.keyboard.press("x")
+    page.fill("#id_reason", "half a thought")
+    past = clock.now() - timedelta(seconds=3)
+    ApprovalRequest.objects.filter(pk=waiting.pk).update(expires_at=past)
+    expect(state(page)).to_contain_text("Expired")
+    expect(page.get_by_test_id("decide")).to_contain_text("Nothing was executed.")
+    assert page.locator("[data-testid^=verb-]").count() == 0
+    assert page.locator("#kept textarea").input_value() == "half a thought"
+    expect(page.locator("#kept textarea")).to_be_focused()
+    page.get_by_test_id("add-note").click()
+    expect(page.get_by_test_id("notes")).to_contain_text("half a thought")
+    assert desk.violations() == []
+
+
+def test_the_target_that_moved_is_refreshed_before_it_is_decided(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = desk.page
+    # The state moves between the page and the moment it is taken up.
+    page.route("**/lease/", _move)
+    open_(desk, waiting)
+    expect(state(page)).to_contain_text("The record changed at")
+    assert page.locator("[data-testid^=verb-]").count() == 0
+    expect(page.get_by_test_id("banner")).to_contain_text("As you read it")
+    assert desk.violations() == []
+    page.keyboard.press("r")
+    expect(page.get_by_test_id("verb-approve")).to_be_visible()
+    expect(page.get_by_test_id("diff")).to_contain_text("read from test world")
+
+
+def _move(route: Route) -> None:
+    WORLD.update(before={"amount": "7.00"}, preconditions={"row_version": 2})
+    route.continue_()
+
+
+def test_next_asks_first_and_then_holds_the_next(
+    gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    other = propose(gate.agent, customer="C-2", thread="t-2").request
+    desk = sit_down("rita")
+    page = open_(desk, waiting)
+    expect(state(page)).to_contain_text(MINE)
+    page.keyboard.press("x")
+    page.fill("#id_reason", "later")
+    page.keyboard.press("Tab")
+    wait_until(Draft.objects.exists, 9)
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("draft")).to_be_visible()
+    page.keyboard.press("n")
+    page.wait_for_selector("[data-testid=leave]")
+    assert desk.violations() == []
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url(f"**/requests/{other.pk}/")
+    expect(state(page)).to_contain_text(MINE)
+    assert held_by(other) == "Rita Example"
+    wait_until(lambda: not held_by(waiting), 9)
+
+
+def test_all_of_it_works_without_javascript(
+    gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita", javascript=False)
+    page = open_(desk, waiting)
+    assert not held_by(waiting)
+    page.get_by_test_id("take").click()
+    expect(state(page)).to_contain_text(MINE)
+    page.get_by_test_id("extend").click()
+    page.get_by_test_id("verb-reject").click()
+    page.fill("#id_reason", "no")
+    page.get_by_test_id("commit").click()
+    expect(page.locator("#id_reason")).to_have_value("no")
+    page.locator("[name=reason_code]").first.check()
+    page.get_by_test_id("commit").click()
+    expect(state(page)).to_contain_text("Rejected by Rita Example")
+    assert not held_by(waiting)
+    waiting.refresh_from_db()
+    assert waiting.status == RequestStatus.REJECTED
