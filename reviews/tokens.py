@@ -1,26 +1,36 @@
 """Personal API tokens: bearer secrets with the mark `hpp`. What needs a step-up is
-closed to them."""
+closed to them, and each of them ends by itself."""
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import Q
 
 from journal import bearer, clock, log
-from journal.errors import BadKey, NotFound
+from journal.errors import BadKey, Invalid, NotFound, at
 from policies.models import Person
 
 from .models import PersonalToken
 
 MARK = "hpp"
+USUAL_DAYS, MOST_DAYS = 90, 365
 
 
 @transaction.atomic(durable=True)
-def mint(*, person: Person, name: str) -> str:
-    """A new token of this person, shown this once."""
-    minted = bearer.mint(MARK)
+def mint(*, person: Person, name: str, days: int = USUAL_DAYS) -> str:
+    """A new token of this person for so many days, shown this once. Raises Invalid."""
+    if not 1 <= days <= MOST_DAYS:
+        raise Invalid(errors=[at("days", f"from 1 to {MOST_DAYS}")])
+    minted, now = bearer.mint(MARK), clock.now()
     PersonalToken.objects.create(
-        person=person, name=name, prefix=minted.prefix, digest=minted.digest
+        person=person,
+        name=name,
+        prefix=minted.prefix,
+        digest=minted.digest,
+        created_at=now,
+        expires_at=now + timedelta(days=days),
     )
     _tell("person.token_minted", person, minted.prefix)
     return minted.text

@@ -9,6 +9,7 @@ from django import forms
 from django.db.models import QuerySet
 
 from policies.models import Person
+from reviews import tokens
 from reviews.choices import REASONS, Scope, StopMode, Verdict
 from reviews.drafts import FIELD
 
@@ -146,11 +147,22 @@ class SettleForm(forms.Form):
 
 
 class TokenForm(forms.Form):
-    """The name of a new personal token."""
+    """The name of a new personal token, and when it ends."""
 
     name = forms.CharField(
         max_length=64, error_messages={"required": "Name what will use it."}
     )
+    days = forms.TypedChoiceField(
+        choices=[(days, f"{days} days") for days in (7, 30, 90, 180, 365)],
+        coerce=int,
+        required=False,
+        initial=tokens.USUAL_DAYS,
+        error_messages={"invalid_choice": "Choose one of these."},
+    )
+
+    def clean_days(self) -> int:
+        """Scripts written before there was a choice send none."""
+        return self.cleaned_data["days"] or tokens.USUAL_DAYS
 
 
 class GuidanceForm(forms.Form):

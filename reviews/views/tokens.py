@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from journal import clock
 from reviews import tokens as operations
 from reviews.forms import TokenForm
 from reviews.models import PersonalToken
@@ -19,12 +20,11 @@ def tokens(request: HttpRequest) -> HttpResponse:
     """The list, and a form for one more; the answer to it is the only copy."""
     form, minted = TokenForm(request.POST or None), ""
     if form.is_valid():
-        name = form.cleaned_data["name"]
-        minted = operations.mint(person=person(request), name=name)
+        minted = operations.mint(person=person(request), **form.cleaned_data)
         form = TokenForm()
     own = PersonalToken.objects.filter(person=person(request))
     live = own.filter(revoked_at__isnull=True).order_by("-created_at")
-    context = {"form": form, "minted": minted, "tokens": live}
+    context = {"form": form, "minted": minted, "tokens": live, "now": clock.now()}
     status = 422 if form.errors else 200
     response = render(request, "reviews/tokens.html", context, status=status)
     response["Cache-Control"] = "no-store"

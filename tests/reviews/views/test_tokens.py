@@ -5,6 +5,7 @@ import re
 import pytest
 from django.test import Client
 
+from journal import clock, errors
 from reviews import tokens
 from reviews.models import PersonalToken
 from tests.conftest import Gate
@@ -23,6 +24,37 @@ def test_a_token_is_shown_once_and_works(gate: Gate, rita: Client) -> None:
     assert page["Cache-Control"] == "no-store"
     assert tokens.authenticate(text) == gate.rita
     assert text not in rita.get("/me/tokens/").content.decode()
+
+
+def test_a_token_ends_by_itself(gate: Gate, rita: Client) -> None:
+    for days in ("", "365"):
+        rita.post("/me/tokens/", {"name": "nightly", "days": days})
+    usual, longest = PersonalToken.objects.order_by("pk")
+    assert usual.expires_at
+    assert longest.expires_at
+    assert (usual.expires_at - usual.created_at).days == 90
+    assert (longest.expires_at - longest.created_at).days == 365
+    shown = rita.get("/me/tokens/").content.decode()
+    assert f"{usual.expires_at:%Y}" in shown
+    for days in ("0", "366", "x"):
+        again = rita.post("/me/tokens/", {"name": "more", "days": days})
+        assert again.status_code == 422
+        assert b"Choose one of these." in again.content
+
+
+def test_an_ended_token_opens_nothing_and_says_so(gate: Gate, rita: Client) -> None:
+    text = tokens.mint(person=gate.rita, name="old", days=1)
+    assert tokens.authenticate(text) == gate.rita
+    PersonalToken.objects.update(expires_at=clock.now())
+    with pytest.raises(errors.BadKey):
+        tokens.authenticate(text)
+    assert b"<b>Ended</b>" in rita.get("/me/tokens/").content
+
+
+@pytest.mark.parametrize("days", [0, -1, 366])
+def test_no_token_is_for_longer_than_a_year(gate: Gate, days: int) -> None:
+    with pytest.raises(errors.Invalid):
+        tokens.mint(person=gate.rita, name="for ever", days=days)
 
 
 def test_a_token_needs_a_name(rita: Client) -> None:
