@@ -1,0 +1,213 @@
+"""The stream in a real browser against the real stack: told, not asking."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+from django.conf import global_settings
+from playwright.sync_api import Browser, Page, expect
+from pytest_django import Settings
+
+from agents import keys
+from tests import factories
+from tests.browser.conftest import Desk, listen, sign_in
+from tests.conftest import Gate
+from tests.stack import Stack, wait_until
+
+pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(180)]
+
+WITHIN_MS = 9000
+
+
+@dataclass
+class Outside:
+    """The agent, over HTTP."""
+
+    base: str
+    key: str
+    count: int = 0
+
+    def post(self, path: str, body: Any) -> Any:
+        self.count += 1
+        headers = {
+            "Authorization": f"Bearer {self.key}",
+            "Idempotency-Key": f"k-{self.count}",
+        }
+        answer = httpx.post(
+            f"{self.base}/api/v1{path}", json=body, headers=headers, trust_env=False
+        )
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def propose(self) -> Any:
+        args = {"customer": f"C-{self.count}", "amount": "40.00", "currency": "USD"}
+        body = {"thread": f"t-{self.count}", "tool": "pay", "args": args}
+        return self.post("/proposals", {**body, "rationale": "asked"})
+
+
+@pytest.fixture
+def outside(live: Stack, gate: Gate) -> Outside:
+    return Outside(live.base_url, keys.issue(agent=gate.agent, by=gate.owen))
+
+
+@dataclass
+class Watched:
+    """A desk and what its page asked for."""
+
+    desk: Desk
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def page(self) -> Page:
+        return self.desk.page
+
+    def polls(self) -> list[str]:
+        return [url for url in self.asked if "/live/" in url or "/fresh/" in url]
+
+
+@pytest.fixture
+def watch(
+    live: Stack, gate: Gate, browser: Browser, settings: Settings
+) -> Iterator[Callable[..., Watched]]:
+    # The real web does not know the quick hashing of these tests.
+    settings.PASSWORD_HASHERS = global_settings.PASSWORD_HASHERS
+    opened: list[tuple[Any, Watched]] = []
+
+    def start(name: str) -> Watched:
+        gate.people[name].set_password(factories.PASSWORD)
+        gate.people[name].save()
+        context = browser.new_context(viewport={"width": 1280, "height": 800})
+        context.set_default_timeout(WITHIN_MS)
+        watched = Watched(Desk(context.new_page(), live.base_url))
+        listen(watched.desk)
+        watched.page.on("request", lambda one: watched.asked.append(one.url))
+        sign_in(watched.desk, name)
+        opened.append((context, watched))
+        return watched
+
+    expect.set_options(timeout=WITHIN_MS)
+    yield start
+    for context, watched in opened:
+        assert watched.desk.complaints() == []
+        context.close()
+
+
+def streaming(watched: Watched) -> None:
+    """Wait until the page hears; its first event is there."""
+    with watched.page.expect_request(re.compile("/events/")):
+        watched.page.reload()
+    watched.page.wait_for_timeout(1000)
+
+
+def test_a_queue_says_what_is_new_without_asking(
+    outside: Outside, watch: Callable[..., Watched]
+) -> None:
+    rita = watch("rita")
+    outside.propose()
+    rita.desk.open("/queue/")
+    streaming(rita)
+    rita.asked.clear()
+    outside.propose()
+    expect(rita.page.locator("#fresh")).to_have_text("1 new · show")
+    assert rita.page.locator("tbody tr").count() == 1
+    assert rita.page.inner_text("#badge-queue") == "2"
+    assert rita.page.title().startswith("(2) ")
+    outside.propose()
+    expect(rita.page.locator("#fresh")).to_have_text("2 new · show")
+    assert rita.polls() == []
+    assert "1 new" in rita.desk.heard()  # and not said again within half a minute
+    rita.page.click("#fresh a")
+    expect(rita.page.locator("tbody tr")).to_have_count(3)
+
+
+def test_a_request_follows_what_happens_to_it(
+    outside: Outside, watch: Callable[..., Watched]
+) -> None:
+    made = outside.propose()
+    tom = watch("tom")
+    page = tom.desk.open(f"/requests/{made['request']['id']}/")
+    streaming(tom)
+    focus = tom.desk.focus()
+    tom.asked.clear()
+    outside.post(f"/proposals/{made['id']}/withdraw", {})
+    expect(page.locator("[data-testid=state]")).to_contain_text("Withdrawn")
+    assert tom.desk.focus() == focus != "BODY"
+    assert len(tom.polls()) == 1
+
+
+def test_while_it_streams_it_does_not_poll(
+    outside: Outside, watch: Callable[..., Watched]
+) -> None:
+    made = outside.propose()
+    tom = watch("tom")
+    tom.desk.open(f"/requests/{made['request']['id']}/")
+    streaming(tom)
+    tom.page.wait_for_timeout(500)
+    tom.asked.clear()
+    tom.page.wait_for_timeout(6500)
+    assert tom.polls() == []
+
+
+def test_a_hidden_page_closes_its_stream_and_catches_up(
+    live: Stack, outside: Outside, watch: Callable[..., Watched]
+) -> None:
+    rita = watch("rita")
+    page = rita.desk.open("/queue/")
+    streaming(rita)
+    hide(page, hidden=True)
+    assert page.evaluate("performance.getEntriesByType('resource').length") > 0
+    rita.asked.clear()
+    outside.propose()
+    page.wait_for_timeout(1000)
+    assert page.inner_text("#fresh") == ""
+    assert rita.asked == []
+    hide(page, hidden=False)
+    expect(page.locator("#fresh")).to_have_text("1 new · show")
+    assert any("/events/" in url for url in rita.asked)
+
+
+def hide(page: Page, *, hidden: bool) -> None:
+    """What the browser tells a page when another tab comes before it."""
+    page.evaluate(
+        """hidden => {
+            const get = () => hidden
+            Object.defineProperty(document, "hidden", {configurable: true, get})
+            document.dispatchEvent(new Event("visibilitychange"))
+        }""",
+        hidden,
+    )
+
+
+def test_without_a_stream_it_polls_as_before(
+    outside: Outside, watch: Callable[..., Watched]
+) -> None:
+    made = outside.propose()
+    tom = watch("tom")
+    tom.page.route("**/events/**", lambda route: route.abort())
+    page = tom.desk.open(f"/requests/{made['request']['id']}/")
+    outside.post(f"/proposals/{made['id']}/withdraw", {})
+    expect(page.locator("[data-testid=state]")).to_contain_text("Withdrawn")
+    tom.desk.said.clear()  # the browser itself told of the stream that failed
+
+
+def test_a_server_that_comes_back_is_found_again(
+    live: Stack, gate: Gate, outside: Outside, watch: Callable[..., Watched]
+) -> None:
+    rita = watch("rita")
+    page = rita.desk.open("/queue/")
+    streaming(rita)
+    live.kill_web()
+    factories.propose(gate.agent)
+    live.start_web()
+    wait_until(lambda: page.inner_text("#fresh") == "1 new · show" or tick(page), 25)
+    rita.desk.said.clear()  # the browser itself told of the lost connection
+
+
+def tick(page: Page) -> bool:
+    page.wait_for_timeout(200)
+    return False
