@@ -20,7 +20,7 @@ from reviews.queries import detail
 from reviews.queries.detail import Loaded
 from reviews.queries.review import ReviewPage
 
-from . import care, frame, holding, looks, panels, strips, verdicts
+from . import advancing, care, frame, holding, looks, panels, strips, verdicts
 from .who import person
 
 TEMPLATE = "reviews/request.html"
@@ -59,8 +59,12 @@ def decide(request: HttpRequest, pk: str) -> HttpResponse:
     error = htmx.attempt(lambda: verdicts.commit(request, loaded, form))
     if error is not None:
         return _refused(request, form, error, pk)
-    if htmx.wants_partial(request) and form.meant is Verdict.MODIFY:
-        return HttpResponseClientRedirect(redirect("reviews:request_detail", pk).url)
+    onward = advancing.onward(request, loaded, form.meant)
+    if htmx.wants_partial(request) and (onward or form.meant is Verdict.MODIFY):
+        to = redirect("reviews:request_detail", onward or pk).url
+        return HttpResponseClientRedirect(to)
+    if onward:
+        return _see(onward)
     return _see(pk)
 
 

@@ -11,8 +11,9 @@ from django.test import Client
 
 from journal import clock
 from journal.models import LogRecord
-from reviews import leases
+from reviews import leases, preferences
 from reviews.models import ApprovalRequest, Decision, Draft, Lease, Note, StateReading
+from reviews.preferences import Display
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -343,6 +344,31 @@ def test_next_asks_before_it_leaves_what_was_typed(gate: Gate, as_: SignIn) -> N
     assert "not done" in asked.content.decode()
     assert go(client, first, sure="1") == url(second)
     assert Draft.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("wish", "verdict", "goes"),
+    [
+        ("off", "approve", False),
+        ("on", "approve", True),
+        ("on", "reject", True),
+        ("unless_rejected", "reject", False),
+        ("unless_rejected", "escalate", True),
+    ],
+)
+def test_who_prefers_it_goes_on_once_it_is_decided(
+    gate: Gate, as_: SignIn, wish: Any, verdict: str, goes: bool
+) -> None:
+    first, second, *_ = four(gate)
+    preferences.save(person=gate.rita, display=Display(advance=wish))
+    client = as_("rita")
+    sent = panel(first, verdict, reason="so", reason_code="unsafe")
+    sent["seen"] = token(client, first)
+    to = client.post(url(first, "decide"), sent)["Location"]
+    assert to == (url(second) if goes else url(first))
+    assert Lease.objects.filter(pk=second.pk, holder=gate.rita).exists() == goes
+    said = client.get(to).content.decode()
+    assert (f"request {first.pk}." in said) == goes
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,43 @@
+"""On to the next request once one is decided, for who prefers it so (ux.md 3.8)."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest
+
+from reviews import htmx, leases, preferences
+from reviews.choices import RequestStatus, Verdict
+from reviews.models import ApprovalRequest
+from reviews.queries import upnext
+from reviews.queries.detail import Loaded
+from reviews.queries.queue import Filters
+
+SAID = {
+    Verdict.APPROVE: "Approved",
+    Verdict.REJECT: "Rejected",
+    Verdict.MODIFY: "Changed and approved",
+    Verdict.ESCALATE: "Escalated",
+}
+
+
+def onward(request: HttpRequest, decided: Loaded, verdict: Verdict) -> str:
+    """The next free request of the queue as it was filtered, held for this person; or
+    nothing, and they stay. What was recorded is said on the next page."""
+    wish = preferences.of(decided.person).display.advance
+    if wish == "off" or (wish == "unless_rejected" and verdict is Verdict.REJECT):
+        return ""
+    filters = Filters.read(htmx.query(request.POST.get("filters", "")))
+    ids = upnext.after(decided.person, filters, decided.request.pk, 1)
+    found = leases.take_first(request_ids=ids, person=decided.person)
+    if found:
+        messages.success(request, _recorded(decided.request, verdict))
+    return found
+
+
+def _recorded(request: ApprovalRequest, verdict: Verdict) -> str:
+    """With how long it can still be taken back, which is on its own page."""
+    said = f"{SAID[verdict]}: request {request.pk}."
+    row = ApprovalRequest.objects.get(pk=request.pk)
+    if row.status != RequestStatus.RECALLABLE:
+        return said
+    return f"{said} It can be recalled there until {row.recall_until:%H:%M:%S}."
