@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from .views import (
+    announced,
     batches,
     control,
     escalations,
@@ -64,7 +65,8 @@ urlpatterns = [
     path("requests/<str:pk>/arbitrate/", escalations.arbitrate, name="arbitrate"),
     path("escalations/", escalations.escalations, name="escalations"),
     path("escalations/<str:pk>/", escalations.escalation, name="escalation"),
-    path("announced/", lists.announced, name="announced"),
+    path("announced/", announced.announced, name="announced"),
+    path("announced/seen/", announced.announced_seen, name="announced_seen"),
     path("unknown/", control.unknown, name="unknown"),
     path("unknown/<str:pk>/", control.settle, name="settle"),
     path("stop/", control.stop, name="stop"),

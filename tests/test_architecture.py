@@ -56,6 +56,7 @@ OPERATIONS = {
     },
     "reviews/saved_views.py": {"save", "delete"},
     "reviews/settlements.py": {"settle_unknown", "retry"},
+    "reviews/sightings.py": {"see"},
     "reviews/stops.py": {"stop", "lift"},
     "reviews/tokens.py": {"mint", "revoke"},
     "agents/keys.py": {"issue", "revoke"},

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import F, OuterRef, Prefetch, Subquery
+from django.db.models import Exists, F, OuterRef, QuerySet
 from django.urls import reverse
 
-from policies.choices import Tier
 from policies.models import Person
+from reviews import permissions
 from reviews.choices import ExecutionStatus
-from reviews.models import Proposal, Revision
+from reviews.models import Execution, Sighting
+from reviews.permissions import Permission
 from reviews.presenters.shapes import Part
 
-from . import showing, states, visible
+from . import showing, states
 from .states import State
 
 PAGE = 50
@@ -23,48 +26,86 @@ UNFINISHED = {ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED}
 
 @dataclass(frozen=True, slots=True)
 class Announced:
+    """One effect. `undo` is what its tool declares; nobody is asked to do it here."""
+
     id: str
     at: datetime
     effect: tuple[Part, ...]
+    undo: str
     risk: str
     tool: str
     agent: str
     thread_url: str
     state: State
     stop_url: str
+    seen: bool
+    near_miss: bool
 
 
-def page(person: Person) -> list[Announced]:
-    """The newest announced effects in this person's queues, in three queries."""
-    current = Revision.objects.filter(number=F("proposal__revision"))
-    tier = current.filter(proposal=OuterRef("pk")).values("tier")[:1]
+@dataclass(frozen=True, slots=True)
+class AnnouncedPage:
+    lines: list[Announced]
+    marks: bool  # whether this person is one of those who were told
+
+    @property
+    def unseen(self) -> list[str]:
+        return [line.id for line in self.lines if not line.seen]
+
+
+def readable(person: Person) -> QuerySet[Execution]:
+    """What was announced in this person's queues, or all for those who see all."""
+    if permissions.allowed(person, Permission.SEE_ALL):
+        return Execution.objects.filter(announced_in__isnull=False)
+    return Execution.objects.filter(announced_in__in=permissions.queues_of(person))
+
+
+def told(person: Person, ids: Collection[str]) -> list[Execution]:
+    """Of these, what was announced to this person to be looked at."""
+    if permissions.deciding_role(person) is None:
+        return []
+    found = readable(person).filter(pk__in=list(ids)[:PAGE])
+    return list(found.select_related("proposal"))
+
+
+def page(person: Person) -> AnnouncedPage:
+    """The newest announced effects, in two queries and one more for new ones."""
+    seen = Sighting.objects.filter(execution=OuterRef("pk"))
     found = (
-        visible.proposals(person)
-        .annotate(now_tier=Subquery(tier))
-        .filter(now_tier=Tier.NOTIFY, request__isnull=True)
-        .prefetch_related(
-            Prefetch("revisions", current.select_related("tool"), to_attr="now"),
-            "executions",
+        readable(person)
+        .select_related("proposal")
+        .annotate(
+            revision=F("grant__revision"),
+            hash=F("grant__action_hash"),
+            risk=F("grant__revision__risk"),
+            seen=Exists(seen.filter(person=person)),
+            near_miss=Exists(seen.filter(near_miss=True)),
         )
-        .order_by("-created_at")
+        .order_by("-queued_at")
     )
-    return [_line(proposal) for proposal in found[:PAGE]]
+    rows: list[Any] = list(found[:PAGE])
+    briefs = showing.briefs({row.revision: row.hash for row in rows})
+    return AnnouncedPage(
+        lines=[_line(row, briefs[row.revision]) for row in rows],
+        marks=permissions.deciding_role(person) is not None,
+    )
 
 
-def _line(proposal: Proposal) -> Announced:
-    revision = proposal.now[0]  # type: ignore[attr-defined]
-    execution = next(iter(proposal.executions.all()), None)
-    running = execution is not None and execution.status in UNFINISHED
-    thread = reverse("agents:thread", args=[proposal.agent, proposal.thread])
-    stop = reverse("agents:stop_thread", args=[proposal.agent, proposal.thread])
+def _line(row: Any, shown: showing.Brief) -> Announced:
+    """From an execution as `page` annotates it."""
+    proposal = row.proposal
+    run = [proposal.agent, proposal.thread]
+    running = row.status in UNFINISHED
     return Announced(
-        id=proposal.pk,
-        at=proposal.created_at,
-        effect=showing.effect(revision),
-        risk=revision.risk,
+        id=row.pk,
+        at=row.queued_at,
+        effect=shown.effect,
+        undo=shown.undo,
+        risk=row.risk,
         tool=proposal.tool_name,
         agent=proposal.agent,
-        thread_url=thread,
-        state=states.of_execution(execution),
-        stop_url=stop if running else "",
+        thread_url=reverse("agents:thread", args=run),
+        state=states.of_execution(row),
+        stop_url=reverse("agents:stop_thread", args=run) if running else "",
+        seen=row.seen,
+        near_miss=row.near_miss,
     )

@@ -28,6 +28,7 @@ class Badges:
     soon: int = 0
     escalations: int = 0
     batches: int = 0  # that wait for a decision in this person's queues
+    announced: int = 0  # of this week, not yet seen by this person
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ WHERE asked.status = 'pending'
                     AND lease.until > statement_timestamp())
 """
 _COUNTS = f"""
-SELECT who.id, waiting.n, soon.n, handed_up.n, together.n, fresh.at
+SELECT who.id, waiting.n, soon.n, handed_up.n, together.n, unseen.n, fresh.at
 FROM jsonb_to_recordset(%s::jsonb)
   AS who (id bigint, me text, kinds boolean[], queues bigint[], muted text[],
           since timestamptz)
@@ -72,6 +73,17 @@ CROSS JOIN LATERAL (
     SELECT FROM reviews_batch AS batch
     WHERE batch.status IN ('forming', 'open') AND batch.queue_id = ANY (who.queues)
     LIMIT {MOST}) AS found) AS together
+CROSS JOIN LATERAL (
+  SELECT least(count(*), {MOST}) AS n
+  FROM unnest(who.queues) AS told (queue)
+  CROSS JOIN LATERAL (
+    SELECT effect.id FROM reviews_execution AS effect
+    WHERE effect.announced_in_id = told.queue
+      AND effect.queued_at > statement_timestamp() - interval '7 days'
+    ORDER BY effect.queued_at DESC LIMIT {MOST}) AS effect
+  WHERE NOT EXISTS (SELECT 1 FROM reviews_sighting AS sighting
+                    WHERE sighting.execution_id = effect.id
+                      AND sighting.person_id = who.id)) AS unseen
 CROSS JOIN LATERAL (
   SELECT array_agg(found.opened_at ORDER BY found.opened_at) AS at
   FROM (SELECT asked.opened_at {_ASKED}

@@ -73,6 +73,7 @@ class Brief:
 
     effect: tuple[Part, ...]
     flags: list[str]
+    undo: str = ""  # as the tool declares it
 
 
 def brief(revision: Revision) -> Brief:
@@ -83,7 +84,7 @@ def brief(revision: Revision) -> Brief:
         return Brief((Text("Call the unknown tool "), name), ["Unknown tool"])
     loud = [tag.text for tag in shown.tags if tag.loud][:FLAGS]
     never = ["Irreversible"] if shown.reversal.icon == "never" else []
-    return Brief(shown.sentence, [*loud, *never])
+    return Brief(shown.sentence, [*loud, *never], shown.reversal.undo)
 
 
 def briefs(revisions: Mapping[int, str]) -> dict[int, Brief]:

@@ -105,7 +105,9 @@ class Desk:
                 found.escalations,
             ),
             self._item("Batches", "reviews:batches", "b", "batches", found.batches),
-            self._item("Announced", "reviews:announced", "n"),
+            self._item(
+                "Announced", "reviews:announced", "n", "announced", found.announced
+            ),
             self._item("Agents", "agents:agents", "r"),
             self._item("Log", "reviews:log", "l"),
             *self._policies(),

@@ -1,4 +1,4 @@
-"""The lists beside the queue, and where each role begins."""
+"""Where each role begins, and how the desk works."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from reviews import htmx, permissions, shortcuts
-from reviews.queries import announced as announced_queries
 
 from . import frame
 from .who import person
@@ -19,13 +18,6 @@ def home(request: HttpRequest) -> HttpResponse:
     """Each role's first page."""
     decides = permissions.deciding_role(person(request)) is not None
     return redirect("reviews:queue" if decides else "reviews:log")
-
-
-@require_safe
-def announced(request: HttpRequest) -> HttpResponse:
-    """What ran under NOTIFY."""
-    lines = announced_queries.page(person(request))
-    return render(request, "reviews/announced.html", {"lines": lines})
 
 
 @login_not_required

@@ -131,6 +131,7 @@ def _rejected_together(world: World) -> dict[str, Any]:
 REQUEST = {"pk": "request"}
 BATCH = {"pk": "batch"}
 TAKEN = {"pk": "taken"}
+ESCALATED = {"pk": "escalated"}
 RUN = {"slug": "agent", "name": "thread"}
 ROUTES: dict[str, Row] = {
     "livez": Row(get=ALL),
@@ -142,10 +143,41 @@ ROUTES: dict[str, Row] = {
     # The desk
     "reviews:home": Row(get=PEOPLE),
     "reviews:queue": Row(get=PEOPLE),
+    "reviews:view_save": Row(
+        post=PEOPLE, body=lambda world: {"name": "over", "query": "tab=done"}
+    ),
+    "reviews:view_delete": Row(post=HERSELF, sees=HERSELF, ids={"pk": "own_view"}),
     "reviews:queue_fresh": Row(get=PEOPLE, query="since=2026-01-01T00:00:00Z"),
     "reviews:events": Row(get=PEOPLE),
     "reviews:escalations": Row(get=PEOPLE),
+    "reviews:escalation": Row(get=SEES, sees=SEES, ids=ESCALATED),
+    "reviews:give_back": Row(
+        post=SETTLES,
+        sees=SEES,
+        ids=ESCALATED,
+        body=lambda world: {"guidance": "look again"},
+    ),
+    "reviews:assign": Row(
+        post=SETTLES,
+        sees=SEES,
+        ids=ESCALATED,
+        body=lambda world: {"to": world.gate.sam.public_id},
+    ),
+    "reviews:show_view": Row(
+        post=SETTLES,
+        sees=SEES,
+        ids=ESCALATED,
+        writes=False,  # nothing but its record in the log
+    ),
+    "reviews:arbitrate": Row(
+        post=SETTLES,
+        sees=SEES,
+        ids={"pk": "split"},
+        body=lambda world: {"text": "read the date"},
+    ),
     "reviews:announced": Row(get=PEOPLE),
+    "reviews:announced_seen": Row(post=PEOPLE, writes=False),
+    "reviews:peek": Row(get=SEES, sees=SEES, ids=REQUEST),
     "reviews:request_detail": Row(get=SEES, sees=SEES, ids=REQUEST),
     "reviews:live": Row(get=SEES, sees=SEES, ids=REQUEST),
     "reviews:decide": Row(
@@ -326,6 +358,9 @@ ABSENT = {
     "thread": "t-404",
     "stop": 987654321,
     "own_token": 987654321,
+    "own_view": 987654321,
+    "escalated": "r-00000000000000000000",
+    "split": "r-00000000000000000000",
     "record": 987654321,
     "policy": 987654321,
 }

@@ -23,6 +23,7 @@ from reviews import (
     forming,
     grants,
     leases,
+    saved_views,
     settlements,
     stops,
     tokens,
@@ -130,6 +131,12 @@ def _fill(world: World, other: Agent) -> None:
     lost = _redeemed(unknown)
     _record(lost, "unknown")
     _record(_redeemed(failed), "failed")
+    escalated = propose(gate.agent, customer="C-11").request
+    decide(escalated, gate.rita, "escalate", reason_code="unsafe")
+    split = propose(gate.agent, amount="700.00", customer="C-12").request
+    decide(split, gate.sue)
+    decide(split, gate.sam, "reject")
+    view = saved_views.save(person=gate.rita, page="queue", name="mine", query="")
     stop = stops.stop(scope=Scope.TOOL, key="decline", person=gate.sam, reason="odd")
     tokens.mint(person=gate.rita, name="spare")
     _fill_batches(world)
@@ -147,6 +154,9 @@ def _fill(world: World, other: Agent) -> None:
         "unknown": lost.pk,
         "failed": failed.request.pk,
         "stop": stop.pk,
+        "escalated": escalated.pk,
+        "split": split.pk,
+        "own_view": view.pk,
         "own_token": PersonalToken.objects.get(name="spare").pk,
         "record": LogRecord.objects.filter(request=world.waiting.pk).latest("pk").pk,
         "agent": gate.agent.slug,

@@ -17,6 +17,8 @@ SENTENCES = {
     "request.revised": "{who} replaced the proposal; earlier votes are void",
     "request.modified": "{who} changed the arguments; earlier votes are void",
     "request.escalated": "{who} escalated it",
+    "announced.seen": "{who} saw what was announced",
+    "announced.near_miss": "{who} called it a near miss",
     "request.view_shown": "{who} looked at what the reviewer thinks",
     "request.extended": "{who} gave it more time",
     "lease.taken": "{who} took it up",

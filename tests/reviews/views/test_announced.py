@@ -1,0 +1,61 @@
+"""What ran without asking: read, marked as seen, called a near miss."""
+
+from __future__ import annotations
+
+import pytest
+
+from reviews.models import Execution, Sighting
+from tests.conftest import Gate
+from tests.factories import propose
+from tests.reviews.views.conftest import SignIn
+
+
+def test_it_is_marked_as_seen_one_by_one_or_all(gate: Gate, as_: SignIn) -> None:
+    for label in ("a", "b", "c"):
+        propose(gate.agent, "tag", args={"label": label}, thread=f"t-{label}")
+    first, *others = Execution.objects.values_list("pk", flat=True)
+    rita = as_("rita")
+    assert "Mark these 3 as seen" in rita.get("/announced/").content.decode()
+    rita.post("/announced/seen/", {"seen": first})
+    source = rita.get("/announced/").content.decode()
+    assert "Mark these 2 as seen" in source
+    assert 'data-testid="badge-announced">2<' in source
+    rita.post("/announced/seen/", {"shown": others})
+    assert "Mark these" not in rita.get("/announced/").content.decode()
+    assert "Mark these 3" in as_("tom").get("/announced/").content.decode()
+
+
+def test_a_near_miss_is_noted_for_everybody(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent, "tag")
+    pk = Execution.objects.get().pk
+    sent = {"near_miss": pk, "shown": pk}
+    response = as_("rita").post("/announced/seen/", sent, follow=True)
+    assert "Noted as a near miss." in response.content.decode()
+    assert "<b>Near miss</b>" in as_("tom").get("/announced/").content.decode()
+
+
+@pytest.mark.parametrize("name", ["otto", "adam", "owen"])
+def test_who_only_reads_marks_nothing(gate: Gate, as_: SignIn, name: str) -> None:
+    propose(gate.agent, "tag")
+    sent = {"seen": Execution.objects.get().pk}
+    as_(name).post("/announced/seen/", sent)
+    assert not Sighting.objects.exists()
+    assert as_(name).get("/announced/seen/").status_code == 405
+
+
+def test_nonsense_is_ignored(gate: Gate, as_: SignIn) -> None:
+    for sent in ({}, {"seen": "x-nothing"}, {"shown": ["", "a" * 500]}):
+        assert as_("rita").post("/announced/seen/", sent).status_code == 302
+    assert not Sighting.objects.exists()
+
+
+@pytest.mark.parametrize("rows", [1, 8])
+def test_its_queries_do_not_grow(
+    gate: Gate, as_: SignIn, django_assert_max_num_queries, rows: int
+) -> None:
+    for number in range(rows):
+        propose(gate.agent, "tag", args={"label": str(number)}, thread=f"t-{number}")
+    client = as_("rita")
+    client.get("/announced/")
+    with django_assert_max_num_queries(8):
+        client.get("/announced/")
