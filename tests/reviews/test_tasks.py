@@ -5,7 +5,7 @@ import re
 from django.core import mail
 
 from journal.models import OutboxMessage
-from reviews import tasks
+from reviews import leases, tasks
 from reviews.models import ApprovalRequest
 from tests import worlds
 from tests.conftest import Gate
@@ -75,3 +75,35 @@ def test_a_forged_id_has_no_effect(gate: Gate) -> None:
     tasks.execute(999_999)
     tasks.run_execution("x-forged")
     assert worlds.effects() == []
+
+
+def told() -> list[tuple[str, str]]:
+    """To whom mails went, and their first words."""
+    return [
+        (m.to[0].partition("@")[0], m.subject.partition(":")[0]) for m in mail.outbox
+    ]
+
+
+def test_who_asked_hears_that_it_is_free_and_nobody_else(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    leases.take(request_id=request.pk, person=gate.rita)
+    leases.ask(request_id=request.pk, person=gate.tom)
+    leases.release(request_id=request.pk, person=gate.rita)
+    drain("request.freed")
+    assert told() == [("tom", "Free again")]
+
+
+def test_nobody_is_called_to_what_is_decided(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    leases.take(request_id=request.pk, person=gate.rita)
+    leases.ask(request_id=request.pk, person=gate.tom)
+    decide(request, gate.rita, "reject")
+    drain("request.freed")
+    assert told() == []
+
+
+def test_an_offer_is_mailed_to_whom_it_is_made(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    leases.hand_over(request_id=request.pk, person=gate.rita, to=gate.sue)
+    drain("request.offered")
+    assert told() == [("sue", "Offered to you")]
