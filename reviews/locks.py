@@ -1,7 +1,7 @@
 """The only place that locks the gate's rows. Order: Batch, Thread, ApprovalRequest by
 pk, a person's leases (advisory), Lease, keys of sums (advisory), Grant, Execution; the
-outermost first, never backwards (house.md). What halts a batch is a guarded update of its row by whoever holds an
-execution: nobody who holds a batch waits for one."""
+outermost first, never backwards (house.md). What halts a batch is a guarded update of
+its row by whoever holds an execution: nobody who holds a batch waits for one."""
 
 from __future__ import annotations
 
