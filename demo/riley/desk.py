@@ -99,7 +99,9 @@ class Desk:
                 raise
             kept = None
         if kept is None or not kept.blob:
-            return Open(replace(reading.begin(message), thread=thread), message)
+            cases = {case.thread: case for case in reading.begin_all(message)}
+            anew = cases.get(thread) or reading.begin(message)
+            return Open(replace(anew, thread=thread), message)
         log.info("%s: resumed from its checkpoint", thread)
         return Open(Case.load(kept.blob), message, kept.proposal)
 
@@ -115,11 +117,11 @@ class Desk:
         self.next_case = time.monotonic() + pause
 
     def take(self, message: Message) -> None:
-        """Begin one message."""
-        case = reading.begin(message, taken=self.notebook.threads())
-        self.notebook.take(case.thread, message.id)
-        self.open[case.thread] = Open(case, message)
-        log.info("%s: took message %s (%s)", case.thread, message.id, case.intent)
+        """Begin one message, with as many cases as it asks for."""
+        for case in reading.begin_all(message, taken=self.notebook.threads()):
+            self.notebook.take(case.thread, message.id)
+            self.open[case.thread] = Open(case, message)
+            log.info("%s: took message %s (%s)", case.thread, message.id, case.intent)
 
     def advance(self, thread: str) -> None:
         """One step of a case that waits for nothing."""

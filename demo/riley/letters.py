@@ -39,7 +39,7 @@ def details(case: Case, draft: Draft, message: Message) -> Details:
             "resume_at": case.move,
         },
         "source": "support inbox",
-        "group": case.thread,
+        "group": f"message {case.message}",
     }
     if draft.uncertain:
         said["uncertain"] = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Container, Iterator
+from dataclasses import replace
 from typing import Any
 
 from .case import Case, Message
@@ -79,6 +80,23 @@ def begin(message: Message, *, taken: Container[str] = ()) -> Case:
         agenda=_agenda(intent, known),
         known={**known, "sender": message.sender},
     )
+
+
+def begin_all(message: Message, *, taken: Container[str] = ()) -> list[Case]:
+    """The cases of a message: mostly one; a wish for several labels is one an order,
+    so that nobody waits for another's answer."""
+    orders = list(dict.fromkeys(ORDER.findall(seen(message.text))))
+    case = begin(message, taken=taken)
+    if case.intent != "return" or len(orders) < 2:
+        return [case]
+    return [
+        replace(
+            case.learn(order_id=order),
+            thread=f"ticket_{message.id}_{order}",
+            agenda=("look_up", "return_label"),
+        )
+        for order in orders
+    ]
 
 
 def seen(text: str) -> str:

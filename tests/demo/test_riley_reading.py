@@ -110,3 +110,24 @@ def test_the_shipped_messages_are_of_many_kinds():
 def test_the_first_three_messages_open_the_demo(number, thread, agenda):
     case = reading.begin(shipped()[number][1])
     assert (case.thread, case.agenda) == (thread, agenda)
+
+
+def test_a_wish_for_many_labels_is_a_case_an_order():
+    message = next(m for _, m in shipped() if m.id == "m-049")
+    cases = reading.begin_all(message)
+    assert [case.known["order_id"] for case in cases] == [
+        "78201",
+        "78205",
+        "78209",
+        "78213",
+        "78217",
+        "78221",
+    ]
+    assert len({case.thread for case in cases}) == 6
+    assert {case.agenda for case in cases} == {("look_up", "return_label")}
+
+
+def test_every_other_message_is_one_case():
+    for about, message in shipped():
+        if message.id != "m-049":
+            assert reading.begin_all(message) == [reading.begin(message)], about
