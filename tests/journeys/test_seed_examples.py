@@ -1,7 +1,5 @@
 """Every runnable example of the seed article, through the product: the shipped policy,
 the real store's readers, the operations that agents and people use. Money is text.
-
-The batch digest of the article is not here: there are no batches yet.
 """
 
 from __future__ import annotations
@@ -17,8 +15,8 @@ from agents.choices import ThreadResult
 from journal import clock, errors
 from journal.models import LogRecord
 from policies import facts
-from reviews import decisions, executions
-from reviews.models import Execution, Proposal
+from reviews import batches, decisions, executions, forming
+from reviews.models import Batch, Execution, Proposal
 from tests import factories
 from tests.conftest import Gate
 from tests.demo.conftest import store as store
@@ -26,6 +24,7 @@ from tests.demo.store import SECRET, Store
 from tests.factories import decide
 from tests.policies import store as shipped
 from tests.policies.seed_cases import CASES, Case, World
+from tests.reviews import batching
 
 OPEN = [{"days": shipped.EVERY_DAY, "from": "00:00", "to": "24:00"}]
 # Customer C-1017's order of 899.00, and somebody whose invoices need not be kept.
@@ -187,3 +186,29 @@ def test_a_finished_case_closes_its_thread(desk: Gate) -> None:
     ask(desk, "process_refund", {"amount": "12.00"})
     proposals.finish(agent=desk.agent, name="t-1", result=ThreadResult.COMPLETED)
     assert Proposal.objects.get().request.status == "withdrawn"
+
+
+def label(gate: Gate, order: str) -> Proposal:
+    args = {"order_id": order, "carrier": "Harrow Parcel"}
+    return ask(gate, "create_return_label", args, thread=f"order_{order}")
+
+
+def test_a_label_inserted_after_approval_never_rides_along(desk: Gate) -> None:
+    """The article's batch digest: the reviewed list matches, the longer one does not,
+    and what was approved is exactly what was reviewed."""
+    for order in ("78291", "78201"):
+        label(desk, order)
+    forming.form_all()
+    batch = Batch.objects.get()
+    reviewed = batching.said(batch, desk.rita)
+    assert batching.said(batch, desk.rita).digest == reviewed.digest
+    third = label(desk, "78205")
+    forming.form_around(third.request.pk)
+    inserted = batching.said(batch, desk.rita)
+    assert inserted.digest != reviewed.digest
+    with pytest.raises(errors.BatchChanged):
+        batches.decide(reviewed)
+    batching.decide(batch, desk.rita, without=[third.request.pk])
+    third.request.refresh_from_db()
+    assert third.request.status == "pending"
+    assert not Execution.objects.filter(proposal=third).exists()
