@@ -143,12 +143,8 @@ def test_nothing_is_sent_from_inside_an_operation() -> None:
 
 
 def test_the_key_of_redaction_is_derived_in_one_place() -> None:
-    users = {s.path for s in product() if "tag_key" in s.text}
-    assert users == {
-        "hitl/environment.py",
-        "hitl/local/keys.py",
-        "reviews/redacting.py",
-    }
+    users = {s.path for s in product() if "thread_key(settings" in s.text}
+    assert users == {"reviews/redacting.py"}
 
 
 def test_nothing_is_imported_inside_a_function() -> None:
