@@ -96,9 +96,10 @@ def govern(action: Action, *, now: datetime, firmly: bool = True) -> Ruling:
     document = active.compiled(policy)
     inputs = _inputs(action, tool)
     if firmly:
-        facts.lock(facts.measures_of(document, inputs))
+        undecoded = _undecoded(definition, action)  # before the sums are held
+    facts.lock(facts.measures_of(document, inputs))
     gathered = facts.collect(document, inputs, now=now)
-    gathered["uninspectable"] = _undecoded(definition, action, gathered)
+    gathered["uninspectable"] = undecoded
     found = evaluation.evaluate(document, definition, gathered)
     return Ruling(
         _within_ceiling(found, action.risk_ceiling),
@@ -145,12 +146,10 @@ def _within_ceiling(found: Evaluation, ceiling: Risk) -> Evaluation:
     )
 
 
-def _undecoded(
-    definition: ToolDefinition, action: Action, gathered: Mapping[str, Any]
-) -> list[str]:
+def _undecoded(definition: ToolDefinition, action: Action) -> list[str]:
     """The arguments of which the tool's view cannot state everything (gate.md 5)."""
     before = action.reading.before if action.reading else None
-    shown = present(definition, action.args, before=before, facts=gathered)
+    shown = present(definition, action.args, before=before)
     return sorted({one.argument for one in shown.uninspectable})
 
 

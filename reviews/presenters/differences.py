@@ -16,7 +16,7 @@ from .views import Hunk, Line, Parts
 
 CONTEXT = 3
 # More lines than this are compared from their ends only, and words are not marked.
-MOST_LINES, MOST_MARKED = 3000, 400
+MOST_LINES, MOST_MARKED = 1200, 400
 NO_NEWLINE = "No newline at the end of the file"
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)")
@@ -196,19 +196,22 @@ def _lines(text: str) -> list[str]:
 def _blocks(
     olds: list[str], news: list[str]
 ) -> Iterator[tuple[str, int, int, int, int]]:
-    if len(olds) + len(news) <= MOST_LINES:
-        yield from SequenceMatcher(None, olds, news, autojunk=False).get_opcodes()
-        return
-    start = 0
-    while start < min(len(olds), len(news)) and olds[start] == news[start]:
+    """Alike at both ends; what is between is compared unless it is too long."""
+    start, most = 0, min(len(olds), len(news))
+    while start < most and olds[start] == news[start]:
         start += 1
     end = 0
-    most = min(len(olds), len(news)) - start
-    while end < most and olds[-1 - end] == news[-1 - end]:
+    while end < most - start and olds[-1 - end] == news[-1 - end]:
         end += 1
+    old, new = len(olds) - end, len(news) - end
     yield "equal", 0, start, 0, start
-    yield "replace", start, len(olds) - end, start, len(news) - end
-    yield "equal", len(olds) - end, len(olds), len(news) - end, len(news)
+    if old + new - 2 * start > MOST_LINES:
+        yield "replace", start, old, start, new
+    else:
+        matcher = SequenceMatcher(None, olds[start:old], news[start:new], False)
+        for tag, a, b, c, d in matcher.get_opcodes():
+            yield tag, start + a, start + b, start + c, start + d
+    yield "equal", old, len(olds), new, len(news)
 
 
 def _folded(lines: list[Line]) -> Iterator[Hunk]:

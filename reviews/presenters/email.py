@@ -67,6 +67,9 @@ def _body(subject: Subject, row: Row) -> Iterator[Row]:
         yield row
         return
     reading = markup.read(row.cell.text)
+    if not reading.is_read:
+        yield replace(row, note=reading.summary)
+        return
     hides = ("It may hide text from its reader",) if reading.hides else ()
     shown = Cell(reading.text, "text", True)
     yield Row(f"{row.label}, as text", row.path, shown, "", hides)

@@ -144,17 +144,17 @@ def _of_files(files: list[FileChange]) -> Iterator[Tag]:
     deleted = sum("Deleted" in file.marks for file in files)
     if deleted:
         yield Tag(f"Deletes {count(deleted, 'file')}", loud=True)
-    for mark in ("Outside the workspace", "Secret", "CI file", "Configuration"):
+    for mark in (*_OUTSIDE, "Secret", "CI file", "Configuration"):
         if any(mark in file.marks for file in files):
-            yield Tag(_TAGS[mark], loud=True)
+            yield Tag(_TAGS.get(mark, mark), loud=True)
     if any("Executable" in file.marks for file in files):
         yield Tag("New executable", loud=True)
     if any("Symbolic link" in file.marks for file in files):
         yield Tag("A symbolic link", loud=True)
 
 
+_OUTSIDE = ("Longer than a path", "Outside the workspace")
 _TAGS = {
-    "Outside the workspace": "Outside the workspace",
     "Secret": "Touches a secret",
     "CI file": "Changes CI",
     "Configuration": "Changes configuration",
@@ -165,7 +165,7 @@ def _path_tags(subject: Subject) -> Iterator[Tag]:
     path = _path(subject)
     if path:
         for mark in paths.marks(path, _workspace(subject)):
-            yield Tag(_TAGS[mark], loud=True)
+            yield Tag(_TAGS.get(mark, mark), loud=True)
     if subject.said("target") is not None or subject.read("kind") == "symlink":
         yield Tag("A symbolic link", loud=True)
 

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+MOST_WORDS = 1000  # more is no command that a person can check
 _BLANK, _META = " \t", " \t\n;&|<>()"
 _OPERATORS = ("&&", "||", ";", "|&", "|", "&", "\n")
 _REDIRECT = re.compile(r"<<<|<<-|<<|>>|>\||<>|>&|<&|>|<")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
-_BRACE = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _KEYWORDS = (
     "if then else elif fi for while until do done case esac select function coproc"
     " { } ! [[ ]]"
@@ -45,9 +45,22 @@ class Word:
     def quoted(self) -> bool:
         return _HIDDEN in self.bare
 
+
+@dataclass(slots=True)
+class _Making(Word):
+    """A word that is being read, in pieces: text that grows letter by letter takes
+    time that grows with its square."""
+
+    texts: list[str] = field(default_factory=list)
+    bares: list[str] = field(default_factory=list)
+
     def add(self, text: str, *, bare: bool = False) -> None:
-        self.text += text
-        self.bare += text if bare else _HIDDEN * len(text)
+        self.texts.append(text)
+        self.bares.append(text if bare else _HIDDEN * max(len(text), 1))
+
+    def made(self, raw: str) -> Word:
+        text, bare = "".join(self.texts), "".join(self.bares)
+        return Word(text, bare, raw, self.marks, self.inner)
 
 
 @dataclass(slots=True)
@@ -91,6 +104,7 @@ class _Reader:
         self.at = 0
         self.waiting: list[Redirect] = []  # heredocs whose lines come next
         self.found = [Simple("")]
+        self.words = 0
 
     def commands(self) -> list[Simple]:
         while self.at < len(self.text):
@@ -169,6 +183,9 @@ class _Reader:
 
     def _take(self, word: Word) -> None:
         simple = self.found[-1]
+        self.words += 1
+        if self.words > MOST_WORDS:
+            raise Unreadable(f"it has more than {MOST_WORDS} words")
         if word.raw.isascii() and word.raw.isdigit() and self._redirect(word.raw):
             return
         if not simple.words and _ASSIGNS.match(word.bare):
@@ -179,20 +196,20 @@ class _Reader:
         simple.words.append(word)
 
     def _word(self) -> Word:
-        word, start = Word(), self.at
+        making, start = _Making(), self.at
         while self.at < len(self.text):
             char = self.text[self.at]
             process = self.text.startswith(("<(", ">("), self.at)
             if char in _META and not process:
                 break
             if process:
-                self._inside(word, 2, "process")
+                self._inside(making, 2, "process")
             else:
-                _PARTS.get(char, _Reader._plain)(self, word)
+                _PARTS.get(char, _Reader._plain)(self, making)
         if self.at < len(self.text) and self.text[self.at] in "()":
             raise Unreadable("it has brackets, a shell program of its own")
-        word.raw = self.text[start : self.at]
-        if _BRACE.search(word.bare):
+        word = making.made(self.text[start : self.at])
+        if _braces(word.bare):
             word.marks.add("brace")
         if any(char in word.bare for char in "*?["):
             word.marks.add("glob")
@@ -200,11 +217,11 @@ class _Reader:
             word.marks.add("home")
         return word
 
-    def _plain(self, word: Word) -> None:
+    def _plain(self, word: _Making) -> None:
         word.add(self.text[self.at], bare=True)
         self.at += 1
 
-    def _escape(self, word: Word) -> None:
+    def _escape(self, word: _Making) -> None:
         following = self.text[self.at + 1 : self.at + 2]
         if not following:
             raise Unreadable("it ends in the middle of an escape")
@@ -212,15 +229,14 @@ class _Reader:
             word.add(following)
         self.at += 2
 
-    def _single(self, word: Word) -> None:
+    def _single(self, word: _Making) -> None:
         self.at += 1
-        word.add(self._until("'", needed=True) or "")
-        word.bare += _HIDDEN
+        word.add(self._until("'", needed=True))
         self.at += 1
 
-    def _double(self, word: Word) -> None:
+    def _double(self, word: _Making) -> None:
         self.at += 1
-        word.bare += _HIDDEN
+        word.add("")
         while (char := self.text[self.at : self.at + 1]) != '"':
             if not char:
                 raise Unreadable("a quote is never closed")
@@ -233,7 +249,7 @@ class _Reader:
                 self.at += 1
         self.at += 1
 
-    def _dollar(self, word: Word) -> None:
+    def _dollar(self, word: _Making) -> None:
         rest = self.text[self.at + 1 : self.at + 3]
         if rest.startswith("(("):
             raise Unreadable("it calculates with $(( ))")
@@ -248,14 +264,15 @@ class _Reader:
         else:
             self._plain(word)
 
-    def _variable(self, word: Word, end: int) -> None:
-        word.add(self.text[self.at : end])
+    def _variable(self, word: _Making, end: int) -> None:
+        text = self.text[self.at : end]
+        word.add(text)
         word.marks.add("variable")
-        if "$(" in word.text or "`" in word.text:
+        if "$(" in text or "`" in text:
             word.marks.add("substitution")
         self.at = end
 
-    def _backtick(self, word: Word) -> None:
+    def _backtick(self, word: _Making) -> None:
         start = self.at
         self.at += 1
         word.inner.append(self._until("`", needed=True))
@@ -265,7 +282,7 @@ class _Reader:
         word.add(self.text[start : self.at])
         word.marks.add("substitution")
 
-    def _inside(self, word: Word, opening: int, mark: str) -> None:
+    def _inside(self, word: _Making, opening: int, mark: str) -> None:
         end = self._closing(self.at + opening, "(", ")")
         word.inner.append(self.text[self.at + opening : end])
         word.add(self.text[self.at : end + 1])
@@ -304,7 +321,13 @@ class _Reader:
         return found
 
 
-_PARTS: dict[str, Callable[[_Reader, Word], None]] = {
+def _braces(bare: str) -> bool:
+    """Whether some shells make several words of this one: `{a,b}`, `{1..3}`."""
+    opened = bare.find("{")
+    return opened >= 0 and "}" in bare[opened:] and ("," in bare or ".." in bare)
+
+
+_PARTS: dict[str, Callable[[_Reader, _Making], None]] = {
     "\\": _Reader._escape,
     "'": _Reader._single,
     '"': _Reader._double,

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from bleach.html5lib_shim import Filter
 from bleach.sanitizer import Cleaner
 
-_MARKUP = re.compile(r"<(?:[a-zA-Z!/][^>]*)>")
+_MARKUP = re.compile(r"<[a-zA-Z!/][^<>]*>")
 _HOST = re.compile(r"[a-z0-9.-]{1,80}")
 _SKIPPED = frozenset({"script", "style", "title", "template", "noscript"})
 _BREAKS = frozenset({"br", "p", "div", "tr", "li", "hr", "pre", "ul", "ol"})
@@ -30,6 +30,9 @@ _HIDES = re.compile(
     re.IGNORECASE,
 )
 _SHOWN_HOSTS = 5
+# Reading takes time that grows with the square of the depth.
+MOST_TAGS, MOST_SIGNS = 1500, 6000
+_SIGNS = re.compile(r"[<=&]")
 
 
 @dataclass(slots=True)
@@ -42,10 +45,13 @@ class Reading:
     forms: int = 0
     hosts: list[str] = field(default_factory=list)
     hides: bool = False  # it may hide text from who reads the mail
+    is_read: bool = True
 
     @property
     def summary(self) -> str:
         """`HTML not shown: 4 links, 1 image`."""
+        if not self.is_read:
+            return "HTML not read: it is no mail that a person writes"
         found = [_count(self.links, "link"), _count(self.images, "image")]
         if self.forms:
             found.append(_count(self.forms, "form"))
@@ -68,6 +74,8 @@ def read(source: str) -> Reading:
     """The text of an HTML source, and a count of what it would have loaded. Never
     raises: what cannot be read as HTML is text."""
     found = Reading(hides=_HIDES.search(source) is not None)
+    if source.count("<") > MOST_TAGS or len(_SIGNS.findall(source)) > MOST_SIGNS:
+        return Reading(text=source, is_read=False)
     pieces: list[str] = []
     cleaner = Cleaner(
         tags=_TAGS,
@@ -79,8 +87,7 @@ def read(source: str) -> Reading:
     try:
         cleaner.clean(source)
     except (RecursionError, ValueError, AssertionError):
-        found.text = source
-        return found
+        return Reading(text=source, is_read=False)
     found.text = "".join(pieces).strip()
     return found
 

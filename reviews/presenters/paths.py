@@ -32,6 +32,7 @@ _CONFIG = re.compile(
     re.IGNORECASE,
 )
 _SYSTEM = re.compile(r"^/(bin|sbin|lib\w*|usr|dev|proc|sys|boot|etc|root)(/|$)")
+LONGEST = 1000  # characters that are looked at
 # As a hasty reader, or a file system that folds case, takes them.
 _ROOTS = frozenset({"/", "/*", "~", "~/", "~/*", ".", "./", "*", "./*", ".*", ".."})
 
@@ -39,6 +40,9 @@ _ROOTS = frozenset({"/", "/*", "~", "~/", "~/*", ".", "./", "*", "./*", ".*", ".
 def marks(path: str, workspace: str = "") -> list[str]:
     """Why to look twice at this path, the gravest first, in our words."""
     found = []
+    if len(path) > LONGEST:
+        found.append("Longer than a path")
+        path = path[-LONGEST:]
     if is_outside(path, workspace):
         found.append("Outside the workspace")
     for pattern, said in ((_SECRET, "Secret"), (_CI, "CI file")):

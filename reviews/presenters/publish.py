@@ -26,8 +26,8 @@ def _text(subject: Subject) -> Iterator[View]:
     text = subject.said("text")
     if not isinstance(text, str):
         return
-    if markup.is_html(text):
-        reading = markup.read(text)
+    reading = markup.read(text) if markup.is_html(text) else None
+    if reading is not None and reading.is_read:
         shown = Cell(reading.text, long=True)
         row = Row("As text", "text.read", shown, reading.summary, (), reading.addresses)
         yield Group("What it says", (row,))

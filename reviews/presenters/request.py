@@ -20,6 +20,7 @@ from .personal import is_secret
 from .shapes import Cell, Pair, Presentation, Row, Tag
 from .views import Group, View
 
+MOST_PAIRS = 200  # of a query
 SAFE = {"GET", "HEAD", "OPTIONS"}
 _INTERNAL = re.compile(r"(^|\.)(localhost|local|internal|intranet|lan|corp|home|svc)$")
 _ODD = re.compile(r"[\s\\<>\"^`{|}]")
@@ -61,6 +62,8 @@ def read(url: str) -> Any:
         parts.port  # noqa: B018  # reading it raises for what is no port
     except ValueError as error:
         raise Unreadable("it is no address") from error
+    if parts.query.count("&") > MOST_PAIRS:
+        raise Unreadable(f"it has more than {MOST_PAIRS} parameters")
     if parts.scheme not in _PORTS or not parts.hostname:
         raise Unreadable("it is no http or https address")
     return parts

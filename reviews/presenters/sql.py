@@ -22,6 +22,7 @@ from .record import affected
 from .shapes import Cell, Presentation, Row, Tag
 from .views import Group
 
+LONGEST = 10_000  # characters; more is no statement that a person can check
 KEYS = 5  # of the affected rows
 EVERY_ROW = "No WHERE that tells rows apart: every row"
 _MADE = ("TABLE", "INDEX", "VIEW", "SCHEMA")  # anything else made may be a program
@@ -97,6 +98,8 @@ def read(text: str) -> list[Statement]:
     """The statements in order. Raises `Unreadable`."""
     if not text.strip():
         raise Unreadable("there is no statement")
+    if len(text) > LONGEST:
+        raise Unreadable(f"it is longer than {LONGEST:,} characters")
     for pattern, what in _DIFFERENT:
         if pattern.search(text):
             raise Unreadable(f"it has {what}")

@@ -1,7 +1,8 @@
 """What to look twice at in a command: one line of our words a warning. Pure.
 
-A list of what is known to be grave, not a list of what is safe: a program that is not
-named here is shown like any other. `Doubt` says that nobody can tell what would run.
+A list of what is known to be grave, and a short one of programs that only read: any
+other is said to be unknown, so that nothing passes in silence. `Doubt` says that nobody
+can tell what would run.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from . import paths
 from .lexer import Redirect, Simple, Word
@@ -50,6 +52,9 @@ Ends programs or the machine: kill killall pkill reboot shutdown halt poweroff i
 Changes the network: iptables nft ufw firewall-cmd route
 Changes the system: mount umount insmod modprobe sysctl
 Runs text as commands: eval source . trap alias
+Changes how programs run: export unset set shopt declare
+Moves or replaces files: mv cp ln install tee
+Changes what protects the machine: setenforce auditctl aa-disable apparmor_parser
 An editor, which can run all: vi vim ed ex emacs
 Speaks to the network: curl wget nc ncat netcat socat telnet ssh scp sftp rsync ftp
 Speaks to the network: aria2c lftp http https xh dig nslookup host ping mail sendmail
@@ -116,6 +121,7 @@ _RULES = (
     ),
     (r"nc|ncat|netcat|socat", r"-\w*[ec]\w*|(?i:exec.*|system.*)", "Opens a shell"),
     (r"history", r"-c|-w", "Clears its tracks"),
+    (r"[gmn]?awk|g?sed", r"-f.*|--file.*", "Runs a program from a file"),
     (r"base64|base32|xxd|openssl|gunzip|zcat", r"-d|-D|--decode|-r|enc|.*", "Decodes"),
     (r".*", r"--no-preserve-root", "May delete the whole disk"),
     (r".*", r"--no-verify|--skip-checks?|--no-checks?", "Skips the checks"),
@@ -131,6 +137,18 @@ _RULES = (
         "Drops protection",
     ),
 )
+UNKNOWN = "A program not known here"
+# Programs that read and print. They write nothing and run nothing by their own words;
+# what the rules above know of some of their options comes on top.
+_PLAIN = """
+: [ [[ awk basename cal cat cd cksum cmp column comm cut date df diff dirname du echo egrep
+expr false fgrep file fmt fold free gawk git grep gsed head hostname id jobs join jq last
+locale ls lsblk lscpu mawk md5sum mkdir nl nproc paste pgrep popd printenv printf ps pushd
+pwd read readlink realpath rev rg sed seq sha1sum sha256sum sha512sum sleep sort stat
+strings sum tac tail test touch tr tree true type uname uniq uptime wait wc which who
+whoami zcat
+"""
+_READERS = frozenset(_PLAIN.split())
 _RULES_READ = tuple((re.compile(p), re.compile(a), said) for p, a, said in _RULES)
 _HOOKS = re.compile(
     r"--checkpoint-action.*|--to-command.*|.*ProxyCommand.*|--use-compress-program.*"
@@ -158,10 +176,12 @@ _ADDRESS = re.compile(
     r"|[\w-]+(?:\.[\w-]+)*\.(?:com|net|org|io|dev|ru|cn|top|xyz|info|example|test)\S*",
     re.IGNORECASE,
 )
-_ENCODED = re.compile(
-    r"(?=[A-Za-z0-9+/_-]*[A-Z])(?=[A-Za-z0-9+/_-]*[a-z])(?=[A-Za-z0-9+/_-]*\d)"
-    r"[A-Za-z0-9+/_-]{32,}={0,2}|(?:\\{1,2}x[0-9a-fA-F]{2}){4,}|[A-Za-z0-9+/]{12,}={1,2}"
-)
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}|(?:\\{1,2}x[0-9a-fA-F]{2}){4,}")
+_CASES = (re.compile("[A-Z]"), re.compile("[a-z]"), re.compile("[0-9]"))
+# A longer word is looked at no closer: it is nothing that a person types.
+MOST_LETTERS = 2000
+NEAR = 20  # words behind an interpreter in which its options stand
+TOO_LONG = "A word is too long to be looked at."
 _PATH_STEP = 16  # encoded text rarely has a slash more often
 
 
@@ -192,39 +212,65 @@ def watch(simple: Simple, *, fed: bool = False) -> Watched:
     found.hosts = list(_hosts(simple))
     for word in [*simple.words, *simple.assigns, *(r.target for r in simple.redirects)]:
         found.doubts += [said for mark, said in MARKS.items() if mark in word.marks]
-        found.doubts += [ENCODED] * is_encoded(word.text)
+        if len(word.text) > MOST_LETTERS:
+            found.doubts.append(TOO_LONG)
+        else:
+            found.doubts += [ENCODED] * is_encoded(word.text)
     return found
+
+
+def _seen(text: str) -> str:
+    """As much of a word as is looked at: no search takes time that grows with it."""
+    return text[:MOST_LETTERS]
 
 
 def is_encoded(text: str) -> bool:
     """Whether a word looks like something else in disguise; a long path does not."""
-    matches = (match[0] for match in _ENCODED.finditer(text))
-    return any(len(m) > _PATH_STEP * m.count("/") for m in matches)
+    return any(_is_code(match[0]) for match in _ENCODED.finditer(text))
+
+
+def _is_code(text: str) -> bool:
+    if len(text) <= _PATH_STEP * text.count("/"):
+        return False
+    mixed = len(text) >= 32 and all(case.search(text) for case in _CASES)
+    return mixed or text.endswith("=") or text.startswith("\\")
 
 
 def program(word: Word) -> str:
     """The name a program is known by, without its place."""
-    return word.text.rpartition("/")[2]
+    return _seen(word.text.rpartition("/")[2])
 
 
 def _programs(words: Sequence[Word], found: Watched, *, fed: bool) -> None:
-    """The program, and those it is told to run in turn."""
-    for place in _starts(words):
+    """The program, and those it is told to run in turn.
+
+    The first one's rules hold for all words, those of the others up to the next.
+    """
+    starts = list(_starts(words))
+    for place, end in pairwise([*starts, len(words)]):
         name = program(words[place])
         said = found.words[place]
         said += [_PROGRAMS[name]] if name in _PROGRAMS else []
         said += ["A script: what is in it is not shown"] * _is_script(words[place])
         if words[place].quoted or words[place].marks:
             said.append("The program's name is disguised")
-        for other in range(place + 1, len(words)):
-            found.words[other] += _of_argument(name, words[other].text)
-        _interpreters(words[place:], found, fed=fed)
-        rest = [word.text for word in words[place + 1 :]]
-        if _HOOKED.fullmatch(name) and any(_HOOKS.fullmatch(text) for text in rest):
-            found.doubts.append(RUNS_OTHER)
-        if _TEXT_TOOLS.fullmatch(name) and any(map(_CODE.search, rest)):
-            found.doubts.append(OTHER_LANGUAGE)
-        found.codes += _handed_over(name, rest)
+        said += ["A shell of its own"] * bool(_SHELLS.fullmatch(name))
+        said += [UNKNOWN] * (not said and not _is_read(name))
+        last = end if place else len(words)
+        _arguments(name, words, range(place + 1, last), found)
+        _interpreters(words[place : place + NEAR], found, fed=fed)
+
+
+def _arguments(name: str, words: Sequence[Word], places: range, found: Watched) -> None:
+    rest = [words[place].text for place in places]
+    for place, text in zip(places, rest, strict=True):
+        found.words[place] += _of_argument(name, text)
+    seen = [_seen(text) for text in rest]
+    if _HOOKED.fullmatch(name) and any(map(_HOOKS.fullmatch, seen)):
+        found.doubts.append(RUNS_OTHER)
+    if _TEXT_TOOLS.fullmatch(name) and any(map(_CODE.search, seen)):
+        found.doubts.append(OTHER_LANGUAGE)
+    found.codes += _handed_over(name, rest)
 
 
 def _starts(words: Sequence[Word]) -> Iterator[int]:
@@ -282,7 +328,7 @@ def _of_argument(name: str, text: str) -> list[str]:
     return [
         said
         for programs, arguments, said in _RULES_READ
-        if programs.fullmatch(name) and arguments.fullmatch(text)
+        if programs.fullmatch(name) and arguments.fullmatch(_seen(text))
     ]
 
 
@@ -322,6 +368,13 @@ def _reads(simple: Simple) -> bool:
     return any(one.operator.startswith("<") for one in simple.redirects)
 
 
+def _is_read(name: str) -> bool:
+    """Whether it is known here: one that only reads, or whose code is opened."""
+    return bool(
+        name in _READERS or _SHELLS.fullmatch(name) or _LANGUAGES.fullmatch(name)
+    )
+
+
 def _is_script(word: Word) -> bool:
     text = word.text
     relative = "/" in text and not text.startswith(("/bin/", "/usr/", "/sbin/"))
@@ -333,6 +386,6 @@ def _is_script(word: Word) -> bool:
 def _hosts(simple: Simple) -> Iterator[str]:
     given = [*simple.words[1:], *(one.target for one in simple.redirects)]
     for word in given:
-        match = _ADDRESS.search(word.text)
+        match = _ADDRESS.search(_seen(word.text))
         if match:
             yield match[0]

@@ -6,7 +6,8 @@ also where a page has switched escaping off.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
 from django import template
@@ -46,19 +47,65 @@ def segments(found: Iterable[inert.Segment]) -> SafeString:
     return format_html_join("", "{}", drawn)
 
 
+_LINE = (
+    '<div class="ln {0}"><span class="n">{1}</span><span class="n">{2}</span>'
+    '<span class="s">{3}</span><span class="t">{4}{5}</span></div>'
+)
+_MORE = '<details class="fold"><summary>{0} {1} lines</summary>{2}</details>'
+_SIGNS = {"removed": "\u2212", "added": "+"}
+_HUGE = 1000  # characters; a longer line is folded like any long text
+_FIRST, _LAST = 150, 10  # lines of a run that stand by themselves
+
+
 @register.simple_tag
-def code(parts: Iterable[tuple[bool, str]]) -> SafeString:
-    """A line of a difference; what differs in it is marked."""
-    drawn = (
-        (format_html("<mark>{}</mark>" if differs else "{}", _tokens(piece)),)
-        for differs, piece in parts
+def lines(found: Iterable[Any]) -> SafeString:
+    """The lines of a difference, with the words that differ marked. Not a template: a
+    file has thousands of them, and what is between is one folded block."""
+    runs = groupby(found, key=lambda line: line.kind)
+    drawn = ((piece,) for kind, run in runs for piece in _run(kind, list(run)))
+    return format_html_join("", "{}", drawn)
+
+
+def _run(kind: str, found: list[Any]) -> Iterator[SafeString]:
+    if len(found) <= _FIRST + _LAST:
+        yield from map(_line, found)
+        return
+    between = found[_FIRST:-_LAST]
+    text = _tokens("\n".join(line.text for line in between), "\n\t")
+    numbers = [between[0].old or "", between[0].new or ""]
+    block = format_html(_LINE, kind, *numbers, _sign(kind), _isolate(text), "")
+    word = "more unchanged" if kind == "same" else f"more {kind}"
+    yield from map(_line, found[:_FIRST])
+    yield format_html(_MORE, len(between), word, block)
+    yield from map(_line, found[-_LAST:])
+
+
+def _line(line: Any) -> SafeString:
+    speaks = render_to_string("reviews/_speaks.html") if line.speaks else ""
+    numbers = [line.old or "", line.new or ""]
+    return format_html(
+        _LINE, line.kind, *numbers, _sign(line.kind), _text(line), speaks
     )
-    return format_html('<bdi dir="auto">{}</bdi>', format_html_join("", "{}", drawn))
 
 
-def _tokens(text: str) -> SafeString:
-    drawn: SafeString = segments(inert.tokens(text, plain="\t"))
-    return drawn
+def _sign(kind: str) -> SafeString | str:
+    if kind not in _SIGNS:
+        return ""
+    return format_html('{}<span class="vh">{} </span>', _SIGNS[kind], kind)
+
+
+def _text(line: Any) -> SafeString:
+    if len(line.text) > _HUGE:
+        return untrusted(line.text)
+    drawn = (
+        (format_html("<mark>{}</mark>" if differs else "{}", _tokens(piece, "\t")),)
+        for differs, piece in line.parts
+    )
+    return _isolate(format_html_join("", "{}", drawn))
+
+
+def _tokens(text: str, plain: str) -> SafeString:
+    return segments(inert.tokens(text, plain=plain))
 
 
 @register.simple_tag
@@ -68,8 +115,12 @@ def chip(value: Any) -> SafeString:
 
 
 def _isolated(found: Iterable[inert.Segment]) -> SafeString:
+    return _isolate(segments(found))
+
+
+def _isolate(drawn: SafeString) -> SafeString:
     """One block: its direction is its own, and htmx finds nothing in it."""
-    return format_html('<bdi dir="auto" hx-disable>{}</bdi>', segments(found))
+    return format_html('<bdi dir="auto" hx-disable>{}</bdi>', drawn)
 
 
 @register.simple_tag

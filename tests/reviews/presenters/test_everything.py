@@ -221,6 +221,44 @@ def put_everywhere(value: Any, mark: str) -> Any:
     return f"{value}{mark}" if isinstance(value, str) else value
 
 
+LARGE = 60_000  # about what an agent may send (api.md)
+
+
+class TestNothingTakesForEver:
+    """A page is made while a proposal waits: no argument may make that slow. Each of
+    these took a minute or more before its time grew with its length only."""
+
+    @pytest.mark.timeout(60)
+    @pytest.mark.parametrize(
+        ("tool", "argument", "piece"),
+        [
+            ("run_command", "cmd", '"a"'),
+            ("run_command", "cmd", "aA1"),
+            ("run_command", "cmd", "a"),
+            ("run_command", "cmd", "rm a; "),
+            ("run_command", "cmd", "sudo "),
+            ("run_command", "cmd", "$("),
+            ("run_command", "cmd", "{,"),
+            ("run_command", "cmd", "/a."),
+            ("write_file", "path", "a/"),
+            ("write_file", "content", "a\nb\n"),
+            ("apply_patch", "diff", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"),
+            ("send_mail", "body", "<div>"),
+            ("send_mail", "body", "<a "),
+            ("send_mail", "body", "<a x=y "),
+            ("send_mail", "subject", "a@a."),
+            ("run_sql", "sql", "DELETE FROM t;"),
+            ("run_sql", "sql", "("),
+            ("call_api", "url", "https://a?b=c&"),
+            ("publish_page", "text", "<p>\n"),
+        ],
+    )
+    def test_a_large_argument_is_shown_at_once(self, tool, argument, piece):
+        args, before = kinds.EXAMPLES[tool]
+        large = piece * (LARGE // len(piece))
+        show(tool, {**args, argument: large}, before)
+
+
 class TestReadingContract:
     @pytest.mark.parametrize("tool", TOOLS)
     def test_our_own_words_are_few(self, tool):

@@ -48,7 +48,8 @@ def test_what_it_would_have_loaded_is_counted():
     found = markup.read(
         "<a href='https://a.example/x'>x</a><img src=//b.example>"
         "<link href=//c.example><form action='http://d.example'>"
-        "<iframe src='https://e.example'></iframe></form><img src='https://f.example'><a href='javascript:x'>y</a>"
+        "<iframe src='https://e.example'></iframe></form>"
+        "<img src='https://f.example'><a href='javascript:x'>y</a>"
     )
     assert found.summary == "HTML not shown: 2 links, 4 images, 1 form"
     assert found.addresses == (
