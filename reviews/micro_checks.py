@@ -130,8 +130,8 @@ def _given(shown: Presentation) -> Iterator[_Draft]:
         if not _can_be_asked(one.cell):
             continue
         wordings = (
-            _asked("Which ", one.label, " does this name?"),
-            _asked("What is given here as ", one.label, "?"),
+            _asked("What does this give as ", one.label, "?"),
+            _asked("Which is the value of ", one.label, " here?"),
         )
         same = [cell for cell in known if cell.kind == one.cell.kind]
         wrong = _others(one.cell.text, same)

@@ -226,16 +226,17 @@
   };
   on("afterSwap", (event) => announce(event.detail.elt));
   /* What had the focus may go away under it: then the same place keeps it. */
-  let within = "";
+  let within = "", writing = false;
   on("oobBeforeSwap", (event) => {
     const { target } = event.detail;
-    if (target?.id && target.contains(document.activeElement)) within = target.id;
+    const { activeElement } = document;
+    if (target?.id && target.contains(activeElement)) { within = target.id; writing = activeElement.matches("textarea"); }
   });
   const refocus = () => {
     const home = within && document.getElementById(within);
     within = "";
     if (!home || document.activeElement !== body) return;
-    const place = $("#kept:is([open],div:not([hidden])) textarea", home) || (home.dataset.focus && $(home.dataset.focus));
+    const place = (writing && $("#kept:not([hidden]) textarea", home)) || (home.dataset.focus && $(home.dataset.focus));
     if (place) place.focus();
   };
 
