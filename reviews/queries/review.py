@@ -311,8 +311,7 @@ class ReviewPage:
         """What happens without an answer; empty once there is one."""
         if self.loaded.request.settled_at is not None:
             return ""
-        at = self.loaded.request.expires_at
-        return f"At {at:%H:%M:%S} UTC it expires. Nothing is executed."
+        return "It expires when the time is up. Nothing is executed."
 
     # R7
     @property
@@ -384,7 +383,7 @@ class ReviewPage:
     @property
     def may_note(self) -> bool:
         """Whether words beside a verdict are all that this person can add."""
-        return not self.verbs and remarks.may_add(self.loaded)
+        return bool(self.loaded.why_not) and remarks.may_add(self.loaded)
 
     @property
     def may_step(self) -> bool:
