@@ -14,12 +14,13 @@ from journal import clock, log
 from journal.machine import Machine
 from policies import versions
 from policies.models import PolicyVersion
-from reviews import claims, deadlines, executions, stops, transitions
+from reviews import claims, deadlines, executions, forming, stops, transitions
 from reviews.choices import SETTLED, ExecutionStatus, Scope
-from reviews.models import ApprovalRequest, Execution, Grant, Proposal
+from reviews.models import ApprovalRequest, Batch, Execution, Grant, Proposal
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.reviews import batching
 
 Reach = Callable[[Gate], Any]
 
@@ -163,6 +164,28 @@ def retired(gate: Gate) -> PolicyVersion:
     return gate.policy
 
 
+def forming_batch(gate: Gate) -> Batch:
+    return batching.formed(gate)
+
+
+def open_batch(gate: Gate) -> Batch:
+    batch = batching.formed(gate)
+    Batch.objects.filter(pk=batch.pk).update(closes_at=clock.now())
+    forming.tidy(batch_id=batch.pk)
+    return batch
+
+
+def decided_batch(gate: Gate) -> Batch:
+    return batching.decide(batching.formed(gate), gate.rita)
+
+
+def dissolved_batch(gate: Gate) -> Batch:
+    batch = batching.formed(gate, "7.00", "8.00")
+    decide(batching.members(batch)[0].request, gate.rita)
+    forming.tidy(batch_id=batch.pk)
+    return batch
+
+
 # Machine -> its model's table, and how each of its statuses is reached.
 REQUESTS: dict[str, Reach] = {
     "pending": pending,
@@ -187,6 +210,12 @@ EXECUTIONS: dict[str, Reach] = {
     "unknown": unknown,
     "refused": refused,
 }
+BATCHES: dict[str, Reach] = {
+    "forming": forming_batch,
+    "open": open_batch,
+    "decided": decided_batch,
+    "dissolved": dissolved_batch,
+}
 THREADS: dict[str, Reach] = {"running": running, "finished": finished}
 POLICIES: dict[str, Reach] = {"draft": draft, "active": active, "retired": retired}
 
@@ -194,6 +223,7 @@ REACHED: list[tuple[Machine, type[Any], dict[str, Reach]]] = [
     (transitions.request, ApprovalRequest, REQUESTS),
     (transitions.grant, Grant, GRANTS),
     (transitions.execution, Execution, EXECUTIONS),
+    (transitions.batch, Batch, BATCHES),
     (agents_transitions.thread, Thread, THREADS),
     (versions.machine, PolicyVersion, POLICIES),
 ]
@@ -218,6 +248,8 @@ def paired(machine: Machine, row: Any, status: str) -> dict[str, Any]:
             "lease_until": now if status == "claimed" else None,
             "finished_at": now if status in over else None,
         }
+    if machine is transitions.batch:
+        return {"settled_at": now if status in {"decided", "dissolved"} else None}
     if machine is agents_transitions.thread:
         over_now = status == "finished"
         return {
