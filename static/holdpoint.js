@@ -53,6 +53,7 @@
     "[": () => step("main :is(h1,h2)", -1),
     "]": () => step("main :is(h1,h2)", 1),
     ".": fold,
+    v: () => { const look = $("[data-peek]", document.activeElement.closest("tr") || body); return look && shown(look) && !look.click(); },
     d: () => (root.dataset.diff = root.dataset.diff === "side" ? "unified" : "side"),
   };
   let chord = 0;
@@ -171,6 +172,10 @@
     for (const error of $$("[data-for]", root)) document.getElementById(error.dataset.for)?.setAttribute("aria-invalid", String(!error.hidden));
     keepNote(root);
     hints(root);
+    for (const gone of $$("[data-gone]")) {
+      const row = $(`tr[data-request="${gone.dataset.gone}"]`);
+      if (row) { row.className = "row-gone"; row.cells[3].textContent = gone.textContent; }
+    }
     tick();
   };
   prepare(document);

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from datetime import UTC, datetime
+from zlib import crc32
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -45,14 +47,22 @@ def _queue(
 @require_GET
 @htmx.varies
 def queue_fresh(request: HttpRequest) -> HttpResponse:
-    """How many requests came since the list on the screen was made."""
+    """How many came since the list on the screen was made, and what of it is over."""
     since = _moment(request.GET.get("since", ""))
     if since is None:
         raise NotFound
     count = queries.newer(person(request), since)
-    found = frame.of(request).badges
-    etag = f"{count}.{found.queue}.{found.soon}.{found.escalations}"
-    context = {"count": count, "back": _back(request), "etag": etag, "oob": True}
+    gone = queries.gone.since(person(request), since)
+    numbers = [count, *astuple(frame.of(request).badges)]
+    said = "".join(f"{one.id}{one.said}" for one in gone)
+    etag = ".".join(str(one) for one in [*numbers, crc32(said.encode())])
+    context = {
+        "count": count,
+        "gone": gone,
+        "back": _back(request),
+        "etag": etag,
+        "oob": True,
+    }
     return htmx.fragment(request, "reviews/_fresh.html", context, etag=etag)
 
 

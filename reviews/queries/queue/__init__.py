@@ -19,7 +19,7 @@ from reviews.models import SavedView
 from reviews.requests import BANDS
 
 from .. import badges, visible
-from . import choices, figures, finding, rows
+from . import choices, figures, finding, gone, rows
 from .choices import Choice
 from .figures import Figures, OwnDay
 from .filters import MOST_ROWS, PAGE, TABS, Filters
@@ -31,6 +31,7 @@ __all__ = [
     "Head",
     "QueuePage",
     "Row",
+    "gone",
     "newer",
     "ordered_ids",
     "page",

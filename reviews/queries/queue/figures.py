@@ -17,9 +17,9 @@ from .finding import MOST_COUNTED, Reach
 # More than this waits for each person at the desk: too much (ux.md 4.1).
 MOST_EACH = 25
 LATELY = timedelta(minutes=30)
-# What one person at the desk decides in half an hour, at the least (ux.md 6.2: n in ten
-# minutes would be a busy desk).
-PACE_EACH = 10
+# What one person at the desk decides in half an hour, whatever they did in the last:
+# a minute each is the time for what is high (ux.md 6.2).
+PACE_EACH = 25
 _NEWEST = 300  # decisions that the pace is read from
 
 _TAB = "(SELECT count(*) FROM ({source}) AS r)"
