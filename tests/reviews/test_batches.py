@@ -212,7 +212,7 @@ def test_after_the_window_all_run_in_their_order(gate: Gate) -> None:
 def test_one_recalled_alone_may_be_put_with_others_again(gate: Gate) -> None:
     states.recall_windows(gate)
     batch = decide(formed(gate), gate.rita)
-    request = batch.items.first().request
+    request = batch.items.get(position=1).request
     recalls.recall(request_id=request.pk, person=gate.rita)
     forming.tidy_all()
     assert BatchItem.objects.get(request=request).left_at is not None
@@ -292,15 +292,15 @@ def test_an_item_expired_or_decided_in_between_means_nothing_is_decided(
 def test_another_list_than_the_digests_decides_nothing(gate: Gate, change: str) -> None:
     batch = formed(gate)
     items = said(batch, gate.rita).items
-    other: dict[str, Any] = {
+    changes: dict[str, dict[str, Any]] = {
         "order": {"items": list(reversed(items))},
         "double": {"items": [*items, items[0]]},
         "one less": {"items": items[1:]},
         "digest": {"digest": "sha256:" + "0" * 64},
         "none": {"items": []},
-    }[change]
+    }
     with pytest.raises((errors.Invalid, errors.BatchChanged)):
-        decide(batch, gate.rita, **other)
+        decide(batch, gate.rita, **changes[change])
     assert set(statuses()) == {RequestStatus.PENDING}
     assert not Decision.objects.exists()
 

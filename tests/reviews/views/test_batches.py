@@ -17,9 +17,10 @@ from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews import states
 from tests.reviews.batching import AMOUNTS, formed, members, proposed, ran
-from tests.reviews.views.conftest import HTMX, SignIn
+from tests.reviews.views.conftest import SignIn
 
 KB = 1024
+ASKED = {"HX-Request": "true"}
 MOST_QUERIES = 12
 LIKE_OTHERS = ["7.00"] * 47
 
@@ -246,7 +247,7 @@ def test_opening_a_row_changes_nothing(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate)
     item = members(batch)[0].id
     client = as_("rita")
-    peek = source(client.get(url(batch, item), **HTMX))
+    peek = source(client.get(url(batch, item), headers=ASKED))
     assert "Pay " in peek
     assert "<html" not in peek
     assert inputs(peek, "opened")
@@ -260,7 +261,7 @@ def test_with_htmx_a_press_draws_only_the_foot(gate: Gate, as_: SignIn) -> None:
     client = as_("rita")
     form = Form(client, batch)
     sent = {"do": "arm:reject", "row": inputs(form.text, "row"), "item": form.items}
-    answer = source(client.post(url(batch, "decide"), sent, **HTMX))
+    answer = source(client.post(url(batch, "decide"), sent, headers=ASKED))
     assert answer.lstrip().startswith("<div")
     assert 'data-focus="#panel"' in answer
 
@@ -302,8 +303,10 @@ def test_the_fragment_is_empty_while_nothing_changes(gate: Gate, as_: SignIn) ->
     batch = formed(gate)
     client = as_("rita")
     Form(client, batch).open_samples().press("arm:approve").press("commit")
-    first = client.get(url(batch, "live"), **HTMX)
-    again = client.get(url(batch, "live"), **HTMX, HTTP_IF_NONE_MATCH=first["ETag"])
+    first = client.get(url(batch, "live"), headers=ASKED)
+    again = client.get(
+        url(batch, "live"), headers={**ASKED, "If-None-Match": first["ETag"]}
+    )
     assert (first.status_code, again.status_code) == (200, 204)
 
 
