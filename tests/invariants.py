@@ -6,9 +6,10 @@ from __future__ import annotations
 ASKED = [
     *(f"I{number}" for number in range(1, 11)),
     *("I13", "I14", "I15", "I16", "I17", "I18", "I19", "I20"),
-    *("I22", "I23", "I24", "I25", "I26", "I31", "I32"),
+    *("I22", "I23", "I24", "I25", "I26", "I31", "I32", "I33", "I34"),
 ]
 
+NAUGHTY = "tests/browser/test_naughty.py"
 CRASH = "tests/journeys/test_crash.py"
 ONCE = "tests/journeys/test_exactly_once.py"
 MODEL = "tests/journeys/test_model.py"
@@ -175,6 +176,8 @@ TESTS = {
         "tests/reviews/test_inert.py::test_any_text_stays_text",
         "tests/security/test_untrusted_everywhere.py::"
         "test_it_is_shown_and_does_nothing",
+        f"{NAUGHTY}::test_everything_that_is_naughty_is_text",
+        "tests/browser/test_lies.py::test_whatever_it_says_the_facts_are_the_same",
     ],
     # No GET changes state; every POST of a page needs its token.
     "I32": [
@@ -184,4 +187,15 @@ TESTS = {
         "tests/reviews/views/test_requests.py::test_reading_changes_nothing",
         "tests/reviews/views/test_requests.py::test_a_decision_needs_the_forms_token",
     ],
+    # Nothing outside a person's permissions is observable.
+    "I33": [
+        f"{BYPASS}::test_nobody_reaches_what_is_not_theirs",
+        "tests/reviews/views/test_requests.py::"
+        "test_a_stranger_gets_the_same_as_for_nothing",
+        "tests/reviews/views/test_looks.py::test_a_stranger_finds_nothing",
+        "tests/security/test_leaks.py::test_a_second_approver_does_not_see_the_first",
+        "tests/security/test_leaks.py::test_the_owner_never_learns_who_decided",
+    ],
+    # No page asks anything of another place.
+    "I34": [f"{NAUGHTY}::test_no_page_asks_anything_of_another_place"],
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from agents import keys
 from agents.models import Agent
@@ -15,6 +15,7 @@ from tests.agents.conftest import Caller
 from tests.conftest import Gate
 from tests.factories import decide
 
+T = TypeVar("T")
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}
 PROFILE = {"reversible": True, "blast_radius": 3}
@@ -230,7 +231,7 @@ def batched(
         yield batch
 
 
-def sampled(strings: Sequence[str], n: int) -> list[str]:
+def sampled(strings: Sequence[T], n: int) -> list[T]:
     """`n` of them, from the whole width of the list."""
     if n >= len(strings):
         return list(strings)

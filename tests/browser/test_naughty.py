@@ -135,7 +135,7 @@ def _mails(chosen: Sequence[str]) -> None:
     assert mail.outbox
     long = [text for text in chosen if len(text) > 12]
     for one in mail.outbox:
-        raw = one.subject + one.body
+        raw = f"{one.subject}{one.body}"
         assert not any(text in raw for text in long)
         assert not any(ord(char) in HIDDEN_CODES and char != "\n" for char in raw)
         assert "\n" not in one.subject

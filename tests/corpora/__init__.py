@@ -18,23 +18,27 @@ Families = dict[str, list[str]]
 
 def naughty() -> Families:
     """Strings by family; those that could run call `xqz()`."""
-    return _read("naughty")
+    found: Families = _read("naughty")
+    return found
 
 
 def trojan_source() -> dict[str, dict[str, str]]:
     """Source by family and language."""
-    return _read("trojan_source")
+    found: dict[str, dict[str, str]] = _read("trojan_source")
+    return found
 
 
 def lies() -> list[dict[str, Any]]:
     """`family` and `sign`; then `slot` and `text`, or `tool` and `args`; with the sign
     `fact` also the text that must stand among the facts."""
-    return _read("lies")
+    found: list[dict[str, Any]] = _read("lies")
+    return found
 
 
 def shell_abuses() -> Families:
     """Commands by family."""
-    return _read("shell_abuses")
+    found: Families = _read("shell_abuses")
+    return found
 
 
 def flat(families: Families) -> list[str]:

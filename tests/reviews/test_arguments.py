@@ -8,7 +8,7 @@ import pytest
 
 from policies.documents import ToolDefinition
 from reviews.forms import arguments
-from reviews.forms.arguments import nodes, places
+from reviews.forms.arguments import nodes, places, sheet
 from tests.reviews.browsers import fill, tool_of
 
 SCHEMA: dict[str, Any] = {
@@ -183,7 +183,7 @@ def test_what_cannot_be_edited_says_why(tool: ToolDefinition) -> None:
     found = by_name(tool)
     assert found["open"].why == found["pair"].why == nodes.LOCKED
     assert found["pay.by"].why == nodes.FIXED
-    assert found["currency"].why == nodes.CURRENCY
+    assert found["currency"].why == sheet.CURRENCY
     assert found["open"].value == '{"any": "thing"}'
 
 
@@ -192,7 +192,7 @@ def test_a_sensitive_value_never_reaches_the_form(tool: ToolDefinition) -> None:
     inside = tool_of(SCHEMA, sensitive=["place"], redact=["lines.sku"])
     found = {n.name: n for n in form(inside).walk()}
     assert found["arg.place"].value == ""
-    assert found["arg.lines.0.sku"].why == nodes.HIDDEN
+    assert found["arg.lines.0.sku"].why == sheet.HIDDEN
 
 
 def test_the_branch_is_the_one_that_fits(tool: ToolDefinition) -> None:

@@ -69,7 +69,8 @@ def leaves(draw: st.DrawFn) -> tuple[dict[str, Any], Any]:
         ({"oneOf": branches}, item),
         ({"anyOf": branches}, item),
     ]
-    return draw(st.sampled_from(made))
+    found: tuple[dict[str, Any], Any] = draw(st.sampled_from(made))
+    return found
 
 
 @st.composite

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from policies.choices import Role
 from policies.models import Person
 from reviews.models import ApprovalRequest, Decision
 from reviews.views import looks
@@ -200,7 +201,7 @@ def test_who_cannot_decide_cannot_look(request_, as_: SignIn, name: str) -> None
 def test_a_stranger_finds_nothing(gate: Gate, request_, as_: SignIn) -> None:
     sent = edited(request_, amount="12.50")
     Person.objects.filter(pk=gate.tom.pk).update(is_active=True)
-    stranger = factories.person("zoe", factories.Role.REVIEWER)
+    stranger = factories.person("zoe", Role.REVIEWER)
     gate.people["zoe"] = stranger
     assert check(as_("zoe"), request_, sent).status_code == 404
 
