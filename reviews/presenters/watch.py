@@ -141,12 +141,12 @@ UNKNOWN = "A program not known here"
 # Programs that read and print. They write nothing and run nothing by their own words;
 # what the rules above know of some of their options comes on top.
 _PLAIN = """
-: [ [[ awk basename cal cat cd cksum cmp column comm cut date df diff dirname du echo egrep
-expr false fgrep file fmt fold free gawk git grep gsed head hostname id jobs join jq last
-locale ls lsblk lscpu mawk md5sum mkdir nl nproc paste pgrep popd printenv printf ps pushd
-pwd read readlink realpath rev rg sed seq sha1sum sha256sum sha512sum sleep sort stat
-strings sum tac tail test touch tr tree true type uname uniq uptime wait wc which who
-whoami zcat
+: [ [[ awk basename cal cat cd cksum cmp column comm cut date df diff dirname du echo
+egrep expr false fgrep file fmt fold free gawk git grep gsed head hostname id jobs
+join jq last locale ls lsblk lscpu mawk md5sum mkdir nl nproc paste pgrep popd
+printenv printf ps pushd pwd read readlink realpath rev rg sed seq sha1sum sha256sum
+sha512sum sleep sort stat strings sum tac tail test touch tr tree true type uname uniq
+uptime wait wc which who whoami zcat
 """
 _READERS = frozenset(_PLAIN.split())
 _RULES_READ = tuple((re.compile(p), re.compile(a), said) for p, a, said in _RULES)
