@@ -51,13 +51,16 @@ class Client:
         asked = intake.asked_to_propose(agent, ProposalIn.model_validate(said))
         return proposals.propose(agent=agent, key=key, asked=asked)
 
-    def decide(self, stored: Stored) -> ApprovalRequest:
+    def decide(
+        self, stored: Stored, verdict: Verdict = Verdict.APPROVE
+    ) -> ApprovalRequest:
         asked = stored.body["request"]
         return decisions.decide(
             Said(
                 request_id=asked["id"],
                 person=self._reviewer(),
-                verdict=Verdict.APPROVE,
+                verdict=verdict,
+                reason_code="not_needed",
                 version=asked["version"],
                 action_hash=stored.body["action_hash"],
             )

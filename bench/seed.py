@@ -23,6 +23,7 @@ CAST = {
     "sue": Role.SUPERVISOR,
     "sam": Role.SUPERVISOR,
 }
+PASSWORD = "a long way to the harbour"  # noqa: S105 of people who exist for a run
 DECIDING = ("rita", "tom", "sue", "sam")
 # So many that none reaches the shipped 600 proposals a minute or 1,000 waiting: the
 # caps stay as they are and are asked every time.
@@ -54,7 +55,7 @@ def house() -> House:
 
 
 def _person(name: str, role: Role) -> Person:
-    newcomer = Newcomer(name, f"{name}@example.com", "a long way to the harbour", role)
+    newcomer = Newcomer(name, f"{name}@example.com", PASSWORD, role)
     return people.add(newcomer, by=log.SYSTEM)
 
 

@@ -1,0 +1,117 @@
+"""G11: from the commit of a decision to the agent that waits for it by long-poll, while
+a hundred others wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from django.db import connection
+
+from agents.idempotency import Stored
+from reviews.choices import Verdict
+from reviews.models import Proposal
+
+from . import held, processes, product, tasks
+from .load import median, percentile
+from .report import Line, Options, ms, say
+from .seed import House
+
+WAITING = 100
+P50_S, P99_S = 0.020, 0.080
+SAMPLES = 25  # for each second of the options
+BETWEEN_S = 0.03
+
+
+@dataclass
+class Waiters:
+    """Who waits, and when each had its answer."""
+
+    port: int
+    sent: int = 0
+    answered: dict[str, float] = field(default_factory=dict)
+
+    async def wait(self, proposal: str, key: str) -> None:
+        path = f"/api/v1/proposals/{proposal}?wait=60"
+        headers = {"Authorization": f"Bearer {key}"}
+        async with held.asking(self.port, path, headers) as reader:
+            self.sent += 1
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = head.lower().partition(b"content-length:")[2]
+            said = await reader.readexactly(int(length.split(b"\r\n", 1)[0]))
+            at = time.monotonic()
+        if b'"status": "rejected"' not in said and b'"status":"rejected"' not in said:
+            raise LookupError(said.decode())
+        self.answered[proposal] = at
+
+
+@dataclass
+class Committed:
+    """Notes when a transaction was over: the first thing after it is the NOTIFY."""
+
+    at: float = 0.0
+
+    def __call__(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if "pg_notify" in sql:
+            self.at = time.monotonic()
+        return execute(sql, *rest)
+
+
+def measure(house: House, options: Options) -> Line:
+    """Rounds of single decisions, each awaited."""
+    rounds: list[list[float]] = []
+    with processes.webs(1) as (port,), held.holder() as holder:
+        for number in range(options.rounds):
+            n = round(SAMPLES * options.seconds)
+            rounds.append(_round(house, holder, port, n))
+            say(f"G11 round {number + 1}: {_said(rounds[-1])}")
+            tasks.broker().flushdb()
+    return _line(rounds)
+
+
+def _round(house: House, holder: held.Holder, port: int, n: int) -> list[float]:
+    """As many are decided as wait beside the hundred that go on waiting."""
+    client, waiters = product.Client(house, 0), Waiters(port)
+    stored = [client.propose() for _ in range(n + WAITING)]
+    keys = _keys(house, [one.proposal for one in stored])
+    for one in stored:
+        holder.start(partial(waiters.wait, one.proposal, keys[one.proposal]))
+    held.until(lambda: waiters.sent == len(stored), "nobody waits")
+    time.sleep(2.0)  # all of them were asked about once, and are held
+    return [_sample(client, waiters, one) for one in stored[:n]]
+
+
+def _keys(house: House, proposals: list[str]) -> dict[str, str]:
+    """The key of each proposal's own agent."""
+    named = zip(house.agents, house.keys, strict=True)
+    of = {agent.slug: key for agent, key in named}
+    rows = Proposal.objects.filter(pk__in=proposals).values_list("pk", "agent")
+    return {pk: of[agent] for pk, agent in rows}
+
+
+def _sample(client: product.Client, waiters: Waiters, stored: Stored) -> float:
+    """Seconds from the commit to the whole answer."""
+    committed = Committed()
+    with connection.execute_wrapper(committed):
+        client.decide(stored, Verdict.REJECT)
+    held.until(lambda: stored.proposal in waiters.answered, "it was not told")
+    time.sleep(BETWEEN_S)
+    return waiters.answered[stored.proposal] - committed.at
+
+
+def _said(times: list[float]) -> str:
+    return ", ".join(f"p{p} {ms(percentile(times, p))}" for p in (50, 99))
+
+
+def _line(rounds: list[list[float]]) -> Line:
+    p50, p99 = (median([percentile(times, p) for times in rounds]) for p in (50, 99))
+    return Line(
+        "G11 decided -> the waiting agent knows",
+        f"p50 {ms(p50)}, p99 {ms(p99)}, {WAITING} others waiting",
+        f"p50 <= {ms(P50_S)}, p99 <= {ms(P99_S)}",
+        p50 <= P50_S and p99 <= P99_S,
+        f"n = {sum(map(len, rounds))}, {len(rounds)} rounds",
+    )
