@@ -33,7 +33,6 @@ class Display(Shape):
     diff: Literal["auto", "unified", "side"] = "auto"
     advance: Literal["off", "on", "unless_rejected"] = "off"
     timers: Literal["minutes", "clock"] = "minutes"
-    sound: bool = False
 
 
 class Keys(Shape):

@@ -54,7 +54,6 @@
     "]": () => step("main :is(h1,h2)", 1),
     ".": fold,
     v: () => { const look = $("[data-peek]", document.activeElement.closest("tr") || body); return look && shown(look) && !look.click(); },
-    d: () => (root.dataset.diff = root.dataset.diff === "side" ? "unified" : "side"),
   };
   let chord = 0;
   document.addEventListener("keydown", (event) => {

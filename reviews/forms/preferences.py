@@ -53,11 +53,6 @@ class DisplayForm(forms.Form):
         choices=[("minutes", "In words: 11 min left"), ("clock", "As a clock: 11:04")],
         widget=forms.RadioSelect,
     )
-    sound = forms.BooleanField(
-        label="A short sound three seconds before a recall window closes",
-        help_text="Only while its page is open. Your browser may keep it silent.",
-        required=False,
-    )
 
     @property
     def shape(self) -> Display:

@@ -58,8 +58,6 @@ def test_rows_headings_and_sections_by_keys(gate: Gate, sit_down: SitDown) -> No
     expect(closed).to_have_count(0)
     page.keyboard.press(".")
     assert closed.count() >= before
-    page.keyboard.press("d")
-    expect(page.locator("html")).to_have_attribute("data-diff", "side")
 
 
 def test_the_dialog_of_keys_gives_the_focus_back(gate: Gate, sit_down: SitDown) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core import mail
+from django.core.mail import EmailMessage
 
 from journal import clock, outbox
 from journal.models import OutboxMessage
@@ -17,7 +18,7 @@ from reviews import preferences, tasks
 from reviews.channels import email
 from reviews.models import ApprovalRequest, Lease, Notice
 from reviews.preferences import Notifications
-from reviews.presenters.shapes import Text, Value
+from reviews.presenters.shapes import Part, Text, Value
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.test_tasks import drain
@@ -173,14 +174,14 @@ def test_one_dead_address_keeps_nobody_from_theirs(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     propose(gate.agent)
-    send = email.EmailMessage.send
+    send = EmailMessage.send
 
     def broken(self: Any, *given: Any) -> int:
         if self.to == ["rita@example.com"]:
             raise SMTPException
         return send(self, *given)
 
-    monkeypatch.setattr(email.EmailMessage, "send", broken)
+    monkeypatch.setattr(EmailMessage, "send", broken)
     message = OutboxMessage.objects.get(topic="request.opened")
     with pytest.raises(SMTPException):
         tasks.mail_opened(message.pk)
@@ -192,7 +193,7 @@ def test_one_dead_address_keeps_nobody_from_theirs(
 
 
 def test_a_mail_says_the_effect_and_no_word_that_could_be_somebody_elses() -> None:
-    said = [
+    said: list[Part] = [
         Text("Pay "),
         Value("899.00"),
         Text(" to "),

@@ -20,7 +20,6 @@ DISPLAY = {
     "diff": "side",
     "advance": "on",
     "timers": "clock",
-    "sound": "on",
 }
 FIELDS = {one.shortcut.key: one.field for one in shortcuts.choices({})}
 
@@ -44,7 +43,6 @@ def test_the_page_itself_says_how_it_is_to_look(gate: Gate, as_: SignIn) -> None
     assert 'data-density="compact"' in root
     assert 'data-diff="side"' in root
     assert 'data-timers="clock"' in root
-    assert " data-sound" in source
     assert b"data-theme" not in as_("tom").get("/queue/").content
 
 
