@@ -14,10 +14,12 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from bleach.html5lib_shim import Filter
+from bleach.html5lib_shim import HTML_TAGS, Filter
 from bleach.sanitizer import Cleaner
 
 _MARKUP = re.compile(r"<[a-zA-Z!/][^<>]*>")
+_NAMES = re.compile(r"</?([a-zA-Z!][^\s<>/]*)")
+_KNOWN = HTML_TAGS | {"!doctype", "!--", "center", "font", "tt", "big", "strike"}
 _HOST = re.compile(r"[a-z0-9.-]{1,80}")
 _SKIPPED = frozenset({"script", "style", "title", "template", "noscript"})
 _BREAKS = frozenset({"br", "p", "div", "tr", "li", "hr", "pre", "ul", "ol"})
@@ -68,6 +70,13 @@ class Reading:
 def is_html(text: str) -> bool:
     """Whether a text holds tags; `a < b` is none."""
     return _MARKUP.search(text) is not None
+
+
+def is_document(text: str) -> bool:
+    """Whether every tag in it is one of HTML, so that reading it loses nothing but
+    tags: `<dana@mail.example>` and `<module>` are none."""
+    names = {name.lower() for name in _NAMES.findall(text)}
+    return bool(names - {"!doctype", "!--"}) and names <= _KNOWN
 
 
 def read(source: str) -> Reading:

@@ -14,7 +14,7 @@ from typing import Any
 from policies import tools
 from reviews import redacting, redaction
 from reviews.models import Proposal, Revision
-from reviews.presenters import Presentation, present
+from reviews.presenters import Presentation, codepoints, markup, present
 from reviews.presenters.shapes import Change, Part, Text, Value
 
 from .words import lines_of
@@ -37,6 +37,7 @@ class Evidence:
     size: int
     redactions: int
     digest: str
+    note: str = ""  # what of it is not shown as it was, in our words
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +171,28 @@ def evidence(revision: Revision) -> list[Evidence]:
 
 def _item(item: Mapping[str, Any]) -> Evidence:
     text = str(item.get("text", ""))
+    shown, note = _plain(text)
     return Evidence(
         kind=str(item.get("kind", "item")),
         source=str(item.get("source", "")),
         at=str(item.get("at", "")),
-        text=text,
+        text=shown,
         withheld=_withheld(item),
         size=int(item.get("size", len(text.encode()))),
         redactions=redaction.chips_in(text),
         digest=str(item.get("digest", ""))[:13].removeprefix("sha256:"),
+        note=note,
     )
+
+
+def _plain(text: str) -> tuple[str, str]:
+    """HTML as its text, with what is left out. A text with hidden characters stays as
+    it is: reading it as HTML would lose them."""
+    hides = any(codepoints.is_hidden(char) and char not in "\r\n\t" for char in text)
+    if hides or not markup.is_document(text):
+        return text, ""
+    reading = markup.read(text)
+    return (reading.text, reading.summary) if reading.is_read else (text, "")
 
 
 def _withheld(item: Mapping[str, Any]) -> str:

@@ -74,3 +74,19 @@ def test_bleach_is_called_in_one_place_only():
         if "import bleach" in path.read_text() or "from bleach" in path.read_text()
     ]
     assert found == ["markup.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_html"),
+    [
+        ("<p>Hello</p>", True),
+        ("<!DOCTYPE html><html><body>x</body></html>", True),
+        ("From: Dana <dana@mail.example>", False),
+        ('File "x.py", line 3, in <module>', False),
+        ("<p>Hello</p> <dana@mail.example>", False),
+        ("1 < 2 and 3 > 2", False),
+        ("<!-- only a comment -->", False),
+    ],
+)
+def test_a_text_is_html_when_all_of_its_tags_are(text, is_html):
+    assert markup.is_document(text) is is_html
