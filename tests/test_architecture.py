@@ -166,7 +166,7 @@ def test_there_are_no_signals_of_models() -> None:
 
 # Where escaping is switched off, and why that is right there.
 RAW = {
-    "templates/reviews/as_seen.html": "bytes that our templates made, as the log proves",
+    "templates/reviews/as_seen.html": "our own templates' bytes, as the log proves",
     "templates/mail/digest.txt": "plain text of facts and links: never HTML",
     "templates/mail/execution.txt": "plain text of facts and a link: never HTML",
     "templates/mail/request.txt": "plain text of facts and a link: never HTML",

@@ -108,7 +108,7 @@ def test_an_export_from_the_page_to_the_file(as_: SignIn, told: str) -> None:
     sent = {"format": "csv", "query": "kind=decision"}
     assert client.post("/log/exports/", sent)["Location"] == "/log/exports/"
     export = Export.objects.get()
-    assert b"<progress" in client.get("/log/exports/", **HTMX).content
+    assert b"<progress" in as_("otto", **HTMX).get("/log/exports/").content
     assert client.get(f"/log/exports/{export.pk}/").status_code == 404
     exports.write(export.pk)
     assert b"Download" in client.get("/log/exports/").content
