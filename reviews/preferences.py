@@ -89,12 +89,12 @@ def of(person: Person | None) -> Prefs:
         return Prefs()
     found: Prefs | None = getattr(person, "_prefs", None)
     if found is None:
-        found = read(getattr(person, "preferences", None))  # one query, or none
+        found = shaped(getattr(person, "preferences", None))  # one query, or none
         person._prefs = found  # type: ignore[attr-defined]
     return found
 
 
-def read(row: Preferences | None) -> Prefs:
+def shaped(row: Preferences | None) -> Prefs:
     """A stored row in its shapes; what no longer fits one is as usual."""
     if row is None:
         return Prefs()
@@ -130,5 +130,5 @@ def save(
     row, _ = Preferences.objects.update_or_create(
         person=person, defaults={**changes, "changed_at": clock.now()}
     )
-    person._prefs = read(row)  # type: ignore[attr-defined]
+    person._prefs = shaped(row)  # type: ignore[attr-defined]
     return of(person)

@@ -65,7 +65,7 @@ def test_another_leaf_gives_another_digest(
 
 
 def test_a_hidden_leaf_changes_it_too(gate: Gate) -> None:
-    """A chip has four digits to tell values apart by; the hash of the action has all."""
+    """A chip has four digits to tell values apart by; its hash has them all."""
     document = factories.document_of_tests()
     document["tools"]["pay"]["sensitive"] = ["note"]
     factories.policy(gate.people, document)

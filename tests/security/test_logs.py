@@ -34,7 +34,7 @@ NOTE = "what the reviewer noted beside it"
 BLOB = "c2VjcmV0LWJsb2ItYnl0ZXM="
 FORGED = "x\n2026-01-01T00:00:00Z [info] approved by nobody\x1b[2K\r\u2028"
 # What a terminal or a viewer of logs would obey, or nobody would see.
-OBEYED = "\x00\x07\x1b\x85\x9b\u200b\u202e\u2066\u2029\ufeff\U000e0041\ud800"
+OBEYED = "\x00\x07\x1b\x85\x9b\u200b\u202e\u2066\u2029\ufeff\U000e0041"
 
 
 @pytest.fixture(params=["json", "console"])
