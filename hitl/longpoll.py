@@ -163,7 +163,7 @@ def look_again(scope: Scope, proposal: str) -> Scope:
         "method": "GET",
         "path": path,
         "raw_path": quote(path).encode(),
-        "query_string": b"",
+        "query_string": b"wait=1",  # so that it says whether there is still to wait
         "headers": [pair for pair in scope["headers"] if pair[0] in kept],
     }
 

@@ -95,9 +95,9 @@ def govern(action: Action, *, now: datetime, firmly: bool = True) -> Ruling:
         raise InvalidArgs(errors=problems)
     document = active.compiled(policy)
     inputs = _inputs(action, tool)
+    undecoded = _undecoded(definition, action)  # before the sums are held
     if firmly:
-        undecoded = _undecoded(definition, action)  # before the sums are held
-    facts.lock(facts.measures_of(document, inputs))
+        facts.lock(facts.measures_of(document, inputs))
     gathered = facts.collect(document, inputs, now=now)
     gathered["uninspectable"] = undecoded
     found = evaluation.evaluate(document, definition, gathered)
