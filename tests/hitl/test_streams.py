@@ -153,9 +153,9 @@ def test_what_one_may_not_see_is_not_told(
         mine = await agent.propose()
         about = mine["request"]["id"]
         async with ear(live.base_url, stranger, f"?about={about}&about=r-0") as page:
-            assert await page.event() == {
-                "badges": {"queue": 0, "soon": 0, "escalations": 0}
-            }
+            said = await page.event()
+            assert set(said) == {"badges"}
+            assert not any(said["badges"].values())
             await agent.post(f"/proposals/{mine['id']}/withdraw", {})
             assert "changed" not in await page.event()
 

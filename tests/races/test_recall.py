@@ -138,7 +138,7 @@ def test_a_rejection_waits_for_the_approval_and_still_wins(
 ) -> None:
     request = propose(gate.agent).request
     no = partial(decisions.decide, said(request, gate.tom, "reject"))
-    rival = while_held(monkeypatch, cases, "note", no)
+    rival = while_held(monkeypatch, cases, "_recorded", no)
     decide(ApprovalRequest.objects.get(pk=request.pk), gate.rita)
     assert rival.result.won
     request.refresh_from_db()

@@ -33,6 +33,7 @@ READS_LOG = SEES - {Who.REVIEWER}
 SETTLES = frozenset({Who.SUPERVISOR})
 # The one who decided, and who checks; others once it is settled.
 AS_SEEN = frozenset({Who.REVIEWER, Who.AUDITOR})
+EXPORTS = frozenset({Who.AUDITOR})
 REVEALS = frozenset({Who.SUPERVISOR})
 HERSELF = frozenset({Who.REVIEWER})
 FIRST_AGENT = frozenset({Who.AGENT})
@@ -252,6 +253,10 @@ ROUTES: dict[str, Row] = {
     "reviews:batch_run": Row(post=DECIDES, sees=SEES_BATCH, ids={"pk": "halted_batch"}),
     "reviews:log": Row(get=PEOPLE),
     "reviews:log_record": Row(get=READS_LOG, sees=READS_LOG, ids={"pk": "record"}),
+    "reviews:exports": Row(
+        get=EXPORTS, post=EXPORTS, body=lambda world: {"format": "csv"}
+    ),
+    "reviews:export_file": Row(get=EXPORTS, ids={"pk": "export"}),
     "reviews:me": Row(get=PEOPLE),
     "reviews:display": Row(get=PEOPLE, post=PEOPLE, body=_display),
     "reviews:keys": Row(get=PEOPLE, post=PEOPLE, body=lambda world: {"on": "on"}),

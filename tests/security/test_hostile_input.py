@@ -41,7 +41,7 @@ QUERIES = {
     "reviews:queue_fresh": ("since", "back"),
     "reviews:request_detail": ("from", "version"),
     "reviews:decide": ("arm",),
-    "reviews:log": ("q", "kind", "agent", "before"),
+    "reviews:log": ("q", "kind", "agent", "before", "after", "actor", "digest"),
     "reviews:stop": ("agent", "thread", "tool"),
     "reviews:sign_in": ("next",),
     "api:list_requests": ("status", "agent", "tool", "limit"),
@@ -50,9 +50,12 @@ QUERIES = {
 }
 
 
+READERS = (Who.SUPERVISOR, Who.AGENT, Who.REVIEWER, Who.AUDITOR)
+
+
 def _reader(name: str) -> Who:
     row = ROUTES[name]
-    return next(who for who in (Who.SUPERVISOR, Who.AGENT) if who in row.get)
+    return next(who for who in READERS if who in row.get)
 
 
 def _in_the_query(world: World, text: str) -> Iterator[tuple[str, str]]:

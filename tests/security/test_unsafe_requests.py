@@ -107,7 +107,7 @@ def test_forged_writes_are_refused(
         assert changed(before, log=True) == [], name
         undo = transaction.savepoint()
         said = send(world, client, name, **{"X-CSRFToken": token, "Origin": HOST})
-        assert said.status_code in {200, 302, 303}, (name, said.status_code)
+        assert said.status_code in {200, 204, 302, 303}, (name, said.status_code)
         assert changed(before, log=True), f"{name}: the true one does nothing either"
         transaction.savepoint_rollback(undo)
     record_proof("T18", f"{sent} forged writes: 0 accepted, 0 rows changed")

@@ -20,6 +20,7 @@ from reviews import (
     claims,
     deadlines,
     executions,
+    exports,
     forming,
     grants,
     leases,
@@ -140,7 +141,10 @@ def _fill(world: World, other: Agent) -> None:
     stop = stops.stop(scope=Scope.TOOL, key="decline", person=gate.sam, reason="odd")
     tokens.mint(person=gate.rita, name="spare")
     _fill_batches(world)
+    export = exports.ask(person=gate.otto, file_format="csv", query="kind=policy")
+    exports.write(export.pk)
     world.ids |= {
+        "export": export.pk,
         "request": world.waiting.pk,
         "held": held.pk,
         "taken": taken.pk,
