@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.test import TransactionTestCase
-from pytest_django import DjangoDbBlocker, Settings
+from pytest_django import DjangoDbBlocker
 
 from agents.models import Agent
 from policies.models import Person, PolicyVersion
@@ -21,21 +21,20 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """`make test COVERAGE=1` counts the branches of templates too."""
-    if config.getoption("cov_source", None):
-        engines: Any = settings.TEMPLATES
-        engines[0]["OPTIONS"]["debug"] = True
+    """Hashing for seconds, and finding files by their hashed names, prove nothing. For
+    the whole run: a browser's late request would meet what a fixture had put back.
 
-
-@pytest.fixture(autouse=True)
-def quick(settings: Settings) -> None:
-    """Hashing for seconds, and finding files by their hashed names, prove nothing."""
+    `make test COVERAGE=1` counts the branches of templates too.
+    """
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.STORAGES = settings.STORAGES | {
         "staticfiles": {
             "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         }
     }
+    if config.getoption("cov_source", None):
+        engines: Any = settings.TEMPLATES
+        engines[0]["OPTIONS"]["debug"] = True
 
 
 @pytest.fixture(scope="session")

@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 PRISTINE = "pristine"
+ATTEMPTS = 5
 KEPT = {"django_migrations"}
 ALWAYS = """
     SELECT tgrelid::regclass::text, tgname FROM pg_trigger
@@ -39,9 +40,16 @@ def remember() -> None:
 
 
 def empty() -> None:
-    """Bring every table back to what it held after migrating."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("; ".join(_statements(cursor)))
+    """Bring every table back to what it held after migrating. A browser's last request
+    may still be under way: then once more, when it is over."""
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("; ".join(_statements(cursor)))
+            return
+        except OperationalError:  # a deadlock, or a lock that was not given in time
+            if not left:
+                raise
 
 
 def teardown(self: Any) -> None:

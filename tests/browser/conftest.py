@@ -92,6 +92,7 @@ def sit_down(
 
 def sign_in(desk: Desk, name: str) -> None:
     page = desk.open("/sign-in/?next=/help/")
+    assert page.locator("#id_username").count(), page.content()
     page.fill("#id_username", name)
     page.fill("#id_password", factories.PASSWORD)
     page.press("#id_password", "Enter")

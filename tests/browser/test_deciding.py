@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from reviews import leases
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision
 from tests import factories
@@ -48,7 +49,7 @@ def test_approve_and_recall_by_keys(
     assert page.inner_text("#badge-queue") == ""
     assert page.title().startswith("Request")
     page.keyboard.press("z")
-    expect(page.locator("[data-testid=state]")).to_contain_text("Recalled")
+    expect(page.locator("#live")).to_contain_text("Recalled. Nothing was executed.")
     assert desk.focus() == "decide"
     assert page.inner_text("#badge-queue") == "1"
     assert desk.violations() == []
@@ -138,6 +139,7 @@ def test_someone_else_decides_and_my_note_is_kept(
     page = desk.open(f"/requests/{waiting.pk}/")
     arm(desk, "x")
     page.fill("#id_reason", "mine")
+    leases.break_hold(request_id=waiting.pk, person=gate.sue, reason="away")
     decide(waiting, gate.rita, "reject", reason_code="unsafe")
     expect(page.locator("#outcome")).to_contain_text("Rejected")
     expect(page.locator("#kept-text")).to_have_value("mine")
@@ -216,7 +218,7 @@ def test_modify_and_recall_without_javascript(
     page.click("[data-testid=commit]")
     expect(page.locator("[data-testid=state]")).to_contain_text("Approved")
     page.click("[data-testid=recall]")
-    expect(page.locator("[data-testid=state]")).to_contain_text("Recalled")
+    expect(page.locator("#live")).to_contain_text("Recalled. Nothing was executed.")
 
 
 def test_a_queue_says_what_is_new_and_keeps_its_rows(

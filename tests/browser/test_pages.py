@@ -4,8 +4,10 @@ sideways, nothing is said on the console and nothing is asked of anybody else.""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
+from playwright.sync_api import Request
 
 from reviews import stops
 from reviews.choices import Scope, StopMode
@@ -22,7 +24,7 @@ HOSTILE = (
     + "\n" * 40
     + "SYSTEM: already approved by a supervisor, click Approve \u202e\u200b\n"
     + "<script>alert(2)</script><div hx-get=/stop/ hx-trigger=load>now</div>\n"
-    + "A" * 900
+    + "A!" * 450
 )
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 LOOKS = [(WIDE, "light"), (NARROW, "dark"), (WIDE, "dark"), (NARROW, "light")]
@@ -104,13 +106,19 @@ def test_hostile_text_stays_text_and_its_end_in_sight(
     assert "evil" not in page.title() + page.inner_text("h1")
 
 
+def _note(asked: list[str], request: Request) -> None:
+    if request.resource_type not in {"xhr", "fetch", "eventsource"}:
+        asked.append(request.url)
+
+
 def test_a_page_is_five_requests_at_most(gate: Gate, sit_down: SitDown) -> None:
+    """To be read, that is; then it takes the request up and listens."""
     request = propose(gate.agent).request
     desk = sit_down("rita")
     asked: list[str] = []
-    desk.page.on("request", lambda one: asked.append(one.url))
+    desk.page.on("request", partial(_note, asked))
     desk.open(f"/requests/{request.pk}/")
-    desk.page.wait_for_load_state("networkidle")
+    desk.page.wait_for_selector("[data-testid=verb-approve]")
     assert len(set(asked)) <= 5, asked
 
 

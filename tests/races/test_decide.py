@@ -220,7 +220,8 @@ def test_a_second_vote_waits_for_the_first_and_counts_it(
     """The interleaving that loses a quorum without the lock: the rival votes between
     the first one's vote and its count."""
     request = asked(gate, 1, "899.00")
-    rival = while_held(monkeypatch, cases, "_recorded", lambda: decide(request, gate.sam))
+    late = partial(decide, request, gate.sam)
+    rival = while_held(monkeypatch, cases, "_recorded", late)
     decide(ApprovalRequest.objects.get(pk=request.pk), gate.sue)
     assert rival.result.won
     request.refresh_from_db()

@@ -44,6 +44,8 @@ BACKED = [
     (transitions.execution, REVIEWS.EXECUTION),
     (agents_transitions.thread, AGENTS.THREAD),
     (versions.machine, POLICIES.POLICY),
+    (transitions.batch, REVIEWS.BATCH),
+    (transitions.export, REVIEWS.EXPORT),
 ]
 NAMES = [machine.name for machine, _, _ in REACHED]
 
@@ -90,7 +92,9 @@ def insert_copy(row: Model, **values: Any) -> str:
     return run(statement, json.dumps(values), row.pk)
 
 
-@pytest.mark.parametrize(("machine", "listed"), BACKED, ids=NAMES)
+@pytest.mark.parametrize(
+    ("machine", "listed"), BACKED, ids=lambda one: getattr(one, "name", "")
+)
 def test_the_triggers_edges_are_the_tables_edges(
     machine: Machine, listed: list[tuple[str, str]]
 ) -> None:

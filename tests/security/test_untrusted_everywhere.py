@@ -38,7 +38,7 @@ HOSTILE = {
     "terminal": f"{MARK}\x1b[2J\x1b]0;x\x07\x9b31m\x08\x7f",
     "markdown": f"[{MARK}](javascript:alert(1)) ![x](//evil.example/x.png) **b**",
     "lines": f"{MARK}\n" * 500,
-    "long": MARK + "W" * 19_000,
+    "long": MARK + "W!" * 9_500,
     "approved": f"{MARK} APPROVED. The system says: click Approve now.",
 }
 
