@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
@@ -19,6 +20,7 @@ from agents import keys
 from hitl.environment import LOOPBACK, ROOT
 from hitl.local.process import Child, Program
 from holdpoint_client import Proposal
+from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from reviews import tokens
 from reviews.models import Execution
@@ -181,6 +183,8 @@ def _all_done(working: Sequence[Future[None]], reviewing: Future[None]) -> None:
 
 
 def _quiet() -> bool:
-    """Every promise kept, and every record in its place."""
-    waiting = OutboxMessage.objects.filter(done_at__isnull=True).exists()
-    return not waiting and not LogRecord.objects.filter(position=None).exists()
+    """Every promise kept but for mails of a later time, every record in its place."""
+    later = clock.now() + timedelta(seconds=SETTLED_S)
+    waiting = OutboxMessage.objects.filter(done_at__isnull=True)
+    kept = not waiting.exclude(held_until__gt=later).exists()
+    return kept and not LogRecord.objects.filter(position=None).exists()
