@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from django.conf import settings
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
@@ -32,6 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
             "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         }
     }
+    # A logger that is kept would not see what a test captures.
+    structlog.configure(cache_logger_on_first_use=False)
     if config.getoption("cov_source", None):
         engines: Any = settings.TEMPLATES
         engines[0]["OPTIONS"]["debug"] = True

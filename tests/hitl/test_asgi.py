@@ -108,7 +108,7 @@ def test_waiting_holds_neither_a_thread_nor_a_connection(
     loops.run(wait_for_all(port, look), within=60)
     threads, hubs = held
     assert threads < WAITING / 4  # the pool and the few of the loop and the driver
-    assert hubs <= 2  # this process's and the live web's
+    assert hubs < WAITING / 4  # one a process, however many wait
 
 
 def test_the_live_web_refuses_a_body_that_is_too_large(live: Stack) -> None:

@@ -45,7 +45,6 @@ BACKED = [
     (agents_transitions.thread, AGENTS.THREAD),
     (versions.machine, POLICIES.POLICY),
     (transitions.batch, REVIEWS.BATCH),
-    (transitions.export, REVIEWS.EXPORT),
 ]
 NAMES = [machine.name for machine, _, _ in REACHED]
 

@@ -42,6 +42,7 @@ def lines(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
     """Everything that is logged from here on, as an operator would see it."""
     written = io.StringIO()
     config = logs.configure(request.param, "DEBUG")
+    structlog.configure(cache_logger_on_first_use=False)
     handler = logging.StreamHandler(written)
     formatter = dict(config["formatters"]["lines"])
     handler.setFormatter(formatter.pop("()")(**formatter))
