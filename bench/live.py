@@ -27,8 +27,7 @@ from policies.models import Person
 
 from . import held, processes, tasks
 from .asked import body
-from .load import median, percentile
-from .report import Line, Options, ms, say
+from .report import Line, Options, latency, say, times
 from .seed import DECIDING, PASSWORD, House
 
 STREAMS = 100
@@ -148,7 +147,7 @@ def measure(house: House, options: Options) -> Line:
             for number in range(options.rounds):
                 n = round(SAMPLES * options.seconds)
                 rounds.append([desk.sample(proposer) for _ in range(n)])
-                say(f"G5 round {number + 1}: {_said(rounds[-1])}, {crowd.events} heard")
+                say(f"G5 round {number + 1}: {times(rounds[-1])}, {crowd.events} heard")
                 tasks.broker().flushdb()
     return _line(rounds)
 
@@ -180,16 +179,11 @@ def _desk(port: int) -> Iterator[Desk]:
         browser.close()
 
 
-def _said(times: list[float]) -> str:
-    return ", ".join(f"p{p} {ms(percentile(times, p))}" for p in (50, 99))
-
-
 def _line(rounds: list[list[float]]) -> Line:
-    p50, p99 = (median([percentile(times, p) for times in rounds]) for p in (50, 99))
-    return Line(
+    return latency(
         "G5 propose -> n new on the page",
-        f"p50 {ms(p50)}, p99 {ms(p99)}, {STREAMS} streams open",
-        f"p50 <= {ms(P50_S)}, p99 <= {ms(P99_S)}",
-        p50 <= P50_S and p99 <= P99_S,
-        f"n = {sum(map(len, rounds))}, {len(rounds)} rounds",
+        rounds,
+        p50=P50_S,
+        p99=P99_S,
+        under=f"{STREAMS} streams open",
     )

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .load import median
+from .load import median, percentile
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +50,28 @@ def list_of(values: Iterable[object]) -> str:
 
 def ms(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"
+
+
+def times(found: Sequence[float]) -> str:
+    """The usual one and the slow one of a round."""
+    return ", ".join(f"p{p} {ms(percentile(found, p))}" for p in (50, 99))
+
+
+def latency(
+    goal: str,
+    rounds: Sequence[Sequence[float]],
+    *,
+    p50: float,
+    p99: float,
+    under: str,
+) -> Line:
+    """A goal of two bars in seconds, each held by the median over the rounds; `under`
+    says what was going on meanwhile."""
+    usual, slow = (median([percentile(one, p) for one in rounds]) for p in (50, 99))
+    return Line(
+        goal,
+        f"p50 {ms(usual)}, p99 {ms(slow)}, {under}",
+        f"p50 <= {ms(p50)}, p99 <= {ms(p99)}",
+        usual <= p50 and slow <= p99,
+        f"n = {sum(map(len, rounds))}, {len(rounds)} rounds",
+    )

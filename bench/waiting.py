@@ -16,8 +16,7 @@ from reviews.choices import Verdict
 from reviews.models import Proposal
 
 from . import held, processes, product, tasks
-from .load import median, percentile
-from .report import Line, Options, ms, say
+from .report import Line, Options, latency, say, times
 from .seed import House
 
 WAITING = 100
@@ -67,7 +66,7 @@ def measure(house: House, options: Options) -> Line:
         for number in range(options.rounds):
             n = round(SAMPLES * options.seconds)
             rounds.append(_round(house, holder, port, n))
-            say(f"G11 round {number + 1}: {_said(rounds[-1])}")
+            say(f"G11 round {number + 1}: {times(rounds[-1])}")
             tasks.broker().flushdb()
     return _line(rounds)
 
@@ -102,16 +101,11 @@ def _sample(client: product.Client, waiters: Waiters, stored: Stored) -> float:
     return waiters.answered[stored.proposal] - committed.at
 
 
-def _said(times: list[float]) -> str:
-    return ", ".join(f"p{p} {ms(percentile(times, p))}" for p in (50, 99))
-
-
 def _line(rounds: list[list[float]]) -> Line:
-    p50, p99 = (median([percentile(times, p) for times in rounds]) for p in (50, 99))
-    return Line(
+    return latency(
         "G11 decided -> the waiting agent knows",
-        f"p50 {ms(p50)}, p99 {ms(p99)}, {WAITING} others waiting",
-        f"p50 <= {ms(P50_S)}, p99 <= {ms(P99_S)}",
-        p50 <= P50_S and p99 <= P99_S,
-        f"n = {sum(map(len, rounds))}, {len(rounds)} rounds",
+        rounds,
+        p50=P50_S,
+        p99=P99_S,
+        under=f"{WAITING} others waiting",
     )
