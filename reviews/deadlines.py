@@ -100,7 +100,6 @@ def extend(*, request_id: str, person: Person) -> ApprovalRequest:
         guard=Q(expires_at__gt=clock.ClockTimestamp()),
         data={"from": before.isoformat(), "to": later.isoformat()},
     )
-    outbox.announce(request.proposal_id)
     return request
 
 

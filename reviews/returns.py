@@ -70,7 +70,6 @@ def return_with_guidance(
     )
     notes.write(request, person, NoteKind.GUIDANCE, guidance, now=now)
     leases.let_go(request, person, now)
-    outbox.announce(request.proposal_id)
     return request
 
 
@@ -141,7 +140,6 @@ def assign(*, request_id: str, person: Person, to: Person) -> ApprovalRequest:
         guard=cases.unchanged(request),
         data={"to": to.public_id},
     )
-    outbox.announce(request.proposal_id)
     return request
 
 
