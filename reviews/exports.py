@@ -9,7 +9,6 @@ import io
 import json
 import time
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 from urllib.parse import parse_qsl
 
 from django.db import transaction
@@ -25,6 +24,7 @@ from .choices import ExportStatus
 from .models import Export, ExportPart
 from .permissions import Permission
 from .presenters import inert
+from .queries.exports import KEPT
 from .queries.log import Filters, lines
 from .queries.log.filters import fitting
 
@@ -32,7 +32,6 @@ FORMATS = ("csv", "jsonl")
 PART = 500  # records
 MOST = 200_000  # records an export
 BUDGET_S = 8.0  # of one delivery; what is left is asked for again
-KEPT = timedelta(days=7)
 COLUMNS = (
     "record",
     "seq",
