@@ -15,7 +15,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from reviews.queries.queue import Head, Row
-from reviews.queries.queue.choices import Option
+from reviews.queries.selects import Option
 from reviews.queries.states import State
 
 from .desk import clock, day, icon, pie, span

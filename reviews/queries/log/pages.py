@@ -14,8 +14,10 @@ from journal.errors import NotFound
 from journal.models import LogRecord
 from policies.models import Person
 from reviews import permissions
-from reviews.models import Decision, Execution, Revision
+from reviews.choices import ExecutionStatus
+from reviews.models import Decision, Execution
 from reviews.permissions import Permission
+from reviews.queries.selects import Choice, choice
 from reviews.queries.words import short_hash
 
 from . import access, lines
@@ -30,16 +32,6 @@ LABELS = {
     "outcome": "Outcome",
     "flag": "Flag",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One filter as a select."""
-
-    name: str
-    label: str
-    options: list[tuple[str, str]]
-    chosen: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +79,7 @@ def page(person: Person, filters: Filters) -> LogPage:
 
 
 def _choice(name: str, filters: Filters) -> Choice:
-    return Choice(
-        name, LABELS[name], list(CHOICES[name].items()), getattr(filters, name)
-    )
+    return choice(name, LABELS[name], CHOICES[name], getattr(filters, name))
 
 
 def _scope_said(person: Person) -> str:
@@ -198,18 +188,17 @@ def _ran(row: LogRecord, leaf: dict[str, Any]) -> Ran | None:
     """The bytes the grant allows beside the bytes that were approved."""
     if not row.kind.startswith(("execution.", "grant.", "request.authorized")):
         return None
-    execution = (
-        Execution.objects.select_related("grant").filter(proposal=row.proposal).first()
-    )
+    found = Execution.objects.select_related("grant__revision")
+    execution = found.filter(proposal=row.proposal).first()
     if execution is None:
         return None
-    revision = Revision.objects.filter(grant=execution.grant_id).first()
-    approved = revision.action_hash if revision else ""
+    approved = execution.grant.revision.action_hash
+    executed = execution.grant.action_hash
     return Ran(
         approved=short_hash(approved),
-        executed=short_hash(execution.grant.action_hash),
-        same=approved == execution.grant.action_hash,
-        outcome=lines.OUTCOMES[execution.status],  # type: ignore[index]
+        executed=short_hash(executed),
+        same=approved == executed,
+        outcome=lines.OUTCOMES[ExecutionStatus(execution.status)],
     )
 
 

@@ -16,11 +16,11 @@ from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import saved_views
 from reviews.models import SavedView
+from reviews.queries.selects import Choice
 from reviews.requests import BANDS
 
 from .. import badges, visible
 from . import choices, figures, finding, gone, rows
-from .choices import Choice
 from .figures import Figures, OwnDay
 from .filters import MOST_ROWS, PAGE, TABS, Filters
 from .finding import Found, Reach

@@ -4,11 +4,11 @@ those of the queues, agents come from the index, one step an agent."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from django.db import connection
 
 from policies.choices import Risk
+from reviews.queries.selects import Choice, choice
 
 from .filters import SORTS, Filters
 from .finding import Reach
@@ -31,22 +31,6 @@ WITH RECURSIVE found (agent) AS (
 UNION ALL
 SELECT DISTINCT 'tool', r.name FROM policies_tool AS r WHERE {read}
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    value: str
-    label: str
-    selected: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One filter as a select."""
-
-    name: str
-    label: str
-    options: list[Option]
 
 
 def of(reach: Reach, filters: Filters, rows: Iterable[Row]) -> list[Choice]:
@@ -83,6 +67,4 @@ def _any(values: Iterable[str]) -> dict[str, str]:
 
 
 def _choice(name: str, label: str, said: dict[str, str], filters: Filters) -> Choice:
-    chosen = getattr(filters, name)
-    options = [Option(value, text, value == chosen) for value, text in said.items()]
-    return Choice(name, label, options)
+    return choice(name, label, said, getattr(filters, name))
