@@ -18,7 +18,9 @@ from .presenters.shapes import Cell, Part, Presentation, Text, Value
 
 NONE_OF_THESE = "None of these"
 WRONG = 3  # answers beside the right one
-NOT_THERE = 5  # in one of so many questions the right answer is "none of these"
+# In one of so many questions the right answer is "none of these", if there are wrong
+# ones enough that nobody tells it by their number.
+NOT_THERE = 5
 LONGEST = 60
 _RECIPIENTS = re.compile(r"(to|cc|bcc)\b")
 _DIGIT = re.compile(r"\d")
@@ -92,7 +94,7 @@ def question(shown: Presentation, seed: bytes) -> Question | None:
     dice = Dice(seed)
     draft = dice.pick(drafts)
     wrong = dice.mixed(draft.wrong)[:WRONG]
-    absent = dice.throw(NOT_THERE) == 0
+    absent = dice.throw(NOT_THERE) == 0 and len(wrong) == WRONG
     offered = wrong if absent else [draft.right, *wrong[: WRONG - 1]]
     options = [*dice.mixed(offered), NONE_OF_THESE]
     right = len(options) - 1 if absent else options.index(draft.right)
