@@ -21,8 +21,9 @@ from policies import tools
 from policies.documents import ToolDefinition
 from policies.models import Person, Tool
 from reviews import readers, stops
-from reviews.proposals import Narrative, Origin
+from reviews.proposals import Origin
 from reviews.readers import Reading
+from reviews.revisions import Narrative
 
 from . import idempotency
 from .checkpoints import Suspended

@@ -25,13 +25,14 @@ from journal.errors import (
 from policies import tools
 from policies.choices import Risk
 from reviews import proposals as gate
-from reviews import redacting
+from reviews import redacting, revising
 from reviews.choices import OPEN, GrantStatus
 from reviews.governance import Action
 from reviews.models import Grant, Proposal
 from reviews.models.base import new_proposal_id
-from reviews.proposals import Narrative, Origin
+from reviews.proposals import Origin
 from reviews.readers import Reading
+from reviews.revisions import Narrative
 
 from . import checkpoints, idempotency, locks, outcomes, transitions
 from .checkpoints import Suspended
@@ -171,14 +172,14 @@ def _action(agent: Agent, asked: Asked, proposal_id: str) -> Action:
 
 @transaction.atomic(durable=True)
 def revise(*, agent: Agent, key: Key, proposal_id: str, asked: Asked) -> Stored:
-    """Replace what is proposed. Raises as `gate.revise`. Locks: thread, request."""
+    """Replace what is proposed. Raises as `revising.revise`. Locks: thread, request."""
     if not idempotency.take(agent, key.text, key.fingerprint):
         return _replayed(agent, key)
     thread = _thread_of(agent, proposal_id)
     now = clock.now()
     if asked.suspended is not None:
         _suspend(thread, asked.suspended, asked, proposal_id, now)
-    gate.revise(
+    revising.revise(
         _action(agent, asked, proposal_id),
         asked.narrative,
         now=now,

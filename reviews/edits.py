@@ -7,11 +7,12 @@ from journal.errors import Invalid, Policy
 from policies.choices import Tier
 
 from . import permissions, quorum, requests
+from .blocked import amount_place, blocked_edit
 from .cases import Case, check_step_up, close_to_voter, note, tally, write
 from .governance import Action, Ruling, govern
 from .models import Revision
-from .proposals import Narrative, amount_place, blocked_edit, replace_revision
 from .readers import Reading
+from .revisions import Narrative, replace_revision
 
 
 def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> None:

@@ -1,48 +1,26 @@
-"""A proposal's own life: submitted, revised, withdrawn, superseded."""
+"""A proposal's own life: submitted, superseded, withdrawn."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
-from journal import canonical, clock, log, outbox
-from journal.errors import (
-    Conflict,
-    Decided,
-    Expired,
-    NotFound,
-    Policy,
-    RationaleMissing,
-    TooLittleTime,
-    Withdrawn,
-)
-from policies import active, facts
+from journal import clock, log, outbox
+from journal.errors import Conflict, Decided, NotFound, RationaleMissing, TooLittleTime
+from policies import facts
 from policies.choices import Tier
 
-from . import grants, locks, redacting, requests, stops, transitions
+from . import grants, locks, requests, stops, transitions
 from .choices import OPEN, RequestStatus
 from .governance import Action, Ruling, govern, observe
-from .models import ApprovalRequest, Proposal, Revision
-from .redacting import Redactor
+from .models import Proposal, Revision
+from .revisions import Narrative, add_revision, redactor
 
-_ARGUMENT = re.compile(r"\bargs\.([A-Za-z_]\w*)")
 LEAST_SECONDS = 60  # a shorter wait is refused, never turned into NOTIFY
-
-
-@dataclass(frozen=True, slots=True)
-class Narrative:
-    """What the agent says of its proposal: raw here, redacted before it is stored."""
-
-    rationale: str = ""
-    expected_outcome: str = ""
-    reversal: str = ""
-    alternatives: Sequence[Mapping[str, Any]] = ()
-    evidence: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +47,18 @@ def submit(
     """
     stops.check_may_propose(action.agent, action.thread, action.tool)
     actor = log.Actor("agent", action.agent)
-    _check_time(origin.expires_in)
+    check_time(origin.expires_in)
     if origin.supersedes:
         _supersede(origin.supersedes, action.agent, actor, now)
     ruling = govern(action, now=now)
-    _check_rationale(ruling, narrative)
+    check_rationale(ruling, narrative)
     proposal = Proposal.objects.create(
         id=action.proposal,
         agent=action.agent,
         thread=action.thread,
         tool_name=action.tool,
         barred=list(origin.barred),
-        on_behalf_of=_redactor(action, ruling).members(origin.on_behalf_of),
+        on_behalf_of=redactor(action, ruling).members(origin.on_behalf_of),
         parent=origin.parent,
         supersedes=origin.supersedes,
         group=origin.group,
@@ -97,7 +75,8 @@ def submit(
     return proposal
 
 
-def _check_time(expires_in: int | None) -> None:
+def check_time(expires_in: int | None) -> None:
+    """Raises TooLittleTime when nobody could answer in so few seconds."""
     if expires_in is not None and expires_in < LEAST_SECONDS:
         raise TooLittleTime(
             errors=[
@@ -106,7 +85,8 @@ def _check_time(expires_in: int | None) -> None:
         )
 
 
-def _check_rationale(ruling: Ruling, narrative: Narrative) -> None:
+def check_rationale(ruling: Ruling, narrative: Narrative) -> None:
+    """Raises RationaleMissing where the tool asks for one."""
     if ruling.evaluation.requires_rationale and not narrative.rationale.strip():
         raise RationaleMissing(
             errors=[{"path": "rationale", "message": "this tool requires one"}]
@@ -137,60 +117,6 @@ def _follow(
     grants.issue(proposal, revision, actor=policy, now=now, announced_in=queue)
     if tells:
         outbox.publish("proposal.announced", subject=proposal.pk)
-
-
-def add_revision(
-    proposal: Proposal,
-    number: int,
-    action: Action,
-    narrative: Narrative,
-    ruling: Ruling,
-    author: log.Actor,
-    now: datetime,
-) -> Revision:
-    """Insert an immutable revision with its canonical bytes and redacted texts."""
-    tool = ruling.tool
-    blob = action.canonical(tool.version if tool else 0)
-    redactor = _redactor(action, ruling)
-    texts = redactor.members(
-        {
-            "rationale": narrative.rationale,
-            "expected_outcome": narrative.expected_outcome,
-            "reversal": narrative.reversal,
-            "alternatives": list(narrative.alternatives),
-        }
-    )
-    return Revision.objects.create(
-        proposal=proposal,
-        number=number,
-        tool=tool,
-        canonical=blob,
-        action_hash=canonical.digest(blob),
-        author_kind=author.kind,
-        author_id=author.id,
-        uncertain=action.uncertain,
-        reading=action.reading.as_json() if action.reading else {},
-        facts=dict(ruling.facts),
-        evaluation=ruling.evaluation.as_json(),
-        tier=ruling.tier,
-        risk=ruling.evaluation.risk,
-        amount_minor=ruling.money.minor if ruling.money else None,
-        currency=ruling.money.currency if ruling.money else "",
-        policy=ruling.policy,
-        created_at=now,
-        evidence=redactor.items(narrative.evidence),
-        **texts,
-    )
-
-
-def _redactor(action: Action, ruling: Ruling) -> Redactor:
-    return redacting.of(
-        action.agent,
-        action.thread,
-        ruling.definition,
-        action.args,
-        proposal=action.proposal,
-    )
 
 
 def _log_submitted(
@@ -231,166 +157,6 @@ def _supersede(proposal_id: str, agent: str, actor: log.Actor, now: datetime) ->
         request, "supersede", actor=actor, now=now, changes={"settled_at": now}
     )
     facts.release(proposal_id)
-
-
-def own_request(proposal_id: str, agent: str) -> ApprovalRequest:
-    """The locked request of this agent's proposal. Raises NotFound, Conflict."""
-    proposal = Proposal.objects.filter(pk=proposal_id, agent=agent).first()
-    if proposal is None:
-        raise NotFound
-    request = locks.request_of(proposal_id)
-    if request is None:
-        raise Conflict("This proposal waits for nobody, so it cannot be revised.")
-    return request
-
-
-def check_open(request: ApprovalRequest, now: datetime) -> None:
-    """Raises Decided, Expired or Withdrawn when the request is settled or overdue."""
-    if request.status == RequestStatus.EXPIRED or (
-        request.status == RequestStatus.PENDING and request.expires_at <= now
-    ):
-        late = max(int((now - request.expires_at).total_seconds()), 0)
-        raise Expired(
-            f"This expired {late} seconds before your decision arrived. "
-            "Nothing was executed.",
-            expired_at=request.expires_at.isoformat(),
-        )
-    if request.status in {RequestStatus.WITHDRAWN, RequestStatus.SUPERSEDED}:
-        raise Withdrawn
-    if request.status not in OPEN:
-        raise Decided
-
-
-def revise(
-    action: Action,
-    narrative: Narrative,
-    *,
-    now: datetime,
-    expires_in: int | None = None,
-) -> ApprovalRequest:
-    """Replace what is proposed; every vote given is void.
-
-    A step of the agents' revise operation. Raises NotFound, Decided, Expired,
-    Withdrawn, AgentStopped, InvalidArgs, RationaleMissing, TooLittleTime, Policy (the
-    new action is blocked: the old one stays). Caller holds the thread's lock.
-    """
-    stops.check_may_propose(action.agent, action.thread, action.tool)
-    _check_time(expires_in)
-    request = own_request(action.proposal, action.agent)
-    check_open(request, now)
-    ruling = govern(action, now=now)
-    _check_rationale(ruling, narrative)
-    if ruling.tier is Tier.BLOCK:
-        raise blocked_edit(ruling)
-    actor = log.Actor("agent", action.agent)
-    request.expires_at = _fresh_deadline(request, ruling, expires_in, now)
-    request.reminded_at = None
-    replace_revision(request, action, narrative, ruling, actor, now, event="revise")
-    return request
-
-
-def _fresh_deadline(
-    request: ApprovalRequest, ruling: Ruling, expires_in: int | None, now: datetime
-) -> datetime:
-    """A new version has the whole time-out of its rules, within the most that the
-    first one had. Raises TooLittleTime when nobody could answer in what is left."""
-    seconds = requests.seconds_to_answer(ruling.evaluation, expires_in)
-    expires_at = min(now + timedelta(seconds=seconds), request.expires_at_most)
-    if expires_at < now + timedelta(seconds=LEAST_SECONDS):
-        raise TooLittleTime("The question may stay open no longer. Propose it anew.")
-    return expires_at
-
-
-def blocked_edit(ruling: Ruling) -> Policy:
-    """The refusal of an edit that the policy forbids, with the rules that say so."""
-    return Policy(
-        errors=[
-            {"path": _place_of(ruling, rule.id), "message": rule.text}
-            for rule in ruling.evaluation.rules
-            if rule.blocks
-        ]
-    )
-
-
-def amount_place(ruling: Ruling) -> str:
-    """The argument that says how much, else all of them."""
-    found = ruling.definition.money if ruling.definition else []
-    return f"args.{found[0].amount}" if found else "args"
-
-
-def _place_of(ruling: Ruling, rule_id: str) -> str:
-    """The argument that a rule speaks of: the first it names, else the amount that it
-    sums up."""
-    rules = active.compiled(ruling.policy).rules if ruling.policy else []
-    condition = next((rule.when for rule in rules if rule.id == rule_id), "")
-    named = _ARGUMENT.search(condition)
-    if named:
-        return f"args.{named[1]}"
-    return amount_place(ruling) if "sum." in condition else "args"
-
-
-def replace_revision(
-    request: ApprovalRequest,
-    action: Action,
-    narrative: Narrative,
-    ruling: Ruling,
-    author: log.Actor,
-    now: datetime,
-    *,
-    event: str,
-    least: Tier = Tier.AUTO,
-) -> Revision:
-    """Revision n+1 and request version n+1, which asks for `least` at the least.
-    Caller holds the request's lock."""
-    proposal = request.proposal
-    revision = add_revision(
-        proposal, proposal.revision + 1, action, narrative, ruling, author, now
-    )
-    Proposal.objects.filter(pk=proposal.pk).update(revision=revision.number)
-    proposal.revision = revision.number
-    observe(ruling, now=now)
-    escalated_by = request.sealed.escalated_by
-    by_agent = author.kind == "agent"
-    asked = requests.asked_again(
-        request, ruling.evaluation, by_agent=by_agent, least=least
-    )
-    transitions.request.apply(
-        request,
-        event,
-        actor=author,
-        now=now,
-        changes=_asked_anew(request, revision, ruling, asked.tier),
-        policy=revision.policy_number,
-        steps=asked.steps,
-        data={"rules": [rule.id for rule in ruling.evaluation.rules]},
-    )
-    requests.seal(
-        request,
-        revision,
-        ruling.evaluation,
-        cause="revised" if event == "revise" else "modified",
-        now=now,
-        steps=asked.steps,
-        escalated_by=escalated_by,
-    )
-    return revision
-
-
-def _asked_anew(
-    request: ApprovalRequest, revision: Revision, ruling: Ruling, tier: Tier
-) -> dict[str, Any]:
-    """The request row's new columns; deadline and reminder are those of the row in
-    hand."""
-    return {
-        "version": request.version + 1,
-        "action_hash": revision.action_hash,
-        "tier": tier,
-        "risk": ruling.evaluation.risk,
-        "queue": requests.queue_of(ruling),
-        "expires_at": request.expires_at,
-        "reminded_at": request.reminded_at,
-        "recall_until": None,
-    }
 
 
 def withdraw(
