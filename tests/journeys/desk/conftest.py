@@ -1,0 +1,135 @@
+"""The stack with a worker and the store, once for all journeys, and who sits at it.
+
+A journey takes `house`, never `live`: that would kill the worker after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, expect
+
+from policies.models import Person
+from tests import factories, worlds
+from tests.browser.conftest import WITHIN_MS, listen
+from tests.security.world import BACKEND
+from tests.stack import Stack
+
+from . import house as houses
+from . import store as stores
+from .costs import Costs
+from .hands import Way
+from .house import House
+from .sitting import WATCH, Sitting
+from .store import Store
+
+SitDown = Callable[..., Sitting]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What each task cost, beside its bar."""
+    passed = terminalreporter.stats.get("passed", [])
+    costs = sorted(
+        {tuple(v) for one in passed for n, v in one.user_properties if n == "cost"}
+    )
+    for task, unit, cost, most in costs:
+        bar = "no bar" if most is None else f"at most {most}"
+        terminalreporter.write_line(f"{task}: {cost} {unit}, {bar}")
+
+
+@pytest.fixture(scope="package")
+def _furnished(_stack: Stack) -> Iterator[tuple[Stack, Store]]:
+    """Web, worker with beat, and the store. The worker stays between journeys, so its
+    ledger is one file for all of them."""
+    _stack.extra[worlds.LEDGER] = str(_ledger(_stack))
+    _stack.start_web()
+    store = stores.start(_stack)
+    _stack.start_worker()
+    yield _stack, store
+    _stack.kill_worker()
+    _stack.empty_broker()
+    store.child.stop(within=5)
+    del _stack.extra[worlds.LEDGER]
+
+
+def _ledger(live: Stack) -> Path:
+    return live.state / "ledger.sqlite"
+
+
+@pytest.fixture
+def house(
+    transactional_db: None,
+    _furnished: tuple[Stack, Store],
+    monkeypatch: pytest.MonkeyPatch,
+) -> House:
+    """A gate ready to be asked, with a store as on its first day."""
+    live, store = _furnished
+    _ledger(live).unlink(missing_ok=True)
+    monkeypatch.setenv(worlds.LEDGER, str(_ledger(live)))
+    store.reset()
+    return houses.furnish(live, store)
+
+
+@pytest.fixture
+def costs(request: pytest.FixtureRequest) -> Costs:
+    return Costs(request.node.user_properties)
+
+
+@pytest.fixture
+def sit_down(house: House, browser: Browser) -> Iterator[SitDown]:
+    """`sit_down("rita", Way.KEYBOARD)`: a browser in which Rita is signed in. With
+    `by_form=True` nobody is yet: the journey signs in itself."""
+    opened: list[BrowserContext] = []
+    desks: list[Sitting] = []
+
+    def start(
+        name: str, way: Way = Way.MOUSE, *, by_form: bool = False, **options: Any
+    ) -> Sitting:
+        scripted = way is not Way.PLAIN
+        context = browser.new_context(
+            **{"viewport": {"width": 1280, "height": 800}, **options},
+            java_script_enabled=scripted,
+        )
+        opened.append(context)
+        context.set_default_timeout(WITHIN_MS)
+        base = house.live.base_url
+        if not by_form:
+            context.add_cookies(session(house.people[name], base))
+        desk = Sitting(context.new_page(), base, scripted=scripted, way=way)
+        desk.page.add_init_script(WATCH)
+        listen(desk)
+        desks.append(desk)
+        return desk
+
+    expect.set_options(timeout=WITHIN_MS)
+    yield start
+    complaints = [line for desk in desks for line in desk.complaints()]
+    for context in opened:
+        context.close()
+    assert complaints == []
+
+
+def session(person: Person, base: str) -> list[Any]:
+    """A session of this person as cookies of a browser."""
+    client = Client()
+    client.force_login(person, BACKEND)
+    return [
+        {"name": name, "value": morsel.value, "url": base}
+        for name, morsel in client.cookies.items()
+    ]
+
+
+def sign_in(desk: Sitting, house: House, name: str, to: str) -> None:
+    """By the form, with the password typed."""
+    house.knows_password(name)
+    page = desk.page
+    page.goto(f"{desk.base}{to}")
+    page.fill("#id_username", name)
+    page.fill("#id_password", factories.PASSWORD)
+    with page.expect_navigation(wait_until="load"):
+        page.press("#id_password", "Enter")
+    desk.arrived()

@@ -1,0 +1,43 @@
+"""What a task costs in strokes and clicks, against the bars of ux.md 6.1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from .hands import Way
+from .sitting import Sitting
+
+# Task -> at most so many strokes and clicks, typing and reading apart; None: no bar.
+BARS: dict[str, tuple[int | None, int | None]] = {
+    "Open next item from anywhere": (2, 2),
+    "Approve Low/Medium": (2, 2),
+    "Approve High with micro-check": (3, 3),
+    "Reject with preset reason": (3, 3),
+    "Modify one field and approve": (3, 4),
+    "Escalate with preset": (3, 3),
+    "Decide a 50-item batch incl. 5 samples": (16, 14),
+    "Stop a run from any page": (3, 3),
+    "Find a decision from last month (audit)": (None, 4),
+    "Notification link to verbs visible": (None, 1),
+}
+
+
+@dataclass
+class Costs:
+    """Measured by one test; printed with the others' at the end of the run."""
+
+    properties: list[tuple[str, object]] = field(default_factory=list)
+
+    @contextmanager
+    def of(self, task: str, desk: Sitting) -> Iterator[None]:
+        """Count one task from here to the end of the block, and hold it to its bar."""
+        desk.hand.count()
+        yield
+        strokes, clicks = desk.hand.count()
+        keys = desk.way is Way.KEYBOARD
+        most = BARS[task][0 if keys else 1]
+        cost, unit = (strokes, "strokes") if keys else (clicks, "clicks")
+        self.properties.append(("cost", (task, unit, cost, most)))
+        assert most is None or cost <= most, f"{task}: {cost} {unit}, at most {most}"
