@@ -47,12 +47,10 @@ NOT_LOGGED = (InvalidJson, KeyMissing, BadKey)
 _CAPS = """
 SELECT (SELECT count(*) FROM reviews_proposal
         WHERE agent = %(agent)s AND created_at > %(since)s),
-       (SELECT count(*) FROM reviews_approvalrequest AS asked
-        JOIN reviews_proposal AS of ON of.id = asked.proposal_id
-        WHERE asked.status = 'pending' AND of.agent = %(agent)s)
-     + (SELECT count(*) FROM reviews_approvalrequest AS asked
-        JOIN reviews_proposal AS of ON of.id = asked.proposal_id
-        WHERE asked.status = 'recallable' AND of.agent = %(agent)s)
+       (SELECT count(*) FROM reviews_approvalrequest
+        WHERE status = 'pending' AND agent = %(agent)s)
+     + (SELECT count(*) FROM reviews_approvalrequest
+        WHERE status = 'recallable' AND agent = %(agent)s)
 """
 
 
