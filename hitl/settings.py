@@ -179,6 +179,10 @@ AXES_VERBOSE = False
 # Cookies. `__Host-` binds them to this host, to https and to the whole path.
 _SECURE = HOLDPOINT.secure_cookies
 _PREFIX = "__Host-" if _SECURE else ""
+CACHES = {
+    name: {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": name}
+    for name in ("default", "sights")
+}
 SESSION_COOKIE_NAME = f"{_PREFIX}session"
 SESSION_COOKIE_SECURE = _SECURE
 SESSION_COOKIE_SAMESITE = "Lax"

@@ -235,7 +235,7 @@ class ReviewPage:
     @cached_property
     def sight(self) -> Sight:
         """The regions as bytes: printed here, and kept with the decision."""
-        return sights.of(self.regions)
+        return sights.kept(self.regions)
 
     @property
     def facts(self) -> str:

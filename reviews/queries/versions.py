@@ -82,7 +82,7 @@ class VersionPage:
     @cached_property
     def sight(self) -> Sight:
         """The version as its page reads to this person now."""
-        return sights.of(Regions(self.person, self.sealed))
+        return sights.kept(Regions(self.person, self.sealed))
 
     @property
     def parts(self) -> tuple[str, ...]:
