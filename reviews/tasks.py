@@ -11,8 +11,8 @@ from celery import current_app, shared_task
 
 from journal import outbox, transactions
 from journal.errors import Conflict, Decided, NotFound
+from journal.models import OutboxMessage
 from policies.choices import Role
-from policies.models import Person
 
 from . import (
     deadlines,
@@ -25,9 +25,8 @@ from . import (
     stop_work,
     turns,
 )
-from .channels import email, notices
-from .choices import RequestStatus
-from .models import ApprovalRequest, Execution, Notice, Proposal, Stop
+from .channels import delivery, notices
+from .models import ApprovalRequest, Execution, Proposal, Stop
 
 # A queued execution this old was not reached by its nudge.
 QUIET = timedelta(seconds=3)
@@ -171,36 +170,37 @@ def mail_returned(message_id: int) -> None:
 
 @shared_task
 def mail_assigned(message_id: int) -> None:
-    """To the one whom a supervisor gave it to, as long as it waits."""
+    """To the one whom a supervisor gave it to."""
     with outbox.consume(message_id) as message:
         if message is None:
             return
         request = _request(message.subject)
-        if request.status == RequestStatus.PENDING and request.assignee is not None:
-            only = request.assignee.public_id
-            email.about_request(request, "Given to you", roles=DECIDERS, only=only)
+        if request.assignee is not None:
+            _tell_one(message, "assigned", request.assignee.public_id)
 
 
 @shared_task
 def mail_freed(message_id: int) -> None:
     """Who asked hears that nobody is at it any more."""
-    _mail_one(message_id, "Free again")
+    _tell_named(message_id, "freed")
 
 
 @shared_task
 def mail_offered(message_id: int) -> None:
     """Somebody is to take over what another holds."""
-    _mail_one(message_id, "Offered to you")
+    _tell_named(message_id, "offered")
 
 
-def _mail_one(message_id: int, what: str) -> None:
-    """To the one person whom the message names, while it can still be decided."""
+def _tell_named(message_id: int, kind: str) -> None:
     with outbox.consume(message_id) as message:
-        if message is None:
-            return
-        request, person = _request(message.subject), message.facts["person"]
-        if request.status == RequestStatus.PENDING:
-            email.about_request(request, what, roles=DECIDERS, only=person)
+        if message is not None:
+            _tell_one(message, kind, str(message.facts["person"]))
+
+
+def _tell_one(message: OutboxMessage, kind: str, person: str) -> None:
+    """To one person, once for each time that it happens."""
+    request, occasion = _request(message.subject), str(message.pk)
+    notices.tell(request, kind, roles=DECIDERS, only=person, occasion=occasion)
 
 
 @shared_task
@@ -224,12 +224,8 @@ def _tell(message_id: int, kind: str, roles: tuple[Role, ...]) -> None:
 def send_notice(message_id: int) -> None:
     """What was to wait, now that its time has come."""
     with outbox.consume(message_id) as message:
-        if message is None:
-            return
-        found = Notice.objects.select_related("person__preferences", "request")
-        notice = found.filter(pk=message.subject).first()
-        if notice is not None:
-            notices.deliver(notice)
+        if message is not None:
+            delivery.one(message.subject)
 
 
 @shared_task
@@ -237,14 +233,14 @@ def send_digest(message_id: int) -> None:
     """What was gathered for one person."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            notices.digest(message.subject)
+            delivery.digest(message.subject)
 
 
 @shared_task
 def send_test(message_id: int) -> None:
     with outbox.consume(message_id) as message:
         if message is not None:
-            email.test(Person.objects.get(public_id=message.subject))
+            delivery.test(message.subject)
 
 
 def _request(request_id: str) -> ApprovalRequest:
@@ -259,7 +255,7 @@ def mail_announced(message_id: int) -> None:
     with outbox.consume(message_id) as message:
         if message is not None:
             proposal = Proposal.objects.get(pk=message.subject)
-            _mail_execution(proposal.executions.get(), "Ran without asking")
+            notices.tell_of(proposal.executions.get(), "ran")
 
 
 @shared_task
@@ -267,13 +263,7 @@ def mail_unknown(message_id: int) -> None:
     with outbox.consume(message_id) as message:
         if message is not None:
             execution = Execution.objects.get(pk=message.subject)
-            _mail_execution(execution, "Nobody knows whether this ran")
-
-
-def _mail_execution(execution: Execution, what: str) -> None:
-    tool = execution.grant.revision.tool
-    if tool is not None:
-        email.about_execution(execution, what, tool.queue)
+            notices.tell_of(execution, "unknown")
 
 
 @shared_task

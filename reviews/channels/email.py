@@ -4,7 +4,8 @@ text, no button, nothing that decides by being opened or answered."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from django.conf import settings
@@ -36,52 +37,65 @@ def deciders(queue: Queue, *, roles: Iterable[Role]) -> list[Person]:
     ]
 
 
-def about_request(
-    request: ApprovalRequest, what: str, *, roles: Iterable[Role], only: str = ""
-) -> int:
-    """Tell those who may act on it, or `only` one of them by public id; how many mails
-    were sent."""
-    barred = set(request.proposal.barred)
-    people = [
-        p
-        for p in deciders(request.queue, roles=roles)
-        if p.public_id not in barred and only in {"", p.public_id}
-    ]
-    for person in people:
-        to(person, request, what)
-    return len(people)
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One message: what is said of a request or of an execution."""
+
+    what: str
+    about: ApprovalRequest | Execution
+    waits: bool = False  # for its reader to decide
 
 
-def to(person: Person, request: ApprovalRequest, what: str) -> None:
-    """One person's mail about one request."""
-    facts = {"what": what, "rules": request.sealed.rules, **_facts(request)}
-    subject = f"{what}: {request.proposal.tool_name}, {request.risk} ({request.pk})"
-    _send([person], subject, "mail/request.txt", facts)
+def to(person: Person, line: Line) -> None:
+    """One person's mail about one thing."""
+    facts = _facts(line)
+    tool = facts["tool"]
+    if isinstance(line.about, Execution):
+        subject = f"{line.what}: {tool} ({line.about.pk})"
+        _send(person, subject, "mail/execution.txt", facts)
+    else:
+        subject = f"{line.what}: {tool}, {line.about.risk} ({line.about.pk})"
+        _send(person, subject, "mail/request.txt", facts)
 
 
-def digest(person: Person, requests: Sequence[ApprovalRequest]) -> None:
+def digest(person: Person, lines: Sequence[Line]) -> None:
     """One mail about all that was gathered for this person."""
-    facts: dict[str, object] = {"requests": [_facts(one) for one in requests]}
-    count = len(requests)
-    subject = f"{count} {'request waits' if count == 1 else 'requests wait'} for you"
-    _send([person], subject, "mail/digest.txt", facts)
+    waiting = sum(line.waits for line in lines)
+    facts = {"lines": [_facts(line) for line in lines]}
+    _send(person, _gathered(waiting, len(lines)), "mail/digest.txt", facts)
+
+
+def _gathered(waiting: int, count: int) -> str:
+    if waiting < count:
+        return f"{count} {'message' if count == 1 else 'messages'} for you"
+    return f"{count} {'request waits' if count == 1 else 'requests wait'} for you"
 
 
 def test(person: Person) -> None:
     """That a mail arrives, and nothing else."""
-    facts: dict[str, object] = {
-        "link": f"{settings.HOLDPOINT.base_url}/me/notifications/"
-    }
-    _send([person], "A test, as you asked", "mail/test.txt", facts)
+    facts = {"link": _link("/me/notifications/")}
+    _send(person, "A test, as you asked", "mail/test.txt", facts)
 
 
-def _facts(request: ApprovalRequest) -> dict[str, object]:
+def _facts(line: Line) -> dict[str, object]:
+    """What a template may print of it: facts of ours and a link."""
+    about, proposal = line.about, line.about.proposal
+    facts: dict[str, object] = {"what": line.what, "tool": proposal.tool_name}
+    if isinstance(about, Execution):
+        run = f"/threads/{proposal.agent}/{proposal.thread}/"
+        return {**facts, "execution": about, "link": _link(run)}
     return {
-        "request": request,
-        "tool": request.proposal.tool_name,
-        "effect": sentence(showing.effect(_revision(request))),
-        "link": f"{settings.HOLDPOINT.base_url}/requests/{request.pk}/",
+        **facts,
+        "request": about,
+        "waits": line.waits,
+        "effect": sentence(showing.effect(_revision(about))),
+        "rules": about.sealed.rules,
+        "link": _link(f"/requests/{about.pk}/"),
     }
+
+
+def _link(path: str) -> str:
+    return f"{settings.HOLDPOINT.base_url}{path}"
 
 
 def _revision(request: ApprovalRequest) -> Revision:
@@ -102,26 +116,8 @@ def _is_plain(part: Part) -> bool:
     return own or bool(PLAIN.fullmatch(part.text))
 
 
-def about_execution(execution: Execution, what: str, queue: Queue) -> int:
-    """Tell the queue's supervisors about an effect that ran or may have run."""
-    people = deciders(queue, roles=[Role.SUPERVISOR])
-    proposal = execution.proposal
-    run = f"/threads/{proposal.agent}/{proposal.thread}/"
-    facts = {
-        "what": what,
-        "execution": execution,
-        "tool": proposal.tool_name,
-        "link": settings.HOLDPOINT.base_url + run,
-    }
-    subject = f"{what}: {proposal.tool_name} ({execution.pk})"
-    return _send(people, subject, "mail/execution.txt", facts)
-
-
 def _send(
-    people: Iterable[Person], subject: str, template: str, facts: dict[str, object]
-) -> int:
-    body = render_to_string(template, facts)
-    return sum(
-        EmailMessage(subject=subject, body=body, to=[person.email]).send()
-        for person in people
-    )
+    person: Person, subject: str, template: str, facts: Mapping[str, object]
+) -> None:
+    body = render_to_string(template, dict(facts))
+    EmailMessage(subject=subject, body=body, to=[person.email]).send()

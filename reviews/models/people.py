@@ -75,11 +75,17 @@ class Notice(models.Model):
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices"
     )
+    # What it is about: one of the two.
     request = models.ForeignKey(
         ApprovalRequest, null=True, on_delete=models.CASCADE, related_name="notices"
     )
+    execution = models.ForeignKey(
+        Execution, null=True, on_delete=models.CASCADE, related_name="notices"
+    )
     version = models.PositiveIntegerField(default=0)
     kind = models.CharField(max_length=24)
+    # Tells apart what may happen again to the same version: it was free twice.
+    occasion = models.CharField(max_length=24, blank=True)
     at = models.DateTimeField()
     due_at = models.DateTimeField()
     digest = models.BooleanField(default=False)  # goes with the others of its day
@@ -89,8 +95,22 @@ class Notice(models.Model):
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["person", "request", "version", "kind"], name="notice_once"
-            )
+                fields=[
+                    "person",
+                    "request",
+                    "execution",
+                    "version",
+                    "kind",
+                    "occasion",
+                ],
+                nulls_distinct=False,
+                name="notice_once",
+            ),
+            models.CheckConstraint(
+                name="notice_about_one",
+                condition=Q(request__isnull=True, execution__isnull=False)
+                | Q(request__isnull=False, execution__isnull=True),
+            ),
         ]
         indexes: ClassVar = [
             models.Index(

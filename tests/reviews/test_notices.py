@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import time, timedelta
 from smtplib import SMTPException
 from typing import Any
@@ -14,14 +15,16 @@ from journal import clock, outbox
 from journal.models import OutboxMessage
 from policies.choices import Risk
 from policies.models import Person
-from reviews import preferences, tasks
+from reviews import leases, preferences, returns, settlements, tasks
 from reviews.channels import email
 from reviews.models import ApprovalRequest, Lease, Notice
 from reviews.preferences import Notifications
 from reviews.presenters.shapes import Part, Text, Value
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.reviews import states
 from tests.reviews.test_tasks import drain
+from tests.sources import product
 from tests.stack import Stack, wait_until
 
 ALL_DAY = {"quiet_from": time(0), "quiet_until": time(23, 59, 59)}
@@ -218,6 +221,175 @@ def test_a_test_reaches_oneself(gate: Gate, client: Any) -> None:
     drain("notice.test")
     assert told() == ["rita"]
     assert "/me/notifications/" in mail.outbox[0].body
+
+
+def freed(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    leases.take(request_id=request.pk, person=gate.tom)
+    leases.ask(request_id=request.pk, person=gate.sue)
+    leases.release(request_id=request.pk, person=gate.tom)
+    return "request.freed"
+
+
+def offered(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    leases.hand_over(request_id=request.pk, person=gate.rita, to=gate.sue)
+    return "request.offered"
+
+
+def assigned(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    returns.assign(request_id=request.pk, person=gate.sam, to=gate.sue)
+    return "request.assigned"
+
+
+def returned(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "escalate")
+    returns.return_with_guidance(
+        request_id=request.pk, person=gate.sam, guidance="Look at the order first."
+    )
+    return "request.returned"
+
+
+def announced(gate: Gate) -> str:
+    propose(gate.agent, "tag")
+    return "proposal.announced"
+
+
+def unknown(gate: Gate) -> str:
+    states.unknown(gate)
+    return "execution.unknown"
+
+
+EVERY_OCCASION = [freed, offered, assigned, returned, announced, unknown]
+
+
+@pytest.mark.parametrize("happens", EVERY_OCCASION)
+def test_every_message_goes_out_by_default(gate: Gate, happens: Any) -> None:
+    drain(happens(gate))
+    assert "sue" in told()
+
+
+@pytest.mark.parametrize("happens", EVERY_OCCASION)
+def test_every_message_is_silent_for_who_chose_never(gate: Gate, happens: Any) -> None:
+    chooses(gate.sue, email=dict.fromkeys(Risk, "never"))
+    drain(happens(gate))
+    assert "sue" not in told()
+
+
+@pytest.mark.parametrize("happens", EVERY_OCCASION)
+def test_every_message_waits_out_the_quiet_hours(gate: Gate, happens: Any) -> None:
+    chooses(gate.sue, **ALL_DAY, on_call=True)
+    drain(happens(gate))
+    assert "sue" not in told()
+    time_comes()
+    assert "sue" in told()
+
+
+@pytest.mark.parametrize("happens", EVERY_OCCASION)
+def test_every_message_counts_and_is_held_by_the_hour(gate: Gate, happens: Any) -> None:
+    chooses(gate.sue, per_hour=1)
+    earlier = propose(gate.agent, customer="C-9").request
+    now = clock.now()
+    sent = {"at": now, "due_at": now, "sent_at": now}
+    Notice.objects.create(person=gate.sue, request=earlier, kind="opened", **sent)
+    drain(happens(gate))
+    assert "sue" not in told()
+    assert Notice.objects.get(person=gate.sue, sent_at=None).due_at > now
+
+
+@pytest.mark.parametrize("happens", EVERY_OCCASION)
+def test_every_message_fits_a_digest(gate: Gate, happens: Any) -> None:
+    chooses(gate.sue, email=dict.fromkeys(Risk, "digest"))
+    drain(happens(gate))
+    assert "sue" not in told()
+    time_comes()
+    assert told().count("sue") == 1
+    assert Notice.objects.filter(person=gate.sue, sent_at=None).count() == 0
+
+
+def test_it_is_told_each_time_that_it_is_free(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    for _ in range(2):
+        leases.take(request_id=request.pk, person=gate.rita)
+        leases.ask(request_id=request.pk, person=gate.tom)
+        leases.release(request_id=request.pk, person=gate.rita)
+        drain("request.freed")
+        drain("request.freed")
+    assert told() == ["tom", "tom"]
+
+
+def test_what_is_free_and_taken_again_is_told_only_to_who_wants_that(
+    gate: Gate,
+) -> None:
+    chooses(gate.sue, once_taken=False)
+    request = propose(gate.agent).request
+    leases.take(request_id=request.pk, person=gate.rita)
+    for name in ("tom", "sue"):
+        leases.ask(request_id=request.pk, person=gate.people[name])
+    leases.release(request_id=request.pk, person=gate.rita)
+    leases.take(request_id=request.pk, person=gate.sam)
+    drain("request.freed")
+    assert told() == ["sue"]
+
+
+def test_an_offer_that_was_taken_back_is_told_to_nobody(gate: Gate) -> None:
+    chooses(gate.sue, **ALL_DAY)
+    topic = offered(gate)
+    drain(topic)
+    request = ApprovalRequest.objects.get()
+    leases.release(request_id=request.pk, person=gate.rita)
+    time_comes()
+    assert told() == []
+    assert Notice.objects.get(kind="offered").let_go == "not_theirs"
+
+
+def test_an_outcome_that_is_known_again_is_told_to_nobody(gate: Gate) -> None:
+    chooses(gate.sue, **ALL_DAY)
+    execution = states.unknown(gate)
+    drain("execution.unknown")
+    notice = Notice.objects.get(person=gate.sue, kind="unknown")
+    assert notice.execution == execution
+    settlements.settle_unknown(
+        execution_id=execution.pk, person=gate.sam, happened=True, reason="They said so"
+    )
+    before = len(mail.outbox)
+    time_comes()
+    assert len(mail.outbox) == before
+
+
+def test_a_digest_says_of_each_thing_only_how_it_is_now(gate: Gate) -> None:
+    chooses(gate.sue, email=dict.fromkeys(Risk, "digest"))
+    drain("request.opened")
+    topic = freed(gate)
+    drain("request.opened")
+    drain(topic)
+    time_comes()
+    (one,) = [m for m in mail.outbox if m.to == ["sue@example.com"]]
+    assert one.subject == "1 request waits for you"
+    assert "Free again" in one.body
+
+
+def test_a_digest_counts_what_ended_as_messages(gate: Gate) -> None:
+    chooses(gate.sue, email=dict.fromkeys(Risk, "digest"))
+    decide(propose(gate.agent).request, gate.rita, "reject")
+    drain("request.settled")
+    time_comes()
+    (one,) = [m for m in mail.outbox if m.to == ["sue@example.com"]]
+    assert one.subject == "1 message for you"
+    assert "Settled, rejected" in one.body
+
+
+def test_there_is_one_door_for_mail() -> None:
+    """Nothing sends but what looks at preferences and hours."""
+    asks = re.compile(r"^from [\w.]+ import .*\bemail\b", re.MULTILINE)
+    sends = {source.path for source in product() if "EmailMessage" in source.text}
+    assert sends == {"reviews/channels/email.py"}
+    assert {source.path for source in product() if asks.search(source.text)} == {
+        "reviews/channels/delivery.py",
+        "reviews/channels/notices.py",
+    }
 
 
 def test_what_is_promised_for_later_is_not_to_be_had_before(gate: Gate) -> None:
