@@ -8,7 +8,8 @@ import pytest
 
 from policies.documents import ToolDefinition
 from reviews.forms import arguments
-from reviews.forms.arguments import nodes, places, sheet
+from reviews.forms.arguments import places, sheet
+from reviews.forms.arguments.nodes import locked
 from tests.reviews.browsers import fill, tool_of
 
 SCHEMA: dict[str, Any] = {
@@ -181,8 +182,8 @@ def test_inputs_are_filled_and_labelled(tool: ToolDefinition) -> None:
 
 def test_what_cannot_be_edited_says_why(tool: ToolDefinition) -> None:
     found = by_name(tool)
-    assert found["open"].why == found["pair"].why == nodes.LOCKED
-    assert found["pay.by"].why == nodes.FIXED
+    assert found["open"].why == found["pair"].why == locked.LOCKED
+    assert found["pay.by"].why == locked.FIXED
     assert found["currency"].why == sheet.CURRENCY
     assert found["open"].value == '{"any": "thing"}'
 
@@ -214,7 +215,7 @@ def test_what_a_form_would_lose_or_hide_is_locked(
 ) -> None:
     args = {**ARGS, "name": text}
     field = form(tool, args=args).fields[0]
-    assert field.why == nodes.INVISIBLE
+    assert field.why == locked.INVISIBLE
     read, _ = arguments.read(tool, args, sent(tool, args) | {"arg.name": "other"})
     assert read["name"] == text
 
@@ -396,7 +397,7 @@ class TestRows:
 
     def test_a_long_list_is_locked(self, tool) -> None:
         args = {**ARGS, "to": [f"a{n}@x.example" for n in range(51)]}
-        assert by_name(tool, args=args)["to"].why == nodes.TOO_MANY
+        assert by_name(tool, args=args)["to"].why == locked.TOO_MANY
 
 
 def test_names_of_inputs_are_unambiguous() -> None:

@@ -149,3 +149,10 @@ def _kind_of(value: Any, kinds: Iterable[str]) -> str:
     if isinstance(value, str):
         return "string"
     return "array" if isinstance(value, list) else "object"
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal as JSON: true is not 1."""
+    if one is MISSING or other is MISSING:
+        return one is other
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
