@@ -10,6 +10,7 @@ import pytest
 from journal import errors
 from journal.models import LogRecord
 from reviews import batches, decisions, executions, forming, leases, membership
+from reviews.batches import deciding, lists
 from reviews.choices import BatchStatus, RequestStatus
 from reviews.models import ApprovalRequest, Batch, Decision, Execution, Grant
 from tests import factories, worlds
@@ -60,7 +61,7 @@ def test_an_item_decided_while_the_list_is_read_decides_nothing(
     batch = formed(gate)
     meant, one = said(batch, gate.rita), members(batch)[1].request
     alone = partial(decisions.decide, factories.said(one, gate.tom, "reject"))
-    rival = before(monkeypatch, batches, "_record", alone)
+    rival = before(monkeypatch, deciding, "_record", alone)
     with pytest.raises(errors.BatchChanged):
         batches.decide(meant)
     assert rival.result.won
@@ -74,9 +75,7 @@ def test_a_decision_on_one_item_waits_for_the_batch_and_comes_late(
     batch = formed(gate)
     meant, one = said(batch, gate.rita), members(batch)[1].request
     seen = factories.said(one, copy.copy(gate.tom), "reject")
-    rival = while_held(
-        monkeypatch, batches, "_check_list", partial(decisions.decide, seen)
-    )
+    rival = while_held(monkeypatch, lists, "check", partial(decisions.decide, seen))
     batches.decide(meant)
     assert isinstance(rival.result.refusal, errors.Decided)
     assert statuses() == {RequestStatus.AUTHORIZED}
@@ -90,7 +89,7 @@ def test_a_replacement_waits_for_the_batch_and_is_too_late(
     meant, one = said(batch, gate.rita), members(batch)[1]
     args = {**one.version.revision.args, "amount": "70.00"}
     replace = partial(factories.revised, gate.agent, one.request.proposal, args)
-    rival = while_held(monkeypatch, batches, "_check_list", replace)
+    rival = while_held(monkeypatch, lists, "check", replace)
     batches.decide(meant)
     assert not rival.result.won
     granted = Grant.objects.get(proposal=one.request.proposal_id)
@@ -104,7 +103,7 @@ def test_who_joins_meanwhile_is_not_decided(
     meant = said(batch, gate.rita)
     later = proposed(gate, "9.00")[0]
     join = partial(forming.form_around, later.pk)
-    rival = while_held(monkeypatch, batches, "_check_list", join)
+    rival = while_held(monkeypatch, lists, "check", join)
     batches.decide(meant)
     assert rival.result.value == []  # the batch it was to join is decided
     later.refresh_from_db()
@@ -159,7 +158,7 @@ def test_a_hold_taken_meanwhile_keeps_all_undecided(
     batch = formed(gate)
     meant, one = said(batch, gate.rita), members(batch)[0].request
     take = partial(leases.take, request_id=one.pk, person=gate.tom)
-    rival = before(monkeypatch, batches, "_record", take)
+    rival = before(monkeypatch, deciding, "_record", take)
     with pytest.raises(errors.Held):
         batches.decide(meant)
     assert rival.result.won

@@ -79,3 +79,8 @@ def ran(batch: Batch) -> list[str]:
             executions.run(pk)
     rows = Execution.objects.filter(batch=batch).order_by("batch_position")
     return list(rows.values_list("status", flat=True))
+
+
+def statuses() -> list[str]:
+    """Where every request stands, in order."""
+    return list(ApprovalRequest.objects.order_by("pk").values_list("status", flat=True))

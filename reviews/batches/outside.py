@@ -1,0 +1,45 @@
+"""What is asked before a verdict on many: every item's verifiers, outside any lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from journal import clock
+from journal.errors import Invalid, NotFound, VerifierRefused
+from policies import tools
+from reviews import decisions, membership
+from reviews.choices import Verdict
+from reviews.decisions import Outside
+from reviews.membership import Member
+from reviews.models import Batch
+
+from . import verbs
+from .said import SaidOfMany, naming, said_of
+
+Outsides = Mapping[str, Outside]
+
+
+def look(said: SaidOfMany) -> Outsides:
+    """Every item's verifiers, before any lock is taken."""
+    if said.verdict not in verbs.VERBS:
+        raise Invalid("A batch is approved or rejected. Nothing was recorded.")
+    batch = Batch.objects.select_related("tool").filter(pk=said.batch_id).first()
+    if batch is None:
+        raise NotFound
+    asks = said.verdict is Verdict.APPROVE and tools.definition(batch.tool).verifiers
+    if not asks:
+        return {}
+    members = membership.load(batch, now=clock.now())
+    named = [one for one in members if one.id in said.items and not one.gone]
+    return {one.id: _asked(said, one) for one in named}
+
+
+def _asked(said: SaidOfMany, member: Member) -> Outside:
+    with naming(member):
+        found = decisions.look_outside(said_of(said, member))
+        if found.raised:
+            raise VerifierRefused(
+                "A verifier asks for more authority for one of these, so none was"
+                " decided. Leave it out and decide it alone."
+            )
+    return found

@@ -1,0 +1,33 @@
+"""What the log keeps of a batch beside the decisions on its items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from journal import log
+from policies.models import Person
+from reviews.models import Batch
+
+
+def actor_of(person: Person) -> log.Actor:
+    return log.Actor("person", person.public_id)
+
+
+def note(
+    batch: Batch,
+    kind: str,
+    actor: log.Actor,
+    now: datetime,
+    data: Mapping[str, Any],
+    verdict: str = "",
+) -> None:
+    log.append(
+        kind,
+        actor=actor,
+        at=now,
+        agent=batch.agent,
+        verdict=verdict,
+        data={"batch": batch.pk, **data},
+    )

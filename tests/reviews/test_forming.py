@@ -1,0 +1,157 @@
+"""Batches form by themselves: who belongs together, who leaves, and when nobody joins
+any more (gate.md 6)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from agents.models import Agent
+from journal import clock, errors
+from journal.models import LogRecord
+from reviews import (
+    batches,
+    forming,
+)
+from reviews.choices import BatchStatus
+from reviews.models import Batch
+from tests import factories, worlds
+from tests.conftest import Gate
+from tests.factories import propose
+from tests.reviews import states
+from tests.reviews.batching import (
+    formed,
+    members,
+    proposed,
+    said,
+)
+
+
+def test_alike_requests_are_put_together(gate: Gate) -> None:
+    batch = formed(gate)
+    assert batch.status == BatchStatus.FORMING
+    assert [item.position for item in batch.items.all()] == [1, 2, 3]
+    assert batch.closes_at - batch.formed_at <= forming.WINDOW
+    assert (
+        LogRecord.objects.filter(kind__in=["batch.formed", "batch.joined"]).count() == 2
+    )
+
+
+def test_one_alone_is_no_batch(gate: Gate) -> None:
+    proposed(gate, "7.00")
+    assert forming.form_all() == []
+
+
+def test_a_later_one_joins_until_the_window_is_over(gate: Gate) -> None:
+    batch = formed(gate)
+    later = proposed(gate, "9.00")[0]
+    assert forming.form_around(later.pk) == [batch.pk]
+    past = clock.now() - timedelta(seconds=1)
+    Batch.objects.update(closes_at=past)
+    forming.tidy(batch_id=batch.pk)
+    batch.refresh_from_db()
+    assert batch.status == BatchStatus.OPEN
+    last = proposed(gate, "9.00")[0]
+    assert forming.form_around(last.pk) == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"amount": "200.01"},  # above the ceiling of one
+        {"args": {"customer": "C", "amount": "9.00", "currency": "EUR"}},
+        {"tool": "pay"},  # its tool is not batchable
+        {"uncertain": True},  # another rule
+        {
+            "args": {
+                "customer": "C",
+                "amount": "9.00",
+                "currency": "USD",
+                "note": "another shape",
+            }
+        },
+    ],
+)
+def test_what_is_not_alike_stays_alone(gate: Gate, fields: dict[str, Any]) -> None:
+    batch = formed(gate)
+    odd = propose(
+        gate.agent, **{"tool": "repay", "customer": "C-odd", **fields}
+    ).request
+    forming.form_around(odd.pk)
+    assert odd.pk not in batch.items.values_list("request", flat=True)
+
+
+def test_another_agent_has_batches_of_its_own(gate: Gate) -> None:
+    other: Agent = factories.agent(gate.owen, "otis")
+    proposed(gate, "7.00")
+    propose(other, "repay", customer="C-9")
+    assert forming.form_all() == []
+
+
+def test_what_needs_two_people_or_a_password_is_decided_alone(gate: Gate) -> None:
+    batch = formed(gate)
+    request = proposed(gate, "9.00")[0]
+    forming.form_all()
+    factories.decide(request, gate.rita, "escalate")
+    assert request.pk not in [member.id for member in members(batch)]
+
+
+def test_the_agents_group_is_a_batch_without_a_window(gate: Gate) -> None:
+    old = proposed(gate, "7.00", group="task-77")[0]
+    earlier = clock.now() - 2 * forming.WINDOW
+    worlds.rewrite(type(old.sealed), old.sealed.pk, created_at=earlier)
+    proposed(gate, "8.00", group="task-77")
+    proposed(gate, "9.00", group="task-78")
+    forming.form_all()
+    assert Batch.objects.get().group == "task-77"
+    assert len(members(Batch.objects.get())) == 2
+
+
+def test_the_ceiling_of_a_batch_bounds_its_forming(gate: Gate) -> None:
+    batch = formed(gate, *["200.00"] * 26)
+    assert len(members(batch)) == 25  # 5,000.00 in all
+
+
+# Leaving.
+def test_who_leaves_is_seen_from_the_members(gate: Gate) -> None:
+    batch = formed(gate, *["7.00"] * 5)
+    one, two, three = members(batch)[:3]
+    factories.decide(one.request, gate.rita)
+    factories.overdue(two.request)
+    states.withdraw(gate.agent, three.request.proposal)
+    assert len(members(batch)) == 2
+    assert forming.tidy(batch_id=batch.pk)
+    assert batch.items.filter(left_at__isnull=False).count() == 3
+
+
+def test_a_batch_of_one_is_dissolved(gate: Gate) -> None:
+    batch = formed(gate, "7.00", "8.00")
+    factories.decide(members(batch)[0].request, gate.rita)
+    forming.tidy_all()
+    batch.refresh_from_db()
+    assert batch.status == BatchStatus.DISSOLVED
+    with pytest.raises(errors.BatchChanged):
+        batches.decide(said(batch, gate.rita, items=["r-1"], digest="none"))
+
+
+def test_a_replacement_that_is_still_alike_stays_and_changes_the_digest(
+    gate: Gate,
+) -> None:
+    batch = formed(gate)
+    before = said(batch, gate.rita)
+    member = members(batch)[1]
+    args = {**member.version.revision.args, "amount": "70.00"}
+    factories.revised(gate.agent, member.request.proposal, args)
+    after = said(batch, gate.rita)
+    assert after.items == before.items
+    assert after.digest != before.digest
+
+
+def test_a_replacement_above_the_ceiling_leaves(gate: Gate) -> None:
+    batch = formed(gate)
+    member = members(batch)[1]
+    args = {**member.version.revision.args, "amount": "270.00"}
+    factories.revised(gate.agent, member.request.proposal, args)
+    assert member.id not in [one.id for one in members(batch)]
