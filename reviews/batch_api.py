@@ -183,7 +183,7 @@ def _describe(loaded: Loaded, left_out: frozenset[str]) -> dict[str, Any]:
 
 
 def _member(loaded: Loaded, member: Member) -> dict[str, Any]:
-    amount = queries.line_amount(member)
+    amount = queries.amount_of(member)
     execution = loaded.executions.get(member.request.proposal_id)
     return {
         "entry": member.entry,

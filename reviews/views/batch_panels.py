@@ -53,15 +53,15 @@ def build(
     return BatchPanel(
         name=verdict.value,
         heading="Approve these" if approves else "Reject these",
-        digest=page.digest,
+        digest=page.choice.digest,
         lines=_lines(page, approves),
         reasons=_reasons(page, verdict, form),
-        reason_required=not approves or page.first.version.requires_reason,
+        reason_required=not approves or page.facts.first.version.requires_reason,
         reason_error=error.detail if error and code == "reason" else "",
         note=str(form.cleaned_data.get("reason", "")),
         stop=bool(form.cleaned_data.get("stop")) if commits else True,
         problem=_problem(error) if error and code != "reason" else "",
-        commit=f"{'Approve' if approves else 'Reject'} {page.what}",
+        commit=f"{'Approve' if approves else 'Reject'} {page.choice.what}",
         after=_after(page) if approves else "",
     )
 
@@ -76,19 +76,21 @@ def _problem(error: DomainError) -> str:
 
 
 def _lines(page: BatchPage, approves: bool) -> list[str]:
-    out = len(page.left_out)
+    out = len(page.choice.left_out)
     back = f" {out} left out {'goes' if out == 1 else 'go'} back to the queue."
     if not approves:
         return [
             "Nothing of it will be executed. The agent is told your one reason for"
             f" each, not your name.{back if out else ''}"
         ]
-    said = f"Exactly the {called(page.definition, len(page.chosen))} that are ticked"
+    said = (
+        f"Exactly the {called(page.definition, len(page.choice.ids))} that are ticked"
+    )
     return [f"{said}, as shown.{back if out else ''}"]
 
 
 def _reasons(page: BatchPage, verdict: Verdict, form: BatchForm) -> list[ReasonChoice]:
-    if verdict is Verdict.APPROVE and not page.first.version.requires_reason:
+    if verdict is Verdict.APPROVE and not page.facts.first.version.requires_reason:
         return []
     chosen = form.cleaned_data.get("reason_code", "")
     return [
@@ -98,7 +100,7 @@ def _reasons(page: BatchPage, verdict: Verdict, form: BatchForm) -> list[ReasonC
 
 
 def _after(page: BatchPage) -> str:
-    seconds = page.first.version.recall_seconds
+    seconds = page.facts.first.version.recall_seconds
     if not seconds:
         return "They run at once, one after another. They cannot be recalled."
     return (

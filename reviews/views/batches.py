@@ -21,8 +21,7 @@ from reviews.batches import SaidOfMany
 from reviews.choices import Verdict
 from reviews.forms.batches import BatchForm, Do
 from reviews.queries import batches as queries
-from reviews.queries import samples
-from reviews.queries.batches import BatchPage, Loaded, ResultPage, Selection
+from reviews.queries.batches import BatchPage, Loaded, ResultPage, Selection, samples
 
 from . import batch_panels, frame
 from .who import person
@@ -170,12 +169,12 @@ def _not_yet(page: BatchPage, verdict: Verdict) -> DomainError | None:
     that nobody has opened."""
     if page.loaded.why_not:
         return TooFast(page.loaded.why_not)
-    if not page.chosen:
+    if not page.choice.ids:
         return TooFast("Nothing is chosen. Tick what you want to decide.")
     if verdict is Verdict.REJECT:
         return None
-    if page.too_much:
-        return TooFast(f"{page.too_much} Leave some out.")
+    if page.choice.too_much:
+        return TooFast(f"{page.choice.too_much} Leave some out.")
     left = len(page.unopened)
     if left:
         rows = "row is" if left == 1 else "rows are"
@@ -249,7 +248,7 @@ def _refused(
 def _told(request: HttpRequest, page: BatchPage, error: DomainError) -> HttpResponse:
     """Why nothing was armed, with the focus where the work goes on."""
     page.problem = error
-    first = page.unopened[:1] if page.chosen else []
+    first = page.unopened[:1] if page.choice.ids else []
     page.focus = f"#open-{first[0].id}" if first else "#problem"
     return _part(request, page, status=error.status)
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from policies.documents import ToolDefinition
 from policies.money import Money
 from reviews.presenters.common import Subject
 from reviews.presenters.shapes import Tag
-from reviews.queries import batch_table, samples
-from reviews.queries.batch_table import Line, Table
+from reviews.queries.batches import table as tables
+from reviews.queries.batches.shapes import Line, Table
 from tests import factories
 
 TOOL = ToolDefinition.model_validate(
@@ -29,7 +27,7 @@ def line(number: int, *, tags: Sequence[Tag] = (), **args: Any) -> Line:
 
 
 def build(*lines: Line) -> Table:
-    return batch_table.build(lines, VARYING)
+    return tables.build(lines, VARYING)
 
 
 def reasons(table: Table, number: int) -> Sequence[str]:
@@ -114,18 +112,3 @@ def test_a_sensitive_value_is_no_number_and_stays_hidden() -> None:
     table = build(*lines)
     assert table.spreads == []
     assert "900" not in str([entry.cells for entry in table.entries])
-
-
-# Samples.
-@pytest.mark.parametrize(("count", "picked"), [(2, 2), (20, 3), (21, 5), (50, 5)])
-def test_three_of_twenty_and_five_of_fifty(count: int, picked: int) -> None:
-    rows = [f"r-{n}" for n in range(count)]
-    assert len(samples.picked("b-1", rows, [])) == picked
-
-
-def test_outliers_count_and_the_lot_is_another_in_every_batch() -> None:
-    rows = [f"r-{n}" for n in range(50)]
-    assert samples.picked("b-1", rows, ["r-7", "r-9"])[:2] == ["r-7", "r-9"]
-    lots = {tuple(samples.picked(f"b-{n}", rows, [])) for n in range(10)}
-    assert len(lots) == 10
-    assert samples.picked("b-1", rows, []) == samples.picked("b-1", rows, [])

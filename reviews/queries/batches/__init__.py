@@ -1,0 +1,30 @@
+"""Batches as people see them: the list, one that waits, and what came of one that was
+decided (ux.md 4.3)."""
+
+from __future__ import annotations
+
+from . import samples
+from .choice import Selection
+from .lists import Listed, listed
+from .loaded import Loaded, load
+from .page import BatchPage
+from .result import ResultPage
+from .rows import amount_of, peek
+from .titles import called
+from .within import Within, containing
+
+__all__ = [
+    "BatchPage",
+    "Listed",
+    "Loaded",
+    "ResultPage",
+    "Selection",
+    "Within",
+    "amount_of",
+    "called",
+    "containing",
+    "listed",
+    "load",
+    "peek",
+    "samples",
+]

@@ -1,0 +1,84 @@
+"""What of a batch a decision would be on: the list, its digest, its sum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from policies.money import Money
+from reviews import alike
+from reviews.presenters.common import figure
+
+from .loaded import Loaded
+from .shapes import Line
+from .table import total_of
+from .titles import called
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a page sent: which rows are in, which were opened, what it had shown.
+    Without `made` nothing was chosen yet, and everything is in."""
+
+    items: frozenset[str] = frozenset()
+    made: bool = False
+    opened: tuple[str, ...] = ()
+    open_now: tuple[str, ...] = ()
+    changed: Mapping[str, str] = field(default_factory=dict)
+
+
+class Choice:
+    """The rows that are ticked."""
+
+    def __init__(
+        self, loaded: Loaded, selection: Selection, lines: Sequence[Line]
+    ) -> None:
+        self.loaded = loaded
+        self.selection = selection
+        self.lines = lines
+        self.definition = loaded.definition
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The rows that a decision is on, in the order of the batch."""
+        able = self.loaded.choosable
+        if not self.selection.made:
+            return able
+        return [pk for pk in able if pk in self.selection.items]
+
+    @cached_property
+    def left_out(self) -> list[str]:
+        return [one.id for one in self.loaded.members if one.id not in self.ids]
+
+    @cached_property
+    def digest(self) -> str:
+        chosen = set(self.ids)
+        return alike.digest(
+            member.entry for member in self.loaded.members if member.id in chosen
+        )
+
+    @cached_property
+    def total(self) -> Money | None:
+        chosen = set(self.ids)
+        amounts = (line.amount for line in self.lines if line.id in chosen)
+        return total_of(amounts)[0]
+
+    @property
+    def total_said(self) -> str:
+        return figure(self.total) if self.total else ""
+
+    @property
+    def too_much(self) -> str:
+        """Why these are too much for one decision; empty when they are not."""
+        batch = self.definition.batchable
+        if not alike.too_much(self.total, self.definition) or not batch:
+            return ""
+        most = figure(batch.total.money) if batch.total else ""
+        return f"Together this is above {most}, the most for one batch."
+
+    @property
+    def what(self) -> str:
+        """`36 refunds, 1,788.20 USD`: what a commit repeats."""
+        said = called(self.definition, len(self.ids))
+        return f"{said}, {self.total_said}" if self.total else said

@@ -1,0 +1,91 @@
+"""Which arguments differ among alike requests, and what stands in each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from reviews.presenters.common import Subject, figure
+from reviews.presenters.leaves import humanise
+from reviews.presenters.shapes import Cell
+
+from .shapes import Column, Constant, Line
+
+NONE = Cell("not given", "nothing")
+
+
+def differing(lines: Sequence[Line], varying: Sequence[str]) -> list[str]:
+    """Paths inside the varying arguments whose values are not all the same."""
+    paths = dict.fromkeys(path for line in lines for path in line.leaves)
+    return [
+        path
+        for path in paths
+        if _name_of(path, lines) in varying
+        and len({text_of(line, path) for line in lines}) > 1
+    ]
+
+
+def _name_of(path: str, lines: Sequence[Line]) -> str:
+    """The argument that a path is in, by whoever has it."""
+    found = (line.leaves[path].name for line in lines if path in line.leaves)
+    return next(found, "")
+
+
+def text_of(line: Line, path: str) -> str:
+    leaf = line.leaves.get(path)
+    return line.subject.cell(leaf).text if leaf else ""
+
+
+def column(path: str, lines: Sequence[Line]) -> Column:
+    numbers = {line.id: _number(line, path) for line in lines}
+    known = {one: number for one, number in numbers.items() if number is not None}
+    numeric = len(known) == len(lines)
+    unit = lines[0].amount.currency if numeric and _is_amount(lines[0], path) else ""  # type: ignore[union-attr]
+    return Column(
+        path,
+        lines[0].subject.label(path),
+        _plain_label(lines[0].subject, _name_of(path, lines)),
+        unit,
+        known if numeric else {},
+    )
+
+
+def _is_amount(line: Line, path: str) -> bool:
+    first = line.subject.definition.money[:1]
+    return line.amount is not None and any(path == part.amount for part in first)
+
+
+def _number(line: Line, path: str) -> Decimal | None:
+    leaf = line.leaves.get(path)
+    if leaf is None or line.subject.cell(leaf).kind == "sensitive":
+        return None
+    if line.amount is not None and _is_amount(line, path):
+        return Decimal(line.amount.minor)
+    value = leaf.value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return Decimal(str(value))
+
+
+def cell(line: Line, column: Column) -> Cell:
+    leaf = line.leaves.get(column.path)
+    if leaf is None:
+        return NONE
+    if line.amount is not None and column.unit:
+        return Cell(figure(line.amount).rpartition(" ")[0], "number")
+    return line.subject.cell(leaf)
+
+
+def constants(lines: Sequence[Line], columns: Sequence[Column]) -> list[Constant]:
+    first, differs = lines[0], {column.path for column in columns}
+    return [
+        Constant(first.subject.label(path), first.subject.cell(leaf))
+        for path, leaf in first.leaves.items()
+        if path not in differs
+    ]
+
+
+def _plain_label(subject: Subject, name: str) -> str:
+    """By the policy alone: what stands in one of our own sentences is never the
+    agent's or the reader's."""
+    return subject.definition.labels.get(name) or humanise(name or "value")

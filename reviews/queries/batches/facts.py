@@ -1,0 +1,69 @@
+"""What all members of a batch have in common beside their arguments."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cached_property
+
+from reviews.choices import BatchStatus
+from reviews.membership import Member
+from reviews.presenters.common import reversal
+from reviews.presenters.shapes import Reversal
+from reviews.queries import clocks
+from reviews.queries.clocks import Clock
+
+from .loaded import Loaded
+
+
+class Facts:
+    """Said once, for they are the same for each."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.count = len(loaded.members)
+        self.agent = loaded.batch.agent
+        self.tool = loaded.batch.tool.name
+        self.tool_version = loaded.batch.tool.version
+
+    @cached_property
+    def first(self) -> Member:
+        return self.loaded.members[0]
+
+    @property
+    def risk(self) -> str:
+        return self.first.version.risk
+
+    @property
+    def tier(self) -> str:
+        return self.first.version.tier
+
+    @property
+    def policy(self) -> int:
+        return self.first.version.policy.number
+
+    @property
+    def rules(self) -> list[str]:
+        said = [rule["text"] for rule in self.first.version.rules]
+        return said or ["The policy wants a person for this tool."]
+
+    @property
+    def proposed(self) -> tuple[datetime, datetime]:
+        times = [member.request.opened_at for member in self.loaded.members]
+        return min(times), max(times)
+
+    @property
+    def reversal(self) -> Reversal:
+        return reversal(self.loaded.definition)
+
+    @property
+    def clock(self) -> Clock:
+        """The earliest deadline is everybody's."""
+        first = min(self.loaded.members, key=lambda member: member.request.expires_at)
+        request, now = first.request, self.loaded.now
+        return clocks.until(request.expires_at, since=request.opened_at, now=now)
+
+    @property
+    def forming_until(self) -> datetime | None:
+        """Until when others may still join."""
+        batch = self.loaded.batch
+        return batch.closes_at if batch.status == BatchStatus.FORMING else None

@@ -1,0 +1,113 @@
+"""Batches as lines of a list: what waits, and what was decided in a week."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, F, Min, Q, Sum
+from django.urls import reverse
+
+from policies import tools
+from policies.models import Person
+from policies.money import Money
+from reviews.choices import BatchStatus, RequestStatus
+from reviews.models import Batch, RequestVersion
+from reviews.presenters.shapes import Part
+from reviews.queries import clocks
+from reviews.queries.clocks import Clock
+
+from .loaded import OPEN, visible
+from .titles import title
+
+DECIDED_FOR = timedelta(days=7)
+MOST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One batch as a line."""
+
+    id: str
+    url: str
+    title: tuple[Part, ...]
+    risk: str
+    tier: str
+    tool: str
+    agent: str
+    forming: bool
+    clock: Clock | None
+    at: datetime | None
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    waiting: list[Listed]
+    decided: list[Listed]
+
+
+def listed(person: Person, *, now: datetime) -> ListPage:
+    """What waits by deadline, then what was decided in a week, in four queries."""
+    waiting = list(visible(person).filter(status__in=OPEN).order_by("formed_at")[:MOST])
+    over = visible(person).filter(
+        status=BatchStatus.DECIDED, settled_at__gt=now - DECIDED_FOR
+    )
+    decided = list(over.order_by("-settled_at")[:MOST])
+    facts = _facts([*waiting, *decided], now)
+    lines = [
+        _line(batch, facts[batch.pk], now) for batch in waiting if batch.pk in facts
+    ]
+    lines.sort(key=lambda line: line.at or now)
+    return ListPage(
+        [line for line in lines if line.clock is not None],
+        [_line(batch, facts[batch.pk], now) for batch in decided if batch.pk in facts],
+    )
+
+
+def _facts(batches: Sequence[Batch], now: datetime) -> dict[str, Mapping[str, Any]]:
+    """How many there are in each, their sum and the earliest deadline."""
+    place = "request__batch_items"
+    waiting = Q(request__status=RequestStatus.PENDING, request__expires_at__gt=now)
+    decided = Q(**{f"{place}__batch__status": BatchStatus.DECIDED})
+    rows = (
+        RequestVersion.objects.filter(
+            waiting | decided,
+            number=F("request__version"),
+            **{f"{place}__batch__in": batches, f"{place}__left_at": None},
+        )
+        .values(batch=F(f"{place}__batch"))
+        .annotate(
+            count=Count("pk"),
+            sum=Sum("revision__amount_minor"),
+            currency=Min("revision__currency"),
+            expires=Min("request__expires_at"),
+            since=Min("request__opened_at"),
+            risk=Min("risk"),
+            tier=Min("tier"),
+        )
+        .order_by()
+    )
+    return {row["batch"]: row for row in rows}
+
+
+def _line(batch: Batch, facts: Mapping[str, Any], now: datetime) -> Listed:
+    total = None if facts["sum"] is None else Money(facts["sum"], facts["currency"])
+    waits = batch.status in OPEN and facts["count"] > 1
+    return Listed(
+        id=batch.pk,
+        url=reverse("reviews:batch", args=[batch.pk]),
+        title=title(tools.definition(batch.tool), facts["count"], total, None),
+        risk=facts["risk"],
+        tier=facts["tier"],
+        tool=batch.tool.name,
+        agent=batch.agent,
+        forming=batch.status == BatchStatus.FORMING,
+        clock=clocks.until(facts["expires"], since=facts["since"], now=now)
+        if waits
+        else None,
+        at=batch.settled_at or facts["expires"],
+        said="Halted after a failure" if batch.halted_at else "",
+    )

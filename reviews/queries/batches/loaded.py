@@ -1,0 +1,112 @@
+"""One batch with its members as they are now, and what one person may do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.db.models import QuerySet
+
+from journal.errors import DomainError, NotFound
+from policies import tools
+from policies.documents import ToolDefinition
+from policies.models import Person
+from reviews import membership, permissions
+from reviews.choices import BatchStatus
+from reviews.membership import Member
+from reviews.models import Batch, Execution, Lease
+from reviews.permissions import Permission
+
+OPEN = (BatchStatus.FORMING, BatchStatus.OPEN)
+
+
+def visible(person: Person) -> QuerySet[Batch]:
+    """Batches of the person's queues, or all by role."""
+    found = Batch.objects.select_related("tool", "queue")
+    if permissions.allowed(person, Permission.SEE_ALL):
+        return found
+    return found.filter(queue__in=permissions.queues_of(person))
+
+
+@dataclass
+class Loaded:
+    """One batch with its members as they are now, for one person."""
+
+    person: Person
+    batch: Batch
+    members: list[Member]
+    gone: list[Member]
+    held: Mapping[str, str]  # request -> who else is at it
+    executions: Mapping[str, Execution]  # by proposal
+    now: datetime
+
+    @property
+    def definition(self) -> ToolDefinition:
+        return tools.definition(self.batch.tool)
+
+    @property
+    def waits(self) -> bool:
+        return self.batch.status in OPEN
+
+    @cached_property
+    def why_not(self) -> str:
+        """Empty when this person may decide what is in it; the operation's check."""
+        if not self.waits:
+            return "This batch is decided."
+        try:
+            permissions.admitted_role(self.person, self.batch.queue_id)
+        except DomainError as error:
+            return error.detail
+        return ""
+
+    @cached_property
+    def marks(self) -> dict[str, str]:
+        return {member.id: member.mark for member in self.members}
+
+    def blocked(self, member: Member) -> str:
+        """Why this one cannot be in this person's decision; empty when it can."""
+        revision = member.version.revision
+        if self.person.public_id in member.request.proposal.barred:
+            return "You started this run, so someone else must decide it."
+        if permissions.above_ceiling(
+            self.person, revision.amount_minor, revision.currency
+        ):
+            return "This amount is above what you may decide."
+        who = self.held.get(member.id)
+        return f"{who} is deciding this." if who else ""
+
+    @cached_property
+    def choosable(self) -> list[str]:
+        return [one.id for one in self.members if not self.blocked(one)]
+
+
+def load(person: Person, pk: str, now: datetime) -> Loaded:
+    """One batch, in at most seven queries. Raises NotFound."""
+    batch = visible(person).filter(pk=pk).first()
+    if batch is None:
+        raise NotFound
+    found = membership.load(batch, now=now)
+    waits = batch.status in OPEN
+    return Loaded(
+        person=person,
+        batch=batch,
+        members=[one for one in found if not waits or not one.gone],
+        gone=[one for one in found if waits and one.gone],
+        held=_held(found, person, now) if waits else {},
+        executions={} if waits else _executions(batch),
+        now=now,
+    )
+
+
+def _held(members: Iterable[Member], person: Person, now: datetime) -> dict[str, str]:
+    leases = Lease.objects.filter(
+        request__in=[member.id for member in members], until__gt=now
+    ).exclude(holder=person)
+    return {row.request_id: str(row.holder) for row in leases.select_related("holder")}
+
+
+def _executions(batch: Batch) -> dict[str, Execution]:
+    rows = batch.executions.select_related("grant")
+    return {row.proposal_id: row for row in rows}

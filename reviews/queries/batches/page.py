@@ -1,0 +1,141 @@
+"""A batch that waits, as one person may decide it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from django.urls import reverse
+
+from journal.errors import DomainError
+from reviews.membership import Member
+from reviews.presenters.shapes import Part
+
+from . import samples
+from .choice import Choice, Selection
+from .facts import Facts
+from .loaded import Loaded
+from .rows import Peek, Row, line_of, peek_of
+from .samples import Opened
+from .shapes import Entry, Line, Table
+from .table import build, total_of
+from .titles import title
+from .words import Words
+
+
+class BatchPage:
+    """What is the same for all, the table, what is ticked, and what is armed."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        selection: Selection | None = None,
+        *,
+        armed: Any = None,
+        problem: DomainError | None = None,
+        focus: str = "",
+    ) -> None:
+        self.loaded = loaded
+        self.selection = selection or Selection()
+        self.armed = armed
+        self.problem = problem
+        self.focus = focus
+        self.id = loaded.batch.pk
+        self.url = reverse("reviews:batch", args=[self.id])
+        self.decide_url = reverse("reviews:batch_decide", args=[self.id])
+        self.definition = loaded.definition
+        self.facts = Facts(loaded)
+
+    @property
+    def title(self) -> tuple[Part, ...]:
+        total, largest = total_of(line.amount for line in self.lines)
+        return title(self.definition, len(self.lines), total, largest)
+
+    @cached_property
+    def choice(self) -> Choice:
+        return Choice(self.loaded, self.selection, self.lines)
+
+    @cached_property
+    def words(self) -> Words:
+        labels = {row.id: row.first.text if row.first else "" for row in self.rows}
+        return Words(self.loaded.members, labels)
+
+    # The table
+    @cached_property
+    def lines(self) -> list[Line]:
+        return [line_of(member) for member in self.loaded.members]
+
+    @cached_property
+    def table(self) -> Table:
+        batch = self.definition.batchable
+        return build(self.lines, batch.varying if batch else ())
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Every member: what changed under the reader, then what stands out, then in
+        the order in which they will run."""
+        by_id = {member.id: member for member in self.loaded.members}
+        found = [self._row(by_id[entry.id], entry) for entry in self.table.entries]
+        return sorted(found, key=lambda row: not row.changed)
+
+    def _row(self, member: Member, entry: Entry) -> Row:
+        return Row(
+            id=member.id,
+            url=reverse("reviews:batch_item", args=[self.id, member.id]),
+            mark=self.loaded.marks[member.id],
+            first=entry.cells[0] if entry.cells else None,
+            others=list(zip(self.table.columns, entry.cells, strict=True))[1:],
+            reasons=entry.reasons,
+            changed=self.selection.changed.get(member.id, ""),
+            blocked=self.loaded.blocked(member),
+            checked=member.id in self.choice.ids,
+            sample=member.id in self.samples,
+            peek=self._peek(member),
+        )
+
+    def _peek(self, member: Member) -> Peek | None:
+        """What was opened stays open; its first moment counts."""
+        if member.id in self.opened:
+            return peek_of(self.loaded, member, self.opened[member.id].at)
+        if member.id in self.selection.open_now:
+            return peek_of(self.loaded, member)
+        return None
+
+    @property
+    def gone(self) -> list[tuple[str, str]]:
+        """Who left since: changed rows that cannot be shown as rows any more."""
+        known = set(self.loaded.marks)
+        return [
+            (reverse("reviews:request_detail", args=[pk]), why)
+            for pk, why in self.selection.changed.items()
+            if pk not in known and pk.startswith("r-")
+        ]
+
+    @property
+    def span(self) -> int:
+        """How many cells a row has: the tick, the columns, what stands out, Open."""
+        return max(len(self.table.columns), 1) + 3
+
+    @property
+    def samples_said(self) -> str:
+        left, count = len(self.unopened), len(self.samples)
+        return f"{count - left} of {count} samples opened"
+
+    # The samples
+    @cached_property
+    def samples(self) -> list[str]:
+        return samples.picked(self.id, self.loaded.choosable, self.table.outliers)
+
+    @cached_property
+    def opened(self) -> dict[str, Opened]:
+        return samples.read(
+            self.selection.opened,
+            batch=self.id,
+            person=self.loaded.person.public_id,
+            marks=self.loaded.marks,
+        )
+
+    @property
+    def unopened(self) -> list[Row]:
+        """The samples that are still to be opened, in the order of the page."""
+        return [row for row in self.rows if row.sample and row.peek is None]

@@ -1,0 +1,185 @@
+"""What came of a batch that was decided, item by item, and what can still be done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from django.urls import reverse
+
+from journal.errors import DomainError
+from reviews import alike, permissions
+from reviews.choices import BatchStatus, ExecutionStatus, RequestStatus
+from reviews.membership import Member
+from reviews.models import Execution
+from reviews.presenters.common import figure
+from reviews.presenters.shapes import Part
+from reviews.queries import states
+from reviews.queries.states import State, Tally
+
+from .loaded import Loaded
+from .rows import amount_of, subject_of
+from .table import total_of
+from .titles import title
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One item of a decided batch: where it stands."""
+
+    id: str
+    url: str
+    label: str
+    amount: str
+    state: State
+    note: str
+
+
+class ResultPage:
+    """A batch that was decided, item by item."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.id = loaded.batch.pk
+        self.url = reverse("reviews:batch", args=[self.id])
+        self.definition = loaded.definition
+        self.digest = loaded.batch.digest
+        self.decided_at = loaded.batch.settled_at
+        self.stops = loaded.batch.stop_at_failure
+        self.halted = loaded.batch.halted_at is not None
+        self.dissolved = loaded.batch.status == BatchStatus.DISSOLVED
+
+    @property
+    def title(self) -> tuple[Part, ...]:
+        amounts = (amount_of(member) for member in self.loaded.members)
+        total, largest = total_of(amounts)
+        return title(self.definition, len(self.loaded.members), total, largest)
+
+    @cached_property
+    def results(self) -> list[Result]:
+        return [self._result(member) for member in self.loaded.members]
+
+    def _result(self, member: Member) -> Result:
+        execution = self._execution(member)
+        state = states.of_request(
+            member.request,
+            execution,
+            Tally(0, 1),
+            cause=member.version.cause,
+            now=self.loaded.now,
+        )
+        if self._not_run(execution):
+            state = State("waiting", "Not run", icon="wait")
+        amount = amount_of(member)
+        return Result(
+            id=member.id,
+            url=reverse("reviews:request_detail", args=[member.id]),
+            label=_label(member),
+            amount=figure(amount) if amount else "",
+            state=state,
+            note=_note(execution),
+        )
+
+    def _execution(self, member: Member) -> Execution | None:
+        return self.loaded.executions.get(member.request.proposal_id)
+
+    def _not_run(self, execution: Execution | None) -> bool:
+        queued = execution is not None and execution.status == ExecutionStatus.QUEUED
+        return queued and self.halted
+
+    @cached_property
+    def figures(self) -> list[tuple[str, int]]:
+        """How many stand where: `48 done, 1 failed`."""
+        counts = Counter(_word(result) for result in self.results)
+        return list(counts.items())
+
+    @property
+    def _may(self) -> bool:
+        try:
+            permissions.admitted_role(self.loaded.person, self.loaded.batch.queue_id)
+        except DomainError:
+            return False
+        return True
+
+    @property
+    def recall(self) -> int:
+        """How many a recall would still take back."""
+        if not self._may:
+            return 0
+        return sum(
+            member.request.status == RequestStatus.RECALLABLE
+            and member.request.recall_until is not None
+            and member.request.recall_until > self.loaded.now
+            for member in self.loaded.members
+        )
+
+    @property
+    def recall_until(self) -> datetime | None:
+        times = [member.request.recall_until for member in self.loaded.members]
+        return max((at for at in times if at), default=None)
+
+    @property
+    def recall_left(self) -> timedelta | None:
+        until = self.recall_until
+        return until - self.loaded.now if until else None
+
+    @property
+    def failed(self) -> int:
+        if not self._may:
+            return 0
+        return sum(
+            one.status == ExecutionStatus.FAILED
+            and one.grant.expires_at > self.loaded.now
+            for one in self.loaded.executions.values()
+        )
+
+    @property
+    def waiting(self) -> int:
+        """How many wait behind a failure."""
+        if not self.halted or not self._may:
+            return 0
+        executions = self.loaded.executions.values()
+        return sum(one.status == ExecutionStatus.QUEUED for one in executions)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing moves any more without a person."""
+        moving = {"recallable", "queued", "running", "authorized"}
+        rests = not any(result.state.key in moving for result in self.results)
+        return rests and not self.loaded.waits
+
+    @property
+    def etag(self) -> str:
+        parts = [f"{one.id}{one.state.key}{one.state.word}" for one in self.results]
+        said = "|".join([*parts, str(self.halted), str(self.recall), str(self.failed)])
+        return alike.digest([{"said": said}]).removeprefix("sha256:")[:16]
+
+
+def _label(member: Member) -> str:
+    """What tells one item from the others: the first argument that may differ."""
+    subject = subject_of(member.version.revision, member.definition)
+    batch = member.definition.batchable
+    names = batch.varying if batch else []
+    for leaf in subject.leaves:
+        if leaf.name in names:
+            return subject.cell(leaf).text
+    return member.id
+
+
+def _note(execution: Execution | None) -> str:
+    """What the tool said of a failure: untrusted, to be printed as such."""
+    if execution is None or execution.status == ExecutionStatus.SUCCEEDED:
+        return ""
+    return ": ".join(part for part in (execution.code, execution.detail) if part)
+
+
+def _word(result: Result) -> str:
+    return {
+        "executed": "done",
+        "waiting": "not run",
+        "recallable": "approved",
+        "queued": "approved",
+        "authorized": "approved",
+    }.get(result.state.key, result.state.key)

@@ -1,0 +1,125 @@
+"""One member of a batch: as a line of the table, and opened in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from journal.errors import NotFound
+from policies.documents import ToolDefinition
+from policies.money import Money
+from reviews.membership import Member
+from reviews.models import Revision
+from reviews.presenters import Presentation
+from reviews.presenters.common import Subject
+from reviews.presenters.leaves import in_order
+from reviews.presenters.shapes import Cell
+from reviews.queries import showing
+
+from . import samples
+from .loaded import Loaded
+from .shapes import Column, Line
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One member as a line of the table."""
+
+    id: str
+    url: str
+    mark: str
+    first: Cell | None  # what tells it from the others
+    others: Sequence[tuple[Column, Cell]]
+    reasons: Sequence[str]
+    changed: str
+    blocked: str
+    checked: bool
+    sample: bool
+    peek: Peek | None  # once it was opened
+
+
+@dataclass(frozen=True, slots=True)
+class Peek:
+    """R1 to R3 of one member, in the table."""
+
+    id: str
+    url: str
+    shown: Presentation | None
+    rest: Sequence[tuple[str, Cell]]  # every argument that is in no change
+    at: datetime
+    token: str
+
+
+def line_of(member: Member) -> Line:
+    """A member with its own view's values and tags."""
+    revision = member.version.revision
+    shown = showing.presentation(revision, reading_of(member))
+    return Line(
+        id=member.id,
+        subject=subject_of(revision, member.definition),
+        amount=amount_of(member),
+        tags=shown.tags if shown else (),
+    )
+
+
+def subject_of(revision: Revision, definition: ToolDefinition) -> Subject:
+    """The arguments as their presenter reads them: labels, types, what is hidden."""
+    return Subject(
+        definition,
+        in_order(revision.args, definition.arguments),
+        labels=revision.reading.get("labels", {}),
+        conceal=showing.concealer(revision),
+    )
+
+
+def reading_of(member: Member) -> Mapping[str, Any] | None:
+    return member.reading.reading if member.reading else None
+
+
+def peek_of(loaded: Loaded, member: Member, at: datetime | None = None) -> Peek:
+    """R1 to R3 of one member, and the mark that it was opened, by default just now."""
+    revision = member.version.revision
+    shown = showing.presentation(revision, reading_of(member))
+    subject = subject_of(revision, member.definition)
+    told = {change.path for change in shown.changes} if shown else set()
+    return Peek(
+        id=member.id,
+        url=reverse("reviews:request_detail", args=[member.id]),
+        shown=shown,
+        rest=[
+            (subject.label(leaf.path), subject.cell(leaf))
+            for leaf in subject.leaves
+            if leaf.path not in told
+        ],
+        at=at or loaded.now,
+        token=_token(loaded, member, at or loaded.now),
+    )
+
+
+def _token(loaded: Loaded, member: Member, at: datetime) -> str:
+    return samples.token(
+        batch=loaded.batch.pk,
+        person=loaded.person.public_id,
+        request=member.id,
+        mark=loaded.marks[member.id],
+        at=at,
+    )
+
+
+def peek(loaded: Loaded, request_id: str) -> Peek:
+    """Raises NotFound when it is no member."""
+    for member in loaded.members:
+        if member.id == request_id:
+            return peek_of(loaded, member)
+    raise NotFound
+
+
+def amount_of(member: Member) -> Money | None:
+    """What it moves; None where there is no money."""
+    revision = member.version.revision
+    minor = revision.amount_minor
+    return None if minor is None else Money(minor, revision.currency)

@@ -1,0 +1,28 @@
+"""What a batch is called: in the policy's own words and with our own figures."""
+
+from __future__ import annotations
+
+from policies.documents import ToolDefinition
+from policies.money import Money
+from reviews.presenters.common import figure
+from reviews.presenters.shapes import Part, Text, Value
+
+
+def title(
+    definition: ToolDefinition, count: int, total: Money | None, largest: Money | None
+) -> tuple[Part, ...]:
+    """What the batch as a whole does, in the policy's own words and our figures."""
+    parts: list[Part] = [Text(f"{definition.title}: ")]
+    parts.append(Value(called(definition, count), untrusted=False))
+    if total is not None:
+        parts += [Text(", "), Value(figure(total), untrusted=False), Text(" in all")]
+    if largest is not None:
+        parts += [Text(", largest "), Value(figure(largest), untrusted=False)]
+    return tuple(parts)
+
+
+def called(definition: ToolDefinition, count: int) -> str:
+    """`37 refunds`."""
+    batch = definition.batchable
+    many = batch.called if batch else "requests"
+    return f"{count} {many.removesuffix('s') if count == 1 else many}"
