@@ -137,6 +137,8 @@ OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
     "request.assigned": ("reviews.tasks.mail_assigned",),
     "request.freed": ("reviews.tasks.mail_freed",),
     "request.offered": ("reviews.tasks.mail_offered",),
+    "request.broken": ("reviews.tasks.mail_broken",),
+    "request.handed_over": ("reviews.tasks.mail_handed_over",),
     "request.due_soon": ("reviews.tasks.mail_due_soon",),
     "request.settled": ("reviews.tasks.mail_settled",),
     "notice.due": ("reviews.tasks.send_notice",),

@@ -28,6 +28,8 @@ from .models import (
 from .seen import Sight
 from .step_up import Bound, Proof
 
+BATCH, LEASE_BROKEN = "batch", "lease_broken"
+
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -173,7 +175,7 @@ def _row(case: Case, counts: int | None) -> Decision:
             **said.batch,
         },
         reading=case.reading,
-        flags=flags_of(said),
+        flags=flags_of(case),
         took_ms=said.took_ms,
         check_asked=dict(said.check),
         at=case.now,
@@ -187,8 +189,8 @@ def _recorded(case: Case, counts: int | None) -> log.Entry:
         more["batch"] = said.batch["batch"]
     if said.seen is not None:
         more["view"] = said.seen.digest
-    if flags_of(said):
-        more["flags"] = flags_of(said)
+    if flags_of(case):
+        more["flags"] = flags_of(case)
     return log.Entry(
         "decision.recorded",
         actor=case.said.actor,
@@ -217,9 +219,12 @@ def check_step_up(said: Said, now: datetime) -> None:
         raise Reauth("You have no password to confirm it with. Nothing was decided.")
 
 
-def flags_of(said: Said) -> list[str]:
+def flags_of(case: Case) -> list[str]:
     """What else is true of the decision, for lists, filters and figures."""
-    return [*(["batch"] if said.batch else []), *said.flags]
+    said = case.said
+    broken = leases.was_broken(case.lease, said.person)
+    ours = [(BATCH, bool(said.batch)), (LEASE_BROKEN, broken)]
+    return [*(flag for flag, holds in ours if holds), *said.flags]
 
 
 def note(

@@ -99,6 +99,13 @@ class NoteKind(StrEnum):
     ARBITRATION = "arbitration"  # what a disagreement taught; reopens nothing
 
 
+class LostHow(StrEnum):
+    """How another ended somebody's hold."""
+
+    BROKEN = "broken"
+    HANDED_OVER = "handed_over"
+
+
 class ReasonCode(StrEnum):
     """Why a reviewer decided so; the agent receives the code as data."""
 

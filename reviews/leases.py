@@ -28,13 +28,20 @@ from policies.choices import Role
 from policies.models import Person
 
 from . import locks, permissions, transitions
-from .choices import RequestStatus
+from .choices import LostHow, RequestStatus
 from .models import ApprovalRequest, Lease
 
 LEASE = timedelta(minutes=5)
 MAX_LEASES = 3
 CHUNK = 500
 TIMER = log.Actor("system", "timer")
+NOTHING_LOST: dict[str, Any] = {
+    "lost_by": None,
+    "lost_to": None,
+    "lost_at": None,
+    "lost_how": "",
+    "broken": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +123,38 @@ def _write(
         taken_at=since,
         until=now + LEASE,
         asked_by=[one for one in asked if one != person.public_id],
+        **_lost(before, person, now),
     )
     fields = ["holder", "token", "taken_at", "until", "offered_to", "asked_by"]
+    fields += NOTHING_LOST
     Lease.objects.bulk_create(
         [lease], update_conflicts=True, unique_fields=["request"], update_fields=fields
     )
     return Hold(person, mine=True, until=lease.until, token=lease.token)
+
+
+def _lost(before: Lease | None, person: Person, now: datetime) -> dict[str, Any]:
+    """What is still to be told of a hold that another ended, once this person has
+    it: its former holder is told nothing of what they have again."""
+    if before is None:
+        return NOTHING_LOST
+    if before.holder_id not in {None, person.pk} and is_held(before, now):
+        ended = _ended(before, person, LostHow.HANDED_OVER, now)
+        return {**ended, "broken": before.broken}
+    if before.lost_by_id == person.pk:
+        stays = before.broken and before.lost_how != LostHow.BROKEN
+        return {**NOTHING_LOST, "broken": stays}
+    return {name: getattr(before, name) for name in NOTHING_LOST}
+
+
+def _ended(lease: Lease, by: Person, how: LostHow, now: datetime) -> dict[str, Any]:
+    return {
+        "lost_by": lease.holder,
+        "lost_to": by,
+        "lost_at": now,
+        "lost_how": how,
+        "broken": how is LostHow.BROKEN,
+    }
 
 
 def _tell_taken(
@@ -136,6 +169,7 @@ def _tell_taken(
         _tell(request, "lease.taken", actor, now)
     elif before is not None and is_held(before, now):
         _tell(request, "lease.handed_over", actor, now, {"from": former.public_id})
+        outbox.publish("request.handed_over", request.pk, person=former.public_id)
     else:
         _tell(request, "lease.lapsed", TIMER, now, {"holder": former.public_id})
         _tell(request, "lease.taken", actor, now)
@@ -182,7 +216,8 @@ def release(*, request_id: str, person: Person, token: str = "") -> bool:
 
 @transaction.atomic(durable=True)
 def break_hold(*, request_id: str, person: Person, reason: str) -> None:
-    """A supervisor ends somebody else's hold, and says why.
+    """A supervisor ends somebody else's hold, and says why. Its holder is told, and
+    the decision that follows is marked.
 
     Raises NotFound, NotYours, Reason, Conflict when nobody holds it.
     """
@@ -197,7 +232,10 @@ def break_hold(*, request_id: str, person: Person, reason: str) -> None:
         raise Conflict("Nobody else holds this any more. Nothing was changed.")
     actor = log.Actor("person", person.public_id)
     holder = lease.holder.public_id if lease.holder else ""
-    _free(lease, "lease.broken", actor, now, {"holder": holder}, {"reason": reason})
+    _tell(request, "lease.broken", actor, now, {"holder": holder}, {"reason": reason})
+    _clear(lease, _ended(lease, person, LostHow.BROKEN, now))
+    outbox.publish("request.broken", request.pk, person=holder)
+    outbox.announce(request.proposal_id)
 
 
 @transaction.atomic(durable=True)
@@ -281,10 +319,20 @@ def let_go(request: ApprovalRequest, person: Person, now: datetime) -> None:
 def settle(lease: Lease | None, request: ApprovalRequest) -> None:
     """A decision was made: whoever was at it no longer is. Its record says so; the
     lease writes none. Caller holds the locks of both."""
-    if lease is None or (lease.holder_id is None and not lease.asked_by):
+    if lease is None or not (
+        lease.holder_id or lease.asked_by or lease.lost_by_id or lease.broken
+    ):
         return
     lease.request = request
-    _clear(lease)
+    _clear(lease, NOTHING_LOST)
+
+
+def was_broken(lease: Lease | None, person: Person) -> bool:
+    """Whether a decision of this person overrides somebody else's hold."""
+    if lease is None or not lease.broken:
+        return False
+    own = lease.lost_how == LostHow.BROKEN and lease.lost_by_id == person.pk
+    return not own
 
 
 def _free(
@@ -293,17 +341,22 @@ def _free(
     actor: log.Actor,
     now: datetime,
     data: Mapping[str, Any] | None = None,
-    private: Mapping[str, Any] | None = None,
 ) -> None:
-    _tell(lease.request, kind, actor, now, data, private)
+    _tell(lease.request, kind, actor, now, data)
     _clear(lease)
     outbox.announce(lease.request.proposal_id)
 
 
-def _clear(lease: Lease) -> None:
+def _clear(lease: Lease, lost: Mapping[str, Any] | None = None) -> None:
     """Nobody's again; who asked hears of it, unless there is nothing left to decide."""
     Lease.objects.filter(pk=lease.pk).update(
-        holder=None, token="", taken_at=None, until=None, offered_to=None, asked_by=[]
+        holder=None,
+        token="",
+        taken_at=None,
+        until=None,
+        offered_to=None,
+        asked_by=[],
+        **(lost or {}),
     )
     if lease.request.status == RequestStatus.PENDING:
         for asked in lease.asked_by:

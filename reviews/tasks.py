@@ -191,6 +191,18 @@ def mail_offered(message_id: int) -> None:
     _tell_named(message_id, "offered")
 
 
+@shared_task
+def mail_broken(message_id: int) -> None:
+    """Whose hold a supervisor ended."""
+    _tell_named(message_id, "broken")
+
+
+@shared_task
+def mail_handed_over(message_id: int) -> None:
+    """Whose offer was taken."""
+    _tell_named(message_id, "handed_over")
+
+
 def _tell_named(message_id: int, kind: str) -> None:
     with outbox.consume(message_id) as message:
         if message is not None:

@@ -28,6 +28,8 @@ WHAT = {
     "assigned": "Given to you",
     "freed": "Free again",
     "offered": "Offered to you",
+    "broken": "Your hold was ended",
+    "handed_over": "Taken over from you",
     "settled": "Settled",
     "ran": "Ran without asking",
     "unknown": "Nobody knows whether this ran",
@@ -35,9 +37,10 @@ WHAT = {
 # Of these there is nothing to say any more once it is decided.
 WAITING = frozenset(
     {"opened", "escalated", "returned", "due_soon", "assigned", "freed", "offered"}
+    | {"broken", "handed_over"}
 )
 # These are said because somebody else is at it.
-WHILE_HELD = frozenset({"offered"})
+WHILE_HELD = frozenset({"offered", "broken", "handed_over"})
 
 
 def deliver(notice: Notice) -> bool:

@@ -12,7 +12,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
-from reviews.choices import NoteKind
+from reviews.choices import LostHow, NoteKind
 
 from .base import one_of, pairs
 from .requests import ApprovalRequest
@@ -45,6 +45,18 @@ class Lease(models.Model):
     )
     # Public ids of those who want to know when it is free again.
     asked_by = ArrayField(models.CharField(max_length=40), default=list)
+    # Whose hold another ended, who, when and how: for them to be told, until they hold
+    # it again or somebody decides.
+    lost_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+    lost_to = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+    lost_at = models.DateTimeField(null=True)
+    lost_how = models.CharField(max_length=12, choices=pairs(LostHow), blank=True)
+    # A hold was broken since the last decision: the next one is marked with it.
+    broken = models.BooleanField(default=False)
 
     class Meta:
         constraints: ClassVar = [
@@ -59,7 +71,22 @@ class Lease(models.Model):
                 )
                 | Q(holder__isnull=False, taken_at__isnull=False, until__isnull=False)
                 & ~Q(token=""),
-            )
+            ),
+            models.CheckConstraint(
+                name="lease_lost_paired",
+                condition=Q(
+                    lost_by__isnull=True,
+                    lost_to__isnull=True,
+                    lost_at__isnull=True,
+                    lost_how="",
+                )
+                | Q(
+                    lost_by__isnull=False,
+                    lost_to__isnull=False,
+                    lost_at__isnull=False,
+                    lost_how__in=list(LostHow),
+                ),
+            ),
         ]
         indexes: ClassVar = [
             models.Index(

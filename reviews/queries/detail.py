@@ -105,6 +105,15 @@ class Loaded:
             return Holding()
         return holding.of(self.person, self.request, self.now)
 
+    @cached_property
+    def lost(self) -> str:
+        """That another ended this person's hold, of what can still be decided."""
+        return holding.lost(self.person, self.request) if self.waiting else ""
+
+    def lost_since(self, etag: str) -> str:
+        """The same, if the page with this tag does not say it yet."""
+        return "" if etag.endswith(".1") else self.lost
+
     @property
     def _ended_by(self) -> str:
         """Who rejected it, where this person may know."""
@@ -144,7 +153,8 @@ class Loaded:
     def etag(self) -> str:
         """Changes whenever the state strip changes."""
         until = f"{self.request.expires_at.timestamp():.0f}"
-        return f"{self.key}.{self.given}.{until}.{self.holding.key}"
+        told = int(bool(self.lost))
+        return f"{self.key}.{self.given}.{until}.{self.holding.key}.{told}"
 
 
 def load(person: Person, pk: str, now: datetime) -> Loaded:
@@ -159,6 +169,7 @@ def load(person: Person, pk: str, now: datetime) -> Loaded:
             "request__queue",
             "request__lease__holder",
             "request__lease__offered_to",
+            "request__lease__lost_to",
             "revision__tool",
             "policy",
         )

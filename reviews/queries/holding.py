@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 from policies.choices import Role
 from policies.models import Person
 from reviews import leases, permissions, quorum
+from reviews.choices import LostHow
 from reviews.models import ApprovalRequest, Lease, RequestVersion
 
 from .log import HIDDEN_NAME
@@ -60,6 +61,19 @@ def of(person: Person, request: ApprovalRequest, now: datetime) -> Holding:
         asked=person.public_id in lease.asked_by,
         offered=lease.offered_to_id == person.pk,
     )
+
+
+def lost(person: Person, request: ApprovalRequest) -> str:
+    """What to tell the one whose hold another ended; empty to everybody else."""
+    lease = _lease(request)
+    if lease is None or lease.lost_by_id != person.pk:
+        return ""
+    if lease.lost_how == LostHow.BROKEN:
+        return (
+            f"{lease.lost_to} ended your hold at {lease.lost_at:%H:%M:%S}. "
+            "What you typed is kept."
+        )
+    return f"{lease.lost_to} took this over from you at {lease.lost_at:%H:%M:%S}."
 
 
 def _lease(request: ApprovalRequest) -> Lease | None:

@@ -17,15 +17,17 @@ TEMPLATE = "reviews/request.html#live"
 def answer(request: HttpRequest, loaded: Loaded) -> HttpResponse:
     """The strip, or 204 while it is as the page has it. Content being read never
     moves."""
-    key, _, _ = request.headers.get("If-None-Match", "").strip('"').partition(".")
+    tag = request.headers.get("If-None-Match", "").strip('"')
+    key, _, _ = tag.partition(".")
     changed = bool(key) and key != loaded.key
+    said = [loaded.said if changed else "", loaded.lost_since(tag) if key else ""]
     before = care.on_screen(request, loaded)
     read = before.version if before else verdicts.version_of(key)
     page = ReviewPage(
         loaded,
         read=read or loaded.request.version,
         screen=None if before and loaded.able else read,
-        said=loaded.said if changed else "",
+        said=" ".join(one for one in said if one),
     )
     care.fit(request, page, partial=True)
     changed = changed or page.target_moved

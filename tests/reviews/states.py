@@ -14,9 +14,16 @@ from journal import clock, log
 from journal.machine import Machine
 from policies import versions
 from policies.models import PolicyVersion
-from reviews import claims, deadlines, executions, forming, stops, transitions
+from reviews import claims, deadlines, executions, forming, leases, stops, transitions
 from reviews.choices import SETTLED, ExecutionStatus, Scope
-from reviews.models import ApprovalRequest, Batch, Execution, Grant, Proposal
+from reviews.models import (
+    ApprovalRequest,
+    Batch,
+    Execution,
+    Grant,
+    Lease,
+    Proposal,
+)
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -38,6 +45,12 @@ def withdraw(agent: Agent, proposal: Proposal) -> None:
 
 def pending(gate: Gate) -> ApprovalRequest:
     return propose(gate.agent).request
+
+
+def held(gate: Gate) -> Lease:
+    request = pending(gate)
+    leases.take(request_id=request.pk, person=gate.rita)
+    return Lease.objects.get(pk=request.pk)
 
 
 def recallable(gate: Gate) -> ApprovalRequest:

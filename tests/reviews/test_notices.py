@@ -179,12 +179,12 @@ def test_one_dead_address_keeps_nobody_from_theirs(
     propose(gate.agent)
     send = EmailMessage.send
 
-    def broken(self: Any, *given: Any) -> int:
+    def fails(self: Any, *given: Any) -> int:
         if self.to == ["rita@example.com"]:
             raise SMTPException
         return send(self, *given)
 
-    monkeypatch.setattr(EmailMessage, "send", broken)
+    monkeypatch.setattr(EmailMessage, "send", fails)
     message = OutboxMessage.objects.get(topic="request.opened")
     with pytest.raises(SMTPException):
         tasks.mail_opened(message.pk)
@@ -252,6 +252,20 @@ def returned(gate: Gate) -> str:
     return "request.returned"
 
 
+def broken(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    leases.take(request_id=request.pk, person=gate.sue)
+    leases.break_hold(request_id=request.pk, person=gate.sam, reason="gone")
+    return "request.broken"
+
+
+def handed_over(gate: Gate) -> str:
+    request = propose(gate.agent).request
+    leases.hand_over(request_id=request.pk, person=gate.sue, to=gate.tom)
+    leases.take(request_id=request.pk, person=gate.tom, accept=True)
+    return "request.handed_over"
+
+
 def announced(gate: Gate) -> str:
     propose(gate.agent, "tag")
     return "proposal.announced"
@@ -262,7 +276,16 @@ def unknown(gate: Gate) -> str:
     return "execution.unknown"
 
 
-EVERY_OCCASION = [freed, offered, assigned, returned, announced, unknown]
+EVERY_OCCASION = [
+    freed,
+    offered,
+    assigned,
+    returned,
+    broken,
+    handed_over,
+    announced,
+    unknown,
+]
 
 
 @pytest.mark.parametrize("happens", EVERY_OCCASION)

@@ -53,6 +53,7 @@ FLAGS = {
     "check_missed": "Control question missed",
     "narrow": "On a narrow screen",
     "batch": "In a batch",
+    "lease_broken": "Overrode a hold",
     "modify": "Modified",
     "broken": "Hold broken",
     "expired": "Expired",
@@ -215,8 +216,11 @@ def _by_leaf(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRecord
     if filters.flag in _BY_KIND:
         return found.filter(kind=_BY_KIND[filters.flag])
     if filters.flag:
-        flagged = Decision.objects.filter(
-            request=OuterRef("request"), flags__contains=[filters.flag]
+        flagged = Decision.objects.filter(  # this very one, by who made it and when
+            request=OuterRef("request"),
+            reviewer__public_id=OuterRef("actor_id"),
+            at=OuterRef("at"),
+            flags__contains=[filters.flag],
         )
         found = found.filter(Exists(flagged), kind="decision.recorded")
     return found
