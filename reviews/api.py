@@ -17,11 +17,13 @@ from journal import clock
 from journal.errors import BadKey, NotAPerson, NotFound
 from policies.models import Person
 
-from . import decisions, permissions, step_up, tokens
+from . import decisions, step_up, tokens
 from .cases import Said
 from .choices import Verdict
-from .models import ApprovalRequest, Decision
+from .models import ApprovalRequest
+from .queries import asked as queries
 from .queries import sensitive, visible
+from .queries.asked import Asked
 from .step_up import Proof
 
 PAGE = 100
@@ -129,14 +131,14 @@ def list_requests(
     if tool:
         rows = rows.filter(proposal__tool_name=tool)
     found = rows.select_related("proposal", "queue").order_by("expires_at", "pk")
-    return JsonResponse({"items": [_describe(row, person) for row in found[:limit]]})
+    asked = queries.of(person, found[:limit])
+    return JsonResponse({"items": [_describe(one) for one in asked]})
 
 
 @router.get("/requests/{request_id}", response=RequestDetailOut)
 def get_request(request: HttpRequest, request_id: str) -> HttpResponse:
     """One request, or 404 when it is not this person's to see."""
-    person = person_of(request)
-    return JsonResponse(_describe(_visible(person, request_id), person))
+    return _described(person_of(request), request_id)
 
 
 @router.post("/requests/{request_id}/decide", response=RequestDetailOut)
@@ -155,7 +157,7 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
         args=_edited(asked, body.args),
     )
     decisions.decide(replace(said, step_up=_step_up(request, said, body.password)))
-    return JsonResponse(_describe(_visible(person, request_id), person))
+    return _described(person, request_id)
 
 
 def _edited(
@@ -182,14 +184,13 @@ def _visible(person: Person, request_id: str) -> ApprovalRequest:
     return row
 
 
-def _describe(row: ApprovalRequest, person: Person) -> dict[str, Any]:
-    version = row.versions.select_related("revision").get(number=row.version)
-    given = list(
-        Decision.objects.filter(
-            request=row, version=row.version, counts=True
-        ).values_list("step", flat=True)
-    )
-    why_not = permissions.can_decide(person, row, version)
+def _described(person: Person, request_id: str) -> HttpResponse:
+    (asked,) = queries.of(person, [_visible(person, request_id)])
+    return JsonResponse(_describe(asked))
+
+
+def _describe(asked: Asked) -> dict[str, Any]:
+    row, version = asked.request, asked.version
     return {
         "id": row.pk,
         "proposal": row.proposal_id,
@@ -205,14 +206,11 @@ def _describe(row: ApprovalRequest, person: Person) -> dict[str, Any]:
         "opened_at": row.opened_at.isoformat(),
         "expires_at": row.expires_at.isoformat(),
         "settled_at": row.settled_at.isoformat() if row.settled_at else None,
-        "steps": [
-            {"role": s["role"], "required": s["required"], "given": given.count(i)}
-            for i, s in enumerate(version.steps)
-        ],
+        "steps": asked.steps,
         "requires_reason": version.requires_reason,
         "step_up": version.step_up,
         "args": sensitive.hidden(version.revision),
         "rules": version.rules,
-        "can_decide": not why_not and row.status == "pending",
-        "why_not": why_not,
+        "can_decide": asked.can_decide,
+        "why_not": asked.why_not,
     }

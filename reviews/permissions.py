@@ -4,9 +4,11 @@ risky* in policies. Buttons ask the same checks that the operations enforce."""
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from enum import StrEnum
 
 from django.db import connection
+from django.db.models import F
 
 from journal.errors import DomainError, Escalated, NotYours
 from policies.choices import Role
@@ -151,14 +153,31 @@ def deciding_role(person: Person) -> Role | None:
     return Role.REVIEWER if Role.REVIEWER in roles else None
 
 
-def admitted_role(person: Person, queue_id: int) -> Role:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is asked of the database about one person and many requests, read once."""
+
+    stopped: bool
+    voted: frozenset[str]  # requests whose version of now they have voted on
+
+
+def known(person: Person, request_ids: Collection[str]) -> Known:
+    """For these requests, in two queries."""
+    votes = Decision.objects.filter(
+        reviewer=person, request__in=request_ids, version=F("request__version")
+    )
+    voted = frozenset(votes.values_list("request_id", flat=True))
+    return Known(reviewer_stopped(person), voted)
+
+
+def admitted_role(person: Person, queue_id: int, known: Known | None = None) -> Role:
     """The role in which the person decides in this queue. Raises NotYours."""
     role = deciding_role(person)
     if role is None:
         raise NotYours("Your role does not decide requests. Nothing was recorded.")
     if queue_id not in queues_of(person):
         raise NotYours("You are not admitted to this queue. Nothing was recorded.")
-    if reviewer_stopped(person):
+    if known.stopped if known else reviewer_stopped(person):
         raise NotYours("Your decisions are stopped. Nothing was recorded.")
     return role
 
@@ -171,19 +190,24 @@ def reviewer_stopped(person: Person) -> bool:
 
 
 def check_can_decide(
-    person: Person, request: ApprovalRequest, version: RequestVersion
+    person: Person,
+    request: ApprovalRequest,
+    version: RequestVersion,
+    known: Known | None = None,
 ) -> Role:
     """The role in which this person may decide this version now.
 
     Raises NotYours or Escalated. The same person never votes twice, over all steps
-    and versions in which their vote still counts.
+    and versions in which their vote still counts. `known` spares a list its queries;
+    an operation asks anew, under its lock.
     """
-    role = admitted_role(person, request.queue_id)
+    role = admitted_role(person, request.queue_id, known)
     if person.public_id in request.proposal.barred:
         raise NotYours("You started this run, so someone else must decide it.")
     if person.public_id in version.escalated_by:
         raise Escalated
-    if person.public_id in version.carried or _has_voted(person, request):
+    voted = request.pk in known.voted if known else _has_voted(person, request)
+    if person.public_id in version.carried or voted:
         raise NotYours("You have already decided this. Someone else must go on.")
     if not any(quorum.fills(role, step["role"]) for step in version.steps):
         raise NotYours("This needs a supervisor. Nothing was recorded.")
@@ -197,11 +221,14 @@ def _has_voted(person: Person, request: ApprovalRequest) -> bool:
 
 
 def can_decide(
-    person: Person, request: ApprovalRequest, version: RequestVersion
+    person: Person,
+    request: ApprovalRequest,
+    version: RequestVersion,
+    known: Known | None = None,
 ) -> str:
     """Empty when the person may decide, else the sentence that says why not."""
     try:
-        check_can_decide(person, request, version)
+        check_can_decide(person, request, version, known)
     except DomainError as error:
         return error.detail
     return ""

@@ -4,11 +4,14 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from policies.choices import Role
 from policies.models import Person
-from reviews import tokens
+from reviews import permissions, stops, tokens
+from reviews.choices import Scope
 from reviews.models import ApprovalRequest, PersonalToken
 from tests import factories
 from tests.conftest import Gate
@@ -123,3 +126,60 @@ def test_a_request_of_another_queue_is_not_there(gate: Gate) -> None:
 
 def test_nobody_gets_401_and_no_redirect(gate: Gate) -> None:
     assert call("/requests").status_code == 401
+
+
+def every_kind(gate: Gate) -> None:
+    """Requests of two tools, waiting, voted on, escalated and settled."""
+    high = propose(gate.agent, amount="899.00").request
+    factories.decide(high, gate.sue)
+    handed_up = propose(gate.agent, customer="C-2").request
+    factories.decide(handed_up, gate.rita, "escalate")
+    factories.decide(propose(gate.agent, customer="C-3").request, gate.rita)
+    propose(gate.agent, "write")
+
+
+def test_a_list_says_of_each_what_its_own_address_says(gate: Gate) -> None:
+    every_kind(gate)
+    for name in ("rita", "tom", "sue", "sam", "otto"):
+        token = tokens.mint(person=gate.people[name], name="script")
+        for status in ("pending", "authorized"):
+            answer = call(f"/requests?status={status}", token=token).json()
+            assert answer["items"]
+            for item in answer["items"]:
+                assert item == call(f"/requests/{item['id']}", token=token).json()
+
+
+def test_a_list_asks_permissions_as_an_operation_does(gate: Gate) -> None:
+    every_kind(gate)
+    for name in ("rita", "tom", "sue", "sam", "otto", "owen"):
+        person = gate.people[name]
+        token = tokens.mint(person=person, name="script")
+        for item in call("/requests", token=token).json()["items"]:
+            request = ApprovalRequest.objects.get(pk=item["id"])
+            why_not = permissions.can_decide(person, request, request.sealed)
+            assert (item["why_not"], item["can_decide"]) == (why_not, not why_not)
+
+
+def test_a_stopped_reviewer_reads_so_in_the_list(gate: Gate, token: str) -> None:
+    propose(gate.agent)
+    key = gate.rita.public_id
+    stops.stop(scope=Scope.REVIEWER, key=key, person=gate.adam, reason="on leave")
+    (item,) = call("/requests", token=token).json()["items"]
+    assert item["why_not"] == "Your decisions are stopped. Nothing was recorded."
+
+
+def queries_of_a_list(token: str) -> int:
+    with CaptureQueriesContext(connection) as told:
+        assert call("/requests", token=token).status_code == 200
+    return len(told)
+
+
+def test_a_list_of_any_size_takes_the_same_queries(gate: Gate, token: str) -> None:
+    for number in range(2):
+        propose(gate.agent, customer=f"C-{number}")
+    of_two = queries_of_a_list(token)
+    for number in range(2, 20):
+        propose(gate.agent, customer=f"C-{number}")
+    assert len(call("/requests", token=token).json()["items"]) == 20
+    assert queries_of_a_list(token) == of_two
+    assert of_two <= 12
