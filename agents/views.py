@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_safe
 
+from reviews.queries.stopping import Asked
 from reviews.views import control, frame
 from reviews.views.who import person
 
@@ -40,7 +41,7 @@ def stop_agent(request: HttpRequest, slug: str) -> HttpResponse:
     """The Stop page of an agent; its owner may use it too."""
     found = queries.load(person(request), slug)
     owns = found.owner_id == request.user.pk
-    return control.stop_page(request, agent=slug, thread="", owns=owns)
+    return control.stop_page(request, Asked(agent=slug, owns=owns))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -48,4 +49,4 @@ def stop_thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """The Stop page of a run; the agent's owner may use it too."""
     found = queries.load(person(request), slug)
     owns = found.owner_id == request.user.pk
-    return control.stop_page(request, agent=slug, thread=name, owns=owns)
+    return control.stop_page(request, Asked(agent=slug, thread=name, owns=owns))

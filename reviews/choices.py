@@ -180,3 +180,24 @@ REVEALS: dict[str, str] = {
     RevealReason.AUDIT: "An audit",
     RevealReason.OTHER: "Other, say which",
 }
+
+
+class StopReason(StrEnum):
+    """Why something is switched off: what a hand in a hurry reaches for."""
+
+    HARM = "harm"
+    WRONG = "wrong"
+    RUNAWAY = "runaway"
+    COMPROMISED = "compromised"
+    MAINTENANCE = "maintenance"
+    OTHER = "other"
+
+
+STOP_REASONS: dict[str, str] = {
+    StopReason.HARM: "It does harm",
+    StopReason.WRONG: "It does the wrong thing",
+    StopReason.RUNAWAY: "Too much, too fast",
+    StopReason.COMPROMISED: "It may be compromised",
+    StopReason.MAINTENANCE: "Maintenance",
+    StopReason.OTHER: "Other, say which",
+}

@@ -13,18 +13,21 @@ def under(stop: Stop) -> list[str]:
     if stop.mode == StopMode.PAUSED or stop.lifted_at is not None:
         return []
     waiting = Q(request__status__in=OPEN) | Q(grants__status=GrantStatus.LIVE)
-    rows = Proposal.objects.filter(waiting, _within(stop)).order_by("created_at")
+    mine = within(Scope(stop.scope), stop.key)
+    rows = Proposal.objects.filter(waiting, mine).order_by("created_at")
     return list(rows.values_list("pk", flat=True).distinct())
 
 
-def _within(stop: Stop) -> Q:
-    if stop.scope == Scope.EVERYTHING:
+def within(scope: Scope, key: str, path: str = "") -> Q:
+    """What a switch is over. `path` leads from the rows asked for to their proposal:
+    `"proposal__"` for executions."""
+    if scope is Scope.EVERYTHING:
         return Q()
-    if stop.scope == Scope.AGENT:
-        return Q(agent=stop.key)
-    if stop.scope == Scope.TOOL:
-        return Q(tool_name=stop.key)
-    if stop.scope == Scope.THREAD:
-        agent, _, thread = stop.key.partition("/")
-        return Q(agent=agent, thread=thread)
+    if scope is Scope.AGENT:
+        return Q(**{f"{path}agent": key})
+    if scope is Scope.TOOL:
+        return Q(**{f"{path}tool_name": key})
+    if scope is Scope.THREAD:
+        agent, _, thread = key.partition("/")
+        return Q(**{f"{path}agent": agent, f"{path}thread": thread})
     return Q(pk__in=[])  # a reviewer's approvals are caught by the re-check

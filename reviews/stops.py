@@ -55,9 +55,11 @@ def stop(
     mode: StopMode = StopMode.STOPPED,
     person: Person,
     reason: str,
+    reason_code: str = "",
     owns: bool = False,
 ) -> Stop:
-    """Switch something off, at once.
+    """Switch something off, at once; a pause is replaced by a stop, never a stop by a
+    pause. `reason_code` says the reason once more, for counting.
 
     Raises NotYours, Invalid for a key that nothing has, or Conflict when the same
     switch is off already. A task then withdraws and refuses what waits, in chunks.
@@ -65,15 +67,27 @@ def stop(
     permissions.check_can_stop(person, scope, mode, owns=owns)
     key = _checked_key(scope, key)
     now = clock.now()
+    if mode is StopMode.STOPPED:
+        _end_pause(scope, key, person, now)
     try:
         row = Stop.objects.create(
             scope=scope, key=key, mode=mode, reason=reason, by=person.public_id, at=now
         )
     except IntegrityError:
         raise Conflict("This is switched off already. Nothing was changed.") from None
-    _tell("stop.raised", row, person, now, reason)
+    _tell("stop.raised", row, person, now, reason, reason_code)
     outbox.publish("stop.raised", subject=str(row.pk))
     return row
+
+
+def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:
+    """Make room for the stop that follows in the same transaction: at no moment is
+    nothing in force."""
+    pauses = Stop.objects.filter(scope=scope, key=key, mode=StopMode.PAUSED)
+    row = pauses.filter(lifted_at__isnull=True).first()
+    if row is not None:
+        _write(row, lifted_by=person.public_id, lifted_at=now)
+        _tell("stop.tightened", row, person, now, row.reason)
 
 
 def _checked_key(scope: Scope, key: str) -> str:
@@ -116,8 +130,11 @@ def _write(row: Stop, **values: object) -> None:
     row.refresh_from_db()
 
 
-def _tell(kind: str, row: Stop, person: Person, now: datetime, reason: str) -> None:
+def _tell(
+    kind: str, row: Stop, person: Person, now: datetime, reason: str, code: str = ""
+) -> None:
     outbox.announce(ANY)
+    more = {"reason_code": code} if code else {}
     agent, _, thread = (
         row.key.partition("/") if row.scope == Scope.THREAD else ("",) * 3
     )
@@ -127,6 +144,6 @@ def _tell(kind: str, row: Stop, person: Person, now: datetime, reason: str) -> N
         at=now,
         agent=row.key if row.scope == Scope.AGENT else agent,
         thread=thread,
-        data={"scope": row.scope, "key": row.key, "mode": row.mode},
+        data={"scope": row.scope, "key": row.key, "mode": row.mode, **more},
         private={"reason": reason},
     )

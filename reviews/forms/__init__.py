@@ -10,10 +10,18 @@ from django.db.models import QuerySet
 
 from policies.models import Person
 from reviews import tokens
-from reviews.choices import REASONS, Scope, StopMode, Verdict
+from reviews.choices import (
+    REASONS,
+    STOP_REASONS,
+    Scope,
+    StopMode,
+    StopReason,
+    Verdict,
+)
 from reviews.drafts import FIELD
 
 NOTE_LENGTH = 2000
+ALL_AGENTS = "all agents"  # what is typed to stop every one of them
 
 
 class ArmForm(forms.Form):
@@ -49,7 +57,8 @@ class DecisionForm(forms.Form):
 
 
 class StopForm(forms.Form):
-    """What to stop, how, and why. `target` is a scope and its key in one choice."""
+    """What to stop, how, and why: a preset, words, or both. `target` is a scope and its
+    key in one choice; `sure` is typed for all agents alone."""
 
     target = forms.CharField(
         max_length=240, error_messages={"required": "Choose what to stop."}
@@ -58,16 +67,31 @@ class StopForm(forms.Form):
         choices=[(m.value, m.value) for m in StopMode],
         error_messages={"required": "Choose how."},
     )
-    reason = forms.CharField(
-        max_length=NOTE_LENGTH,
-        error_messages={"required": "Say why. The log keeps it."},
-    )
+    reason_code = forms.ChoiceField(choices=list(STOP_REASONS.items()), required=False)
+    reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
+    sure = forms.CharField(max_length=40, required=False)
 
     def clean_target(self) -> tuple[Scope, str]:
         scope, _, key = self.cleaned_data["target"].partition(":")
         if scope not in set(Scope):
             raise forms.ValidationError("Choose what to stop.")
         return Scope(scope), key
+
+    def clean(self) -> None:
+        said = self.cleaned_data
+        code, text = said.get("reason_code", ""), said.get("reason", "")
+        if not text and code in {"", StopReason.OTHER}:
+            self.add_error("reason", "Say why. The log keeps it.")
+        everything = said.get("target", ("", ""))[0] is Scope.EVERYTHING
+        if everything and said.get("sure", "").casefold() != ALL_AGENTS:
+            self.add_error("sure", f"Type {ALL_AGENTS}: this stops every one of them.")
+
+    @property
+    def said(self) -> str:
+        """The reason as people read it: the preset's words, then one's own."""
+        code, text = self.cleaned_data["reason_code"], self.cleaned_data["reason"]
+        preset = "" if code in {"", StopReason.OTHER} else f"{STOP_REASONS[code]}."
+        return f"{preset} {text}".strip()
 
 
 class RevealForm(forms.Form):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -12,11 +14,13 @@ from django.views.decorators.http import (
 )
 
 from journal.errors import NotFound, NotYours
-from reviews import settlements, stops
+from reviews import htmx, settlements, stops
 from reviews.choices import StopMode
 from reviews.forms import ReasonForm, SettleForm, StopForm
-from reviews.queries import switches
+from reviews.queries import stopped as queries
+from reviews.queries import stopping
 from reviews.queries import unknown as unknown_queries
+from reviews.queries.stopping import Asked
 
 from .who import person
 
@@ -24,49 +28,57 @@ from .who import person
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop(request: HttpRequest) -> HttpResponse:
     """What can be switched off from here, and what is."""
-    agent, thread = request.GET.get("agent", ""), request.GET.get("thread", "")
-    return stop_page(request, agent=agent, thread=thread, owns=False)
-
-
-def stop_page(
-    request: HttpRequest, *, agent: str, thread: str, owns: bool
-) -> HttpResponse:
-    """The Stop page for a run, an agent or all. `owns`: the agent is this person's."""
-    form = StopForm(request.POST or None)
-    page = switches.page(
-        person(request),
-        agent=agent,
-        thread=thread,
-        tool=request.GET.get("tool", ""),
-        owns=owns,
-        target=request.POST.get("target", ""),
-        mode=request.POST.get("mode", ""),
+    agent, thread, tool = (
+        request.GET.get(name, "") for name in ("agent", "thread", "tool")
     )
+    return stop_page(request, Asked(agent, thread, tool))
+
+
+def stop_page(request: HttpRequest, asked: Asked) -> HttpResponse:
+    """The Stop page for a run, an agent or all."""
+    form = StopForm(request.POST or None)
+    sent = request.POST or request.GET
+    asked = replace(asked, target=sent.get("target", ""), mode=sent.get("mode", ""))
     if request.method == "POST" and form.is_valid():
-        return _stop(request, form, page, owns)
-    context = {"page": page, "form": form}
+        return _stop(request, form, asked)
+    context = {"page": stopping.page(person(request), asked), "form": form}
     status = 422 if request.method == "POST" else 200
     return render(request, "reviews/stop.html", context, status=status)
 
 
-def _stop(
-    request: HttpRequest, form: StopForm, page: switches.StopPage, owns: bool
-) -> HttpResponse:
+def _stop(request: HttpRequest, form: StopForm, asked: Asked) -> HttpResponse:
     scope, key = form.cleaned_data["target"]
-    mode = StopMode(form.cleaned_data["mode"])
-    if not switches.offers(page, scope, key):
+    who = person(request)
+    stopping.check_seen(who, asked)
+    if not stopping.offers(who, asked, (scope, key)):
         raise NotYours("This page does not stop that. Nothing was changed.")
-    stops.stop(
+    row = stops.stop(
         scope=scope,
         key=key,
-        mode=mode,
-        person=person(request),
-        reason=form.cleaned_data["reason"],
-        owns=owns,
+        mode=StopMode(form.cleaned_data["mode"]),
+        person=who,
+        reason=form.said,
+        reason_code=form.cleaned_data["reason_code"],
+        owns=asked.owns,
     )
-    done = "Paused." if mode is StopMode.PAUSED else "Halting."
-    messages.success(request, f"{done} Nothing new starts.")
-    return redirect("reviews:stop")
+    return redirect("reviews:stopped", row.pk)
+
+
+@require_safe
+def stopped(request: HttpRequest, pk: int) -> HttpResponse:
+    """What came of a stop, and switching on again."""
+    page = queries.page(person(request), pk)
+    return render(request, "reviews/stopped.html", {"page": page})
+
+
+@require_safe
+@htmx.varies
+def stopped_live(request: HttpRequest, pk: int) -> HttpResponse:
+    """The same while it still changes."""
+    page = queries.page(person(request), pk)
+    template = "reviews/stopped.html#fates"
+    context = {"page": page, "told": page.over}
+    return htmx.fragment(request, template, context, etag=page.etag, settled=page.over)
 
 
 @require_POST
@@ -74,15 +86,15 @@ def lift(request: HttpRequest, pk: int) -> HttpResponse:
     """Switch back on, with a reason."""
     form = ReasonForm(request.POST)
     if not form.is_valid():
-        page = switches.page(person(request))
-        context = {"page": page, "form": StopForm(), "lifting": pk, "lift_form": form}
-        return render(request, "reviews/stop.html", context, status=422)
+        page = queries.page(person(request), pk)
+        context = {"page": page, "lift_form": form}
+        return render(request, "reviews/stopped.html", context, status=422)
     row = stops.lift(
         stop_id=pk, person=person(request), reason=form.cleaned_data["reason"]
     )
     said = "On again." if row.lifted_at else "Asked. A second person must agree."
     messages.success(request, said)
-    return redirect("reviews:stop")
+    return redirect("reviews:stopped", pk)
 
 
 @require_safe

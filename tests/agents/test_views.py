@@ -116,6 +116,7 @@ def test_an_owner_never_stops_anothers(gate: Gate) -> None:
     owen = signed_in(gate, "owen")
     for target in ("agent:robin", "thread:robin/t-1", "tool:pay", "everything:"):
         sent = {"target": target, "mode": "stopped", "reason": "mischief"}
+        sent["sure"] = "all agents"
         assert owen.post("/agents/riley/stop/", sent).status_code == 403
     assert not Stop.objects.exists()
 

@@ -272,6 +272,8 @@ ROUTES: dict[str, Row] = {
         query="agent=riley&thread=t-1",
         body=_stop("thread:riley/t-1", "paused"),
     ),
+    "reviews:stopped": Row(get=PEOPLE, ids={"pk": "stop"}),
+    "reviews:stopped_live": Row(get=PEOPLE, ids={"pk": "stop"}),
     "reviews:lift": Row(
         post=LIFTS, ids={"pk": "stop"}, body=lambda world: {"reason": "fine"}
     ),

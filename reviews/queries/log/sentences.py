@@ -51,6 +51,7 @@ SENTENCES = {
     "execution.retried": "{who} asked to try it again",
     "execution.settled": "{who} said what had happened",
     "stop.raised": "{who} stopped {scope} {key}",
+    "stop.tightened": "{who} turned a pause of {scope} {key} into a stop",
     "stop.lift_asked": "{who} asked to switch {scope} {key} on again",
     "stop.lifted": "{who} switched {scope} {key} on again",
     "policy.saved": "{who} saved policy version {version}",

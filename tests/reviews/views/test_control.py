@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from guardian.shortcuts import remove_perm
 
+from journal import clock
+from journal.models import LogRecord
 from policies.models import Queue
-from reviews import stops
+from reviews import executions, stops
 from reviews.choices import ExecutionStatus, Scope, StopMode
 from reviews.models import Execution, Stop
+from tests import factories
 from tests.conftest import Gate
-from tests.factories import propose
+from tests.factories import decide, propose
 from tests.reviews import states
 from tests.reviews.views.conftest import SignIn
 
@@ -18,17 +23,19 @@ RUN = "/stop/?agent=riley&thread=t-1"
 
 
 def stopping(scope: str, key: str = "", mode: str = "stopped") -> dict[str, str]:
-    return {"target": f"{scope}:{key}", "mode": mode, "reason": "runs wild"}
+    said = {"target": f"{scope}:{key}", "mode": mode, "reason": "runs wild"}
+    return said | ({"sure": "All agents"} if scope == "everything" else {})
 
 
 def test_a_supervisor_stops_a_run(gate: Gate, as_: SignIn) -> None:
     propose(gate.agent)
     client = as_("sue")
     source = client.get(RUN).content.decode()
-    assert "1 request waiting for people" in source
+    assert "1 request waiting for people: withdrawn" in source
     response = client.post(RUN, stopping("thread", "riley/t-1"), follow=True)
     source = response.content.decode()
-    assert "Halting. Nothing new starts." in source
+    assert "Halting…" in source
+    assert "1 still to cancel" in source
     assert "Run riley/t-1" in source
     assert (Stop.objects.get().scope, Stop.objects.get().mode) == ("thread", "stopped")
 
@@ -68,7 +75,96 @@ def test_a_reviewer_is_offered_a_pause_and_no_more(gate: Gate, as_: SignIn) -> N
     )
 
 
+def test_a_preset_is_reason_enough_and_other_is_not(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    sent = stopping("agent", "riley") | {"reason": "", "reason_code": "other"}
+    response = as_("sue").post(RUN, sent)
+    assert response.status_code == 422
+    assert "Say why. The log keeps it." in response.content.decode()
+    as_("sue").post(RUN, sent | {"reason_code": "runaway"})
+    assert Stop.objects.get().reason == "Too much, too fast."
+    record = LogRecord.objects.get(kind="stop.raised")
+    assert json.loads(bytes(record.leaf))["data"]["reason_code"] == "runaway"
+
+
+def test_a_link_may_ask_for_a_pause(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    source = as_("sue").get("/threads/riley/t-1/stop/?mode=paused").content.decode()
+    assert 'value="paused" checked' in source
+    assert 'value="thread:riley/t-1" checked' in source
+
+
+def test_the_escalation_links_to_the_pause(gate: Gate, as_: SignIn) -> None:
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "escalate", reason_code="unsafe")
+    source = as_("sue").get(f"/escalations/{request.pk}/").content.decode()
+    assert 'href="/threads/riley/t-1/stop/?mode=paused"' in source
+
+
+def test_from_any_page_the_agents_at_work_are_offered(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    robin = factories.agent(gate.owen, "robin")
+    client = as_("sue")
+    assert 'value="agent:robin"' not in client.get("/stop/").content.decode()
+    propose(robin)
+    source = client.get("/stop/").content.decode()
+    assert 'value="agent:riley"' in source
+    assert 'value="agent:robin"' in source
+    assert client.post("/stop/", stopping("agent", "robin")).status_code == 302
+    assert Stop.objects.get().key == "robin"
+    assert 'value="agent:riley"' not in as_("rita").get("/stop/").content.decode()
+
+
+def test_every_action_says_what_becomes_of_it(gate: Gate, as_: SignIn) -> None:
+    states.claimed(gate)
+    states.queued(gate, "pay_queryable")
+    propose(gate.agent, customer="C-7")
+    source = as_("sue").get(RUN).content.decode()
+    assert "1 queued: cancelled · 1 running: asked to halt, may finish" in source
+    assert "1 queued: kept, does not run · 1 running: may finish" in source
+    assert source.count("May finish.") == 1
+    assert source.count("It never runs.") == 1
+
+
+def test_the_list_is_live_until_nothing_runs(gate: Gate, as_: SignIn) -> None:
+    execution = states.claimed(gate)
+    row = stops.stop(
+        scope=Scope.AGENT, key="riley", person=gate.sue, reason="x", reason_code="harm"
+    )
+    client = as_("sue")
+    url = f"/stop/{row.pk}/live/"
+    assert url in client.get(f"/stop/{row.pk}/").content.decode()
+    first = client.get(url, HTTP_HX_REQUEST="true")
+    assert first.status_code == 200
+    again = client.get(url, HTTP_IF_NONE_MATCH=first["ETag"], HTTP_HX_REQUEST="true")
+    assert again.status_code == 204
+    executions.run(execution.pk)
+    Execution.objects.filter(pk=execution.pk).update(
+        status=ExecutionStatus.SUCCEEDED, lease_until=None, finished_at=clock.now()
+    )
+    last = client.get(url, HTTP_IF_NONE_MATCH=first["ETag"], HTTP_HX_REQUEST="true")
+    assert last.status_code == 286
+    source = last.content.decode()
+    assert "nothing to cancel, 1 had already begun and finished." in source
+    assert 'data-say="Halted' in source
+
+
+def test_a_switch_is_read_by_whom_it_concerns(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    for queue in Queue.objects.all():
+        remove_perm("policies.decide", gate.rita, queue)
+    for path in (f"/stop/{row.pk}/", f"/stop/{row.pk}/live/"):
+        assert as_("rita").get(path).status_code == 404
+        assert as_("owen").get(path).status_code in {200, 286}
+        assert as_("sue").post(path).status_code == 405
+    assert as_("sue").get("/stop/9999/").status_code == 404
+
+
 def test_only_administrators_stop_everything(gate: Gate, as_: SignIn) -> None:
+    unsure = stopping("everything") | {"sure": "all"}
+    assert as_("adam").post("/stop/", unsure).status_code == 422
+    assert not Stop.objects.exists()
     assert as_("sue").post("/stop/", stopping("everything")).status_code == 403
     assert b'value="everything:"' in as_("adam").get("/stop/").content
     assert as_("adam").post("/stop/", stopping("everything")).status_code == 302

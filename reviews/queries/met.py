@@ -1,0 +1,181 @@
+"""What a switch met: executions and requests that were under way when it was thrown,
+and what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Exists, F, Min, OuterRef, Q, QuerySet, Subquery
+from django.urls import reverse
+
+from journal.models import LogRecord
+from policies.models import Person
+from reviews import stop_work
+from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
+from reviews.grants import WINDOW
+from reviews.models import ApprovalRequest, Execution, Revision, Stop
+from reviews.presenters.shapes import Part
+
+from . import in_flight, showing, visible
+from .in_flight import MOST_COUNTED, TO_PROPOSAL, UNFINISHED
+
+MOST_SHOWN = 50
+# What was under way at a stop was authorised at most this long before it: the grant's
+# window, and the lease of an attempt that began in its last second.
+BEFORE = WINDOW + timedelta(hours=1)
+# What became of each: sign, words, and whether it is over.
+FATES = {
+    "running": ("run", "Running: asked to halt, may finish"),
+    "queued": ("wait", "Being cancelled"),
+    "kept": ("pause", "Kept, does not run"),
+    "cancelled": ("void", "Cancelled. It never ran."),
+    "withdrawn": ("void", "Withdrawn. Nobody is asked any more."),
+    "finished": ("ok", "Had begun before, and finished"),
+    "failed": ("no", "Had begun before, and failed without effect"),
+    "unknown": ("ask", "Had begun before. Nobody knows whether it happened."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One action that the switch met."""
+
+    proposal: str
+    tool: str
+    run: tuple[str, str]
+    fate: str
+    at: datetime | None
+    effect: tuple[Part, ...] = ()
+    undo: str = ""
+
+    @property
+    def icon(self) -> str:
+        return FATES[self.fate][0]
+
+    @property
+    def word(self) -> str:
+        return FATES[self.fate][1]
+
+    @property
+    def url(self) -> str:
+        return reverse("agents:thread", args=self.run)
+
+    @property
+    def began(self) -> bool:
+        """Too late to be called back: what undoes it is worth saying."""
+        return self.fate in {"running", "finished", "unknown"}
+
+
+def met(row: Stop) -> Iterator[Line]:
+    """Everything under way then or since, what still runs first. Each of the queries
+    walks an index from the moment of the stop on."""
+    within = stop_work.within(Scope(row.scope), row.key, TO_PROPOSAL)
+    found = Execution.objects.filter(within).select_related("proposal")
+    if row.lifted_at is None:
+        rows = in_flight.unfinished(Scope(row.scope), row.key)
+        for one in rows.select_related("proposal")[:MOST_COUNTED]:
+            yield _line(one, _unfinished(one, row))
+    since, until = row.at - BEFORE, Q()
+    if row.lifted_at:
+        until = Q(queued_at__lt=row.lifted_at)
+    ended = found.filter(until).exclude(status__in=UNFINISHED)
+    asked = ended.filter(proposal__request__settled_at__gte=since)
+    unasked = ended.filter(
+        proposal__request__isnull=True, proposal__created_at__gte=since
+    )
+    for one in [*_with_loss(asked), *_with_loss(unasked)]:
+        if fate := _ended(one, row):
+            yield _line(one, fate)
+    yield from _withdrawn(row)
+
+
+def _with_loss(found: QuerySet[Execution]) -> list[Any]:
+    lost = (
+        LogRecord.objects.filter(
+            proposal=OuterRef("proposal"), kind="execution.unknown"
+        )
+        .order_by()
+        .values("proposal")
+        .annotate(at=Min("at"))
+        .values("at")
+    )
+    rows = found.annotate(lost_at=Subquery(lost)).order_by("-queued_at")
+    return list(rows[:MOST_COUNTED])
+
+
+def _unfinished(execution: Execution, row: Stop) -> str:
+    if execution.status == ExecutionStatus.CLAIMED:
+        return "running"
+    return "kept" if row.mode == StopMode.PAUSED else "queued"
+
+
+def _ended(execution: Any, row: Stop) -> str:
+    """What became of it, if that was not before the stop; `execution` is as
+    `_with_loss` annotates it."""
+    ended = execution.lost_at or execution.finished_at
+    if ended is None or ended < row.at or (row.lifted_at and ended > row.lifted_at):
+        return ""
+    return {
+        ExecutionStatus.SUCCEEDED: "finished",
+        ExecutionStatus.FAILED: "failed",
+        ExecutionStatus.UNKNOWN: "unknown",
+        ExecutionStatus.REFUSED: "cancelled",
+    }[ExecutionStatus(execution.status)]
+
+
+def _line(execution: Execution, fate: str) -> Line:
+    proposal = execution.proposal
+    return Line(
+        proposal=proposal.pk,
+        tool=proposal.tool_name,
+        run=(proposal.agent, proposal.thread),
+        fate=fate,
+        at=execution.finished_at,
+    )
+
+
+def _withdrawn(row: Stop) -> Iterator[Line]:
+    """Requests that the stop itself ended, not their agent."""
+    by_us = LogRecord.objects.filter(
+        proposal=OuterRef("proposal"), actor_kind="system", actor_id="stop"
+    )
+    found = ApprovalRequest.objects.filter(
+        stop_work.within(Scope(row.scope), row.key, TO_PROPOSAL),
+        Exists(by_us),
+        status=RequestStatus.WITHDRAWN,
+        settled_at__gte=row.at,
+    ).select_related("proposal")
+    if row.lifted_at:
+        found = found.filter(settled_at__lt=row.lifted_at)
+    for one in found.order_by("-settled_at")[:MOST_COUNTED]:
+        proposal = one.proposal
+        run = (proposal.agent, proposal.thread)
+        yield Line(proposal.pk, proposal.tool_name, run, "withdrawn", one.settled_at)
+
+
+def told(person: Person, lines: list[Line]) -> list[Line]:
+    """The lines that this person may read, with what each would do."""
+    first = {line.proposal: line for line in lines[:MOST_SHOWN]}
+    mine = visible.proposals(person).filter(pk__in=first)
+    revisions = dict(_revisions(mine.values("pk")))
+    briefs = showing.briefs(dict(revisions.values()))
+    return [
+        _described(line, briefs[revisions[proposal][0]])
+        for proposal, line in first.items()
+        if proposal in revisions
+    ]
+
+
+def _revisions(proposals: Any) -> Iterable[tuple[str, tuple[int, str]]]:
+    found = Revision.objects.filter(
+        proposal__in=proposals, number=F("proposal__revision")
+    )
+    for proposal, pk, digest in found.values_list("proposal", "pk", "action_hash"):
+        yield proposal, (pk, digest)
+
+
+def _described(line: Line, shown: showing.Brief) -> Line:
+    return replace(line, effect=shown.effect, undo=shown.undo)

@@ -1,0 +1,114 @@
+"""What came of a stop: how much it took back, what had begun before it, and whether
+anything in its scope still runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from zlib import crc32
+
+from journal.errors import NotFound
+from policies.models import Person
+from reviews.choices import Scope
+from reviews.models import Stop
+
+from . import in_flight, met, switches
+from .in_flight import capped
+from .met import Line
+from .switches import Switch
+
+
+@dataclass(frozen=True)
+class StoppedPage:
+    """A switch with all that it met. `waiting`: requests still open in its scope."""
+
+    switch: Switch
+    met: list[Line]
+    shown: list[Line]
+    waiting: int
+
+    @cached_property
+    def fates(self) -> Counter[str]:
+        return Counter(line.fate for line in self.met)
+
+    @property
+    def over(self) -> bool:
+        """Nothing more will change by the switch itself."""
+        if self.switch.lifted_at is not None:
+            return True
+        return not (self.fates["running"] or self._withdrawing)
+
+    @property
+    def _withdrawing(self) -> bool:
+        if self.switch.paused:
+            return False
+        return bool(self.waiting or self.fates["queued"])
+
+    @property
+    def halted_at(self) -> datetime:
+        """When the last of it was over."""
+        return max([self.switch.at, *(one.at for one in self.met if one.at)])
+
+    @property
+    def title(self) -> str:
+        if self.switch.lifted_at is not None:
+            return "Switched on again"
+        if self.switch.paused:
+            return "Paused"
+        return "Halted" if self.over else "Halting…"
+
+    @property
+    def figures(self) -> str:
+        """`2 cancelled, 1 had already finished`."""
+        said = list(self._kept() if self.switch.paused else self._taken_back())
+        return ", ".join(said)
+
+    def _kept(self) -> Iterator[str]:
+        yield "nothing was cancelled"
+        if self.fates["kept"]:
+            yield f"{self.fates['kept']} kept in the queue"
+        if self.waiting:
+            yield f"{capped(self.waiting)} still open to decide"
+        yield from self._begun()
+
+    def _taken_back(self) -> Iterator[str]:
+        cancelled = self.fates["cancelled"] + self.fates["withdrawn"]
+        yield f"{capped(cancelled)} cancelled" if cancelled else "nothing to cancel"
+        if self._withdrawing:
+            yield f"{capped(self.waiting + self.fates['queued'])} still to cancel"
+        yield from self._begun()
+
+    def _begun(self) -> Iterator[str]:
+        if self.fates["running"]:
+            yield f"{self.fates['running']} still running"
+        if done := self.fates["finished"] + self.fates["failed"]:
+            yield f"{done} had already begun and finished"
+        if self.fates["unknown"]:
+            yield f"of {self.fates['unknown']} nobody knows"
+
+    @property
+    def hidden(self) -> int:
+        return len(self.met) - len(self.shown)
+
+    @property
+    def etag(self) -> str:
+        fates = [f"{one.proposal}{one.fate}" for one in self.met]
+        state = [self.title, self.figures, self.switch.asked, *fates]
+        return f"{crc32(repr(state).encode()):x}"
+
+
+def page(person: Person, pk: int) -> StoppedPage:
+    """Raises NotFound for a switch that does not concern this person."""
+    row = Stop.objects.filter(pk=pk).first()
+    if row is None or not switches.concerning(person, [row]):
+        raise NotFound
+    found = list(met.met(row))
+    return StoppedPage(
+        switch=switches.lines(person, [row])[0],
+        met=found,
+        shown=met.told(person, found),
+        waiting=in_flight.waiting(Scope(row.scope), row.key),
+    )
