@@ -117,8 +117,15 @@ def session(person: Person, base: str) -> list[Any]:
     """A session of this person as cookies of a browser."""
     client = Client()
     client.force_login(person, BACKEND)
+    # Their names begin with `__Host-`: they are kept as if they had come over https.
     return [
-        {"name": name, "value": morsel.value, "url": base}
+        {
+            "name": name,
+            "value": morsel.value,
+            "url": base.replace("http:", "https:"),
+            "secure": True,
+            "httpOnly": True,
+        }
         for name, morsel in client.cookies.items()
     ]
 

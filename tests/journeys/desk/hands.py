@@ -4,7 +4,7 @@ what it costs, so that it can be held against ux.md 6.1."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .sitting import Sitting
 
 FARTHEST = 80  # Tab stops of a page
+HAS_FOCUS = "node => node === document.activeElement"
 
 
 class Way(StrEnum):
@@ -79,6 +80,18 @@ class Hand(ABC):
     def pick(self, at: str, value: str) -> None:
         """Choose from a select."""
 
+    @abstractmethod
+    def reach(self, step: Step) -> None:
+        """A step that has no key of its own."""
+
+    @abstractmethod
+    def rest_on(self, heading: str) -> None:
+        """Give a heading of the content the focus, as a reader does."""
+
+    @abstractmethod
+    def leave_field(self) -> None:
+        """Out of a text field, so that keys mean steps again."""
+
     def do(self, step: Step, leads: Leads | None = None) -> None:
         """One step, and what is checked after it."""
         leads = leads or step.leads
@@ -142,6 +155,15 @@ class Mouse(Hand):
         self._click(at)
         self.desk.page.select_option(at, value)
 
+    def reach(self, step: Step) -> None:
+        self.do(step)
+
+    def rest_on(self, heading: str) -> None:
+        self._click(heading)
+
+    def leave_field(self) -> None:
+        """A click goes anywhere."""
+
     def _click(self, at: str) -> None:
         self.clicks += 1
         self.desk.page.locator(at).first.click()
@@ -155,11 +177,20 @@ class Keyboard(Hand):
         for key in step.key.split(" "):
             self.desk.page.keyboard.press(key)
 
-    def press_on(self, at: str, key: str = "Enter") -> None:
-        """Go there by Tab and press."""
-        self.go(self.desk.page.locator(at).first)
-        self.strokes += 1
-        self.desk.page.keyboard.press(key)
+    def reach(self, step: Step) -> None:
+        self.go(self.desk.page.locator(step.at).first)
+        self.do(replace(step, key=step.key or "Enter"))
+
+    def rest_on(self, heading: str) -> None:
+        place = self.desk.page.locator(heading)
+        for _ in range(FARTHEST):
+            if place.evaluate(HAS_FOCUS):
+                return
+            self.desk.page.keyboard.press("]")
+        raise AssertionError(f"] does not reach {heading}")
+
+    def leave_field(self) -> None:
+        self.desk.page.keyboard.press("Shift+Tab")
 
     def type(self, at: str, text: str) -> None:
         self.go(self.desk.page.locator(at).first)
@@ -176,7 +207,7 @@ class Keyboard(Hand):
     def go(self, place: Locator) -> None:
         """Tab until it has the focus."""
         for _ in range(FARTHEST):
-            if place.evaluate("node => node === document.activeElement"):
+            if place.evaluate(HAS_FOCUS):
                 return
             self.tabs += 1
             self.desk.page.keyboard.press("Tab")

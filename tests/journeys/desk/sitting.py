@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Error, Locator, Route, expect
 
+from journal import clock
+from reviews.models import ApprovalRequest
 from tests.browser.conftest import PAINTED, Desk
 from tests.stack import wait_until
 
 from .hands import Hand, Keyboard, Mouse, Way
+from .house import overlay
 
 WITHIN_S = 9
 # Nothing is under way: htmx marks what asks and what is being swapped.
 QUIET = """() => document.readyState === "complete" &&
     !document.querySelector(".htmx-request,.htmx-swapping,.htmx-settling")"""
-# A swap that drops the focus is a fault even where a later one mends it.
+# A swap that drops the focus is a fault even where a later one mends it. Its parts are
+# settled one by one: asked is when all of them are.
 WATCH = """
     const focused = () => document.activeElement !== document.body
     let before = false
     document.addEventListener("htmx:beforeSwap", () => { before = focused() })
     document.addEventListener("htmx:afterSettle", ({ target }) => {
-        if (before && !focused()) console.error(`#${target.id} lost the focus`)
+        if (before) setTimeout(() => {
+            if (!focused()) console.error(`#${target.id} lost the focus`)
+        })
     })
 """
 
@@ -79,6 +86,17 @@ class Sitting(Desk):
         if self.scripted:
             expect(self.state()).to_contain_text("You hold this until")
             self.settled()
+
+    def floor_is_over(self, request: ApprovalRequest) -> None:
+        """Wait until the page was read for as long as its risk asks for."""
+        seconds = overlay()["desk"]["time_floor"][request.risk]
+        over = clock.now() + timedelta(seconds=seconds)
+        wait_until(lambda: clock.now() > over, WITHIN_S)
+
+    def look_again(self) -> None:
+        """A page without a script says what happened when it is opened anew."""
+        if not self.scripted:
+            self.page.reload()
 
     def accessible(self) -> None:
         """axe finds nothing on the page as it is now."""

@@ -1,0 +1,109 @@
+"""J1: an e-mail to three people, one of them outside, is approved in two strokes.
+
+ux.md calls it Medium. By the classes of gate.md 5 mail to anyone outside is High, and
+the store's policy wants a reason for it: one stroke more, as ux.md's preamble settles.
+Without JavaScript nothing takes the hold by itself, since reading changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from journal.models import LogRecord
+from reviews.choices import RequestStatus
+from reviews.models import ApprovalRequest, Decision, Execution
+
+from . import moments, requests
+from .conftest import SitDown, sign_in
+from .costs import Costs
+from .hands import Way
+from .house import House
+from .sitting import Sitting
+
+pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(120)]
+
+COMMIT_S = 1
+STROKES = 4
+REGIONS = ["h1-effect", "diff", "reversal", "verb-approve", "verb-escalate"]
+
+
+@pytest.mark.parametrize("way", Way)
+def test_an_email_is_approved_in_two_strokes(
+    house: House, sit_down: SitDown, way: Way, costs: Costs
+) -> None:
+    request = requests.mail(house)
+    rita = sit_down("rita", way, by_form=True)
+    sign_in(rita, house, "rita", "/")
+    assert rita.page.url == f"{rita.base}/queue/"
+    assert rita.page.inner_text("#badge-queue") == "1"
+    assert rita.page.title().startswith("(1) ")
+    rita.hand.count()
+    rita.hand.open_first()
+    rita.holds()
+    says_what_it_is(rita)
+    rita.hand.arm("approve")
+    request.refresh_from_db()
+    assert request.status == RequestStatus.PENDING
+    assert not Decision.objects.exists()
+    rita.hand.choose(1)
+    rita.floor_is_over(request)
+    began = time.monotonic()
+    rita.hand.commit()
+    expect(rita.state()).to_contain_text("Approved, runs in")
+    assert time.monotonic() - began < COMMIT_S
+    if rita.scripted:
+        assert "Recall possible" in rita.heard()
+    assert rita.hand.strokes <= STROKES
+    assert rita.hand.clicks <= STROKES
+    moments.window_over(request)
+    ran = house.ran(request)
+    rita.look_again()
+    expect(rita.state()).to_contain_text("Done")
+    assert rita.page.inner_text("#badge-queue") == ""
+    assert not rita.page.title().startswith("(")
+    rita.accessible()
+    ran_what_was_approved(house, request, ran)
+
+
+def says_what_it_is(rita: Sitting) -> None:
+    """The seven questions are answered without scrolling, the agent's words last."""
+    page = rita.page
+    expect(page.get_by_test_id("h1-effect")).to_contain_text("3 recipients")
+    expect(page.get_by_test_id("h1-effect")).to_contain_text("1 outside")
+    diff = page.get_by_test_id("diff")
+    expect(diff.get_by_role("rowheader", name="Bcc", exact=True)).to_be_visible()
+    markup = page.content()
+    reversal, words = (
+        markup.index(f'data-testid="{name}"') for name in ("reversal", "agent-text")
+    )
+    assert reversal < words
+    if rita.scripted:
+        expect(page.locator("#h1")).to_be_focused()
+        expect(rita.state()).to_contain_text("You hold this until")
+    for name in REGIONS:
+        box = page.get_by_test_id(name).bounding_box()
+        assert box is not None
+        assert box["y"] >= 0, name
+        assert box["y"] + box["height"] <= 800, name
+
+
+def ran_what_was_approved(
+    house: House, request: ApprovalRequest, ran: Execution
+) -> None:
+    """One hash from what was decided to what was sent, and the page is kept."""
+    decision = Decision.objects.get()
+    assert decision.action_hash == ran.grant.action_hash == request.action_hash
+    assert decision.flags == []
+    assert decision.reason_code == "verified"
+    (sent,) = house.store.rows("mail")
+    assert json.loads(sent["sent_to"]) == requests.MAIL["to"]
+    assert sent["subject"] == requests.MAIL["subject"]
+    recorded = LogRecord.objects.get(kind="decision.recorded")
+    said = json.loads(bytes(recorded.leaf))["data"]
+    assert said["view"] == decision.snapshot.digest
+    told = house.told(request)
+    assert told["status"] == "executed"
