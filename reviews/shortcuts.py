@@ -31,7 +31,7 @@ SHORTCUTS = (
     Shortcut("k", "Lists", "Previous row"),
     Shortcut("o", "Lists", "Open the row"),
     Shortcut("v", "Lists", "Look at the row without opening it"),
-    _fixed("Enter", "Lists", "Open it, like every link"),
+    _fixed("Enter", "Lists", "Open it; the first row when none is chosen"),
     _fixed(" ", "Batch", "Take the row in or out; with Shift a whole range"),
     Shortcut("n", "Review", "Next request of my queue"),
     Shortcut("p", "Review", "Previous request of my queue"),

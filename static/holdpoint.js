@@ -50,6 +50,7 @@
     j: () => step("[data-row]", 1),
     k: () => step("[data-row]", -1),
     o: () => document.activeElement.matches("[data-row]") && !document.activeElement.click(),
+    Enter: () => document.activeElement === body && step("a[data-row]", 1) && !document.activeElement.click(),
     "[": () => step("main :is(h1,h2)", -1),
     "]": () => step("main :is(h1,h2)", 1),
     ".": fold,
