@@ -17,7 +17,7 @@ from journal import clock
 from journal.errors import BadKey, NotAPerson, NotFound
 from policies.models import Person
 
-from . import decisions, step_up, tokens
+from . import decisions, state_readings, step_up, tokens
 from .cases import Said
 from .choices import Verdict
 from .models import ApprovalRequest
@@ -28,6 +28,7 @@ from .step_up import Proof
 
 PAGE = 100
 AGENT_MARK = "hp_"
+READING = "The request's `reading` that was shown; moved on since is `precondition`."
 
 
 class PersonAuth(AuthBase):
@@ -71,6 +72,7 @@ class DecideIn(Schema):
     reason_code: Annotated[str, Field(max_length=16)] = ""
     reason: Annotated[str, Field(max_length=4096)] = ""
     args: dict[str, Any] | None = None
+    reading: Annotated[str, Field(max_length=80, description=READING)] = ""
     # A fresh step-up; only with a session, for a token never suffices.
     password: Annotated[str, Field(max_length=1024)] = ""
 
@@ -99,6 +101,7 @@ class RequestDetailOut(Schema):
     steps: list[RequestStepOut]
     requires_reason: bool
     step_up: bool
+    reading: str = Field(description="Digest of the business state, as read last.")
     args: dict[str, Any]
     rules: list[dict[str, str]]
     can_decide: bool
@@ -155,6 +158,7 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
         reason_code=body.reason_code,
         reason=body.reason,
         args=_edited(asked, body.args),
+        reading=_shown(asked, body.reading),
     )
     decisions.decide(replace(said, step_up=_step_up(request, said, body.password)))
     return _described(person, request_id)
@@ -164,6 +168,13 @@ def _edited(
     asked: ApprovalRequest, args: dict[str, Any] | None
 ) -> dict[str, Any] | None:
     return None if args is None else sensitive.restored(asked.sealed.revision, args)
+
+
+def _shown(asked: ApprovalRequest, reading: str) -> int | None:
+    """The number of the reading that a program was shown; None when it names none."""
+    if not reading:
+        return None
+    return state_readings.number(asked.sealed.revision, reading)
 
 
 def _step_up(request: HttpRequest, said: Said, password: str) -> Proof | None:
@@ -209,6 +220,7 @@ def _describe(asked: Asked) -> dict[str, Any]:
         "steps": asked.steps,
         "requires_reason": version.requires_reason,
         "step_up": version.step_up,
+        "reading": asked.reading,
         "args": sensitive.hidden(version.revision),
         "rules": version.rules,
         "can_decide": asked.can_decide,

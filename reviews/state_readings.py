@@ -16,6 +16,7 @@ from .readers import Reading
 
 OPENED, CLAIMED = "opened", "claimed"
 OWN = 0  # stands for the revision's own reading where a page names one
+NONE_SUCH = -1  # names a reading that was never made: `check` refuses it
 
 
 def newest(revision: Revision) -> StateReading | None:
@@ -87,6 +88,16 @@ def on_page(revision: Revision, number: int | None) -> StateReading | None:
     if found is None:
         raise Precondition
     return found
+
+
+def number(revision: Revision, said: str) -> int:
+    """The number of the newest reading with this digest, for who was shown only that;
+    NONE_SUCH where none says so."""
+    same = StateReading.objects.filter(revision=revision, cause=OPENED, digest=said)
+    found = same.order_by("-at", "-pk").first()
+    if found is not None:
+        return found.pk
+    return OWN if digest(revision.reading) == said else NONE_SUCH
 
 
 def check(revision: Revision, number: int | None) -> StateReading | None:

@@ -78,5 +78,6 @@ def _given(ids: Collection[str]) -> dict[str, list[int]]:
     )
     found: dict[str, list[int]] = defaultdict(list)
     for request, step in votes.values_list("request_id", "step"):
-        found[request].append(step)
+        if step is not None:  # what counts has a place: the database says so
+            found[request].append(step)
     return found

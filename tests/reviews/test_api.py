@@ -10,12 +10,13 @@ from django.test.utils import CaptureQueriesContext
 
 from policies.choices import Role
 from policies.models import Person
-from reviews import permissions, stops, tokens
+from reviews import permissions, state_readings, stops, tokens
 from reviews.choices import Scope
-from reviews.models import ApprovalRequest, PersonalToken
+from reviews.models import ApprovalRequest, Decision, PersonalToken, StateReading
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import PASSWORD, propose
+from tests.worlds import WORLD
 
 
 def call(path: str, body: Any = None, *, token: str = "", client: Any = None) -> Any:
@@ -126,6 +127,66 @@ def test_a_request_of_another_queue_is_not_there(gate: Gate) -> None:
 
 def test_nobody_gets_401_and_no_redirect(gate: Gate) -> None:
     assert call("/requests").status_code == 401
+
+
+def moves(request: ApprovalRequest) -> None:
+    """The state moves, and somebody who opens the page finds it so."""
+    WORLD["before"] = {"amount": "5.00"}
+    WORLD["preconditions"] = {"row_version": 2}
+    state_readings.reread(request.sealed.revision)
+
+
+def reading_of(request: ApprovalRequest, token: str) -> str:
+    shown: str = call(f"/requests/{request.pk}", token=token).json()["reading"]
+    return shown
+
+
+def test_a_verdict_may_name_the_reading_it_was_shown(gate: Gate, token: str) -> None:
+    request = propose(gate.agent).request
+    first = reading_of(request, token)
+    assert call("/requests", token=token).json()["items"][0]["reading"] == first
+    moves(request)
+    path, now = f"/requests/{request.pk}/decide", reading_of(request, token)
+    assert now != first
+    for stale in (first, "sha256:0"):
+        said = call(path, verdict(request, reading=stale), token=token)
+        assert (said.status_code, said.json()["code"]) == (409, "precondition")
+    assert not Decision.objects.exists()
+    said = call(path, verdict(request, reading=now), token=token)
+    assert said.json()["status"] == "authorized"
+    assert Decision.objects.get().reading == StateReading.objects.get()
+
+
+def test_a_reading_that_still_stands_is_the_revisions_own(
+    gate: Gate, token: str
+) -> None:
+    request = propose(gate.agent).request
+    body = verdict(request, reading=reading_of(request, token))
+    assert call(f"/requests/{request.pk}/decide", body, token=token).status_code == 200
+    assert Decision.objects.get().reading is None
+
+
+def test_a_refusal_stands_on_any_reading(gate: Gate, token: str) -> None:
+    request = propose(gate.agent).request
+    first = reading_of(request, token)
+    moves(request)
+    body = verdict(request, "reject", reading=first, reason_code="unsafe")
+    said = call(f"/requests/{request.pk}/decide", body, token=token)
+    assert said.json()["status"] == "rejected"
+
+
+def test_a_verdict_that_names_no_reading_is_taken(gate: Gate, token: str) -> None:
+    request = propose(gate.agent).request
+    moves(request)
+    said = call(f"/requests/{request.pk}/decide", verdict(request), token=token)
+    assert said.status_code == 200
+
+
+def test_the_description_of_the_api_has_the_reading() -> None:
+    schemas = call("/openapi.json").json()["components"]["schemas"]
+    assert "reading" not in schemas["DecideIn"]["required"]
+    assert schemas["DecideIn"]["properties"]["reading"]["maxLength"] == 80
+    assert "reading" in schemas["RequestDetailOut"]["required"]
 
 
 def every_kind(gate: Gate) -> None:
