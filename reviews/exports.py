@@ -118,16 +118,20 @@ def _write_part(export_id: str) -> bool:
         _fail(export, "The right to export was taken away.")
         return False
     rows = list(_left(export)[:PART])
+    if rows or not export.parts.exists():  # of no record there is a file as well
+        _keep(export, rows)
     if not rows:
         _finish(export)
-        return False
+    return bool(rows)
+
+
+def _keep(export: Export, rows: list[LogRecord]) -> None:
     body = _body(export, rows)
     ExportPart.objects.create(export=export, number=export.parts.count(), body=body)
     export.rows += len(rows)
     export.size += len(body)
-    export.at_record = rows[-1].pk
+    export.at_record = rows[-1].pk if rows else export.at_record
     export.save(update_fields=["rows", "size", "at_record"])
-    return True
 
 
 def _left(export: Export) -> QuerySet[LogRecord]:

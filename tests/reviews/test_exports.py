@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from typing import Any
 
 import pytest
 
@@ -88,6 +89,28 @@ def test_what_one_delivery_cannot_do_is_promised_again(gate: Gate, monkeypatch) 
     export.refresh_from_db()
     assert deliveries > 2
     assert export.status == ExportStatus.DONE
+
+
+@pytest.mark.parametrize(
+    ("file_format", "size"), [("csv", len(",".join(exports.COLUMNS)) + 2), ("jsonl", 0)]
+)
+def test_of_no_record_there_is_a_file_as_well(
+    gate: Gate, client: Any, file_format: str, size: int
+) -> None:
+    query = "kind=decision&after=2099-01-01"
+    export = exports.ask(person=fresh(gate.otto), file_format=file_format, query=query)
+    assert exports.write(export.pk)
+    client.force_login(gate.otto, "django.contrib.auth.backends.ModelBackend")
+    page = client.get("/log/exports/").content.decode()
+    link = f"/log/exports/{export.pk}/"
+    assert f'href="{link}"' in page
+    file = client.get(link)
+    body = b"".join(file.streaming_content).decode()
+    assert (file.status_code, len(body)) == (200, size)
+    assert body == (f"{','.join(exports.COLUMNS)}\r\n" if size else "")
+    export.refresh_from_db()
+    assert (export.rows, export.size) == (0, size)
+    assert ExportPart.objects.count() == 1
 
 
 def test_records_written_later_stay_out(gate: Gate) -> None:
