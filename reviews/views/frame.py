@@ -50,6 +50,10 @@ class Desk:
         self.request = request
         self.stop_url = reverse("reviews:stop")  # a page of a run narrows it
 
+    def ready(self) -> None:
+        """Ask for what every page prints around its own, before it is printed."""
+        _ = self.nav, self.prefs, self.now
+
     @property
     def environment(self) -> str:
         return str(settings.HOLDPOINT.deployment)

@@ -36,6 +36,7 @@ def _queue(
     request: HttpRequest, filters: Filters, form: ViewForm | None = None
 ) -> HttpResponse:
     desk = frame.of(request)
+    desk.ready()
     page = queries.page(
         person(request), filters, decidable=desk.badges.queue, now=desk.now
     )

@@ -155,6 +155,9 @@ def _answer(
     partial = htmx.wants_partial(request)
     care.fit(request, page, partial=partial)
     template = htmx.part(request, TEMPLATE, "decide")
+    if not partial:
+        page.ready()
+        frame.of(request).ready()
     context = {"page": page, "beside": partial and beside}
     response = render(request, template, context, status=status)
     if partial and beside:

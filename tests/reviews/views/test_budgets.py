@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.contrib.staticfiles import finders
+from django.db import connection
+from django.template.backends.django import Template
 
 from tests.conftest import Gate
 from tests.factories import propose
@@ -49,3 +52,23 @@ def test_a_review_is_light(gate: Gate, as_: SignIn) -> None:
     content = as_("sue").get(f"/requests/{request.pk}/").content
     assert packed(content) <= 16 * KB
     assert len(content) <= 80 * KB
+
+
+def test_what_is_printed_was_asked_for_before(
+    gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = propose(gate.agent, amount="899.00").request
+    plain, asked = Template.render, []
+
+    def noted(execute: Any, sql: str, *rest: Any) -> Any:
+        asked.append(sql)
+        return execute(sql, *rest)
+
+    def printing(self: Template, *args: Any, **kwargs: Any) -> Any:
+        with connection.execute_wrapper(noted):
+            return plain(self, *args, **kwargs)
+
+    monkeypatch.setattr(Template, "render", printing)
+    for path in ("/queue/", f"/requests/{request.pk}/"):
+        assert as_("sue").get(path).status_code == 200
+    assert asked == []

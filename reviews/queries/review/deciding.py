@@ -1,0 +1,98 @@
+"""R8: what this person may do now, or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.urls import reverse
+
+from policies import tools
+from reviews import drafts, permissions
+from reviews.models import Draft
+from reviews.queries import batches, outcomes, remarks
+from reviews.queries.outcomes import Outcome
+from reviews.queries.remarks import Remark
+
+from .beside import Beside
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    name: str
+    label: str
+    key: str
+
+
+VERBS = (
+    Verb("approve", "Approve", "A"),
+    Verb("modify", "Modify…", "M"),
+    Verb("reject", "Reject…", "X"),
+    Verb("escalate", "Escalate…", "U"),
+)
+
+
+class Deciding(Beside):
+    """The verbs or the outcome, and the words that a person typed."""
+
+    # R8
+    @property
+    def verbs(self) -> Sequence[Verb]:
+        able = self.loaded.able and not self.moved and not self.target_moved
+        return VERBS if able else ()
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.target_moved:
+            return outcomes.target_moved(self.loaded)
+        if not self.moved:
+            return outcomes.of(self.loaded)
+        read = self.screen or (self.on_screen.version if self.on_screen else 0)
+        return outcomes.moved(self.loaded, read)
+
+    @property
+    def check_url(self) -> str:
+        """Where an edit is looked at before it is committed."""
+        return reverse("reviews:decide", args=[self.id]) + "?check=1"
+
+    @cached_property
+    def draft(self) -> Draft | None:
+        """What this person typed before and did not send."""
+        loaded = self.loaded
+        return drafts.of(loaded.person, loaded.request) if loaded.drafted else None
+
+    @property
+    def kept(self) -> str:
+        """The person's words, for where no verb is left to send them with."""
+        return self.note_kept or (self.draft.reason if self.draft else "")
+
+    @property
+    def may_note(self) -> bool:
+        """Whether words beside a verdict are all that this person can add."""
+        return bool(self.loaded.why_not) and remarks.may_add(self.loaded)
+
+    @property
+    def may_step(self) -> bool:
+        """Whether there is a queue to go on in."""
+        return permissions.deciding_role(self.loaded.person) is not None
+
+    @cached_property
+    def remarks(self) -> list[Remark]:
+        return remarks.of(self.loaded) if self.loaded.remarked else []
+
+    @cached_property
+    def within(self) -> batches.Within | None:
+        """The batch in which this request waits beside others like it."""
+        tool = self.loaded.revision.tool
+        if tool is None:
+            return None
+        return batches.containing(self.loaded.request, tools.definition(tool))
+
+    @property
+    def recall(self) -> bool:
+        return outcomes.may_recall(self.loaded)
+
+    @property
+    def retry(self) -> bool:
+        return outcomes.may_retry(self.loaded)
