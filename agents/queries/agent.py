@@ -1,0 +1,195 @@
+"""One agent: what the registry says of it, its day, its runs and what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.urls import reverse
+
+from policies import active, tools
+from policies.models import Person, Tool
+from reviews.choices import OPEN, StopMode
+from reviews.models import ApprovalRequest, Proposal
+from reviews.queries import switches, visible
+from reviews.queries.switches import Switch
+
+from ..choices import ThreadStatus
+from ..models import Agent, Thread
+from ..outcomes import with_status
+from . import history, steps
+from .history import History
+from .listing import AgentLine, line_of, load
+
+RUNS = 50
+DAY = timedelta(hours=24)
+MINUTE = timedelta(minutes=1)
+MOST_READ = 5000  # proposals of a day
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    name: str
+    url: str
+    started_at: datetime
+    finished_at: datetime | None
+    word: str
+    icon: str
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLine:
+    """A tool it may propose; without a version nobody registered it."""
+
+    name: str
+    title: str = ""
+    version: int | None = None
+    risk: str = ""
+    tier: str = ""
+    queue: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What holds it back beside the policy, and how near it is to that."""
+
+    a_minute: int
+    this_minute: int
+    may_wait: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    in_force: int
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPage:
+    agent: Agent
+    line: AgentLine
+    limits: Limits
+    keys: Keys
+    tools: list[ToolLine]
+    outcomes: list[tuple[str, int]]
+    history: History
+    runs: list[RunLine]
+    switches: list[Switch]
+    stop_url: str
+
+    @property
+    def live(self) -> list[RunLine]:
+        return [run for run in self.runs if run.finished_at is None]
+
+    @property
+    def past(self) -> list[RunLine]:
+        return [run for run in self.runs if run.finished_at is not None]
+
+
+def agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
+    """One agent as this person may read it, in a number of queries that does not grow.
+
+    Raises NotFound.
+    """
+    agent = load(person, slug)
+    mine = visible.proposals(person).filter(agent=slug)
+    held = switches.over(person, slug)
+    waiting = _waiting(person, slug)
+    return AgentPage(
+        agent=agent,
+        line=line_of(agent, sum(waiting.values()), _modes(slug, held)),
+        limits=_limits(slug, now),
+        keys=_keys(agent, now),
+        tools=_tools(agent.tools),
+        outcomes=_today(mine, now),
+        history=history.lately(mine, now),
+        runs=[_run(agent, run, waiting) for run in _runs(person, agent, mine)],
+        switches=held,
+        stop_url=reverse("agents:stop_agent", args=[slug]),
+    )
+
+
+def _modes(slug: str, held: Iterable[Switch]) -> dict[str, StopMode]:
+    modes = [StopMode.PAUSED if one.paused else StopMode.STOPPED for one in held]
+    return {slug: sorted(modes)[-1]} if modes else {}  # "paused" before "stopped"
+
+
+def _waiting(person: Person, slug: str) -> dict[str, int]:
+    """Requests that wait for people, by run."""
+    found = visible.requests(person).filter(status__in=OPEN, agent=slug)
+    return dict(
+        found.values_list("proposal__thread").annotate(n=Count("pk")).order_by()
+    )
+
+
+def _limits(slug: str, now: datetime) -> Limits:
+    recent = Proposal.objects.filter(agent=slug, created_at__gt=now - MINUTE)
+    waits = ApprovalRequest.objects.filter(agent=slug, status__in=OPEN)
+    figures = settings.HOLDPOINT
+    return Limits(
+        a_minute=figures.agent_rate_per_minute,
+        this_minute=recent.count(),
+        may_wait=figures.agent_pending_cap,
+        waiting=waits.count(),
+    )
+
+
+def _keys(agent: Agent, now: datetime) -> Keys:
+    ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=now)
+    found = agent.keys.aggregate(n=Count("pk", filter=~ended), last=Max("last_used_at"))
+    return Keys(found["n"], found["last"])
+
+
+def _tools(names: Iterable[str]) -> list[ToolLine]:
+    version = active.active_or_none()
+    known = active.tools_of(version) if version else {}
+    return [
+        _tool(known[name]) if name in known else ToolLine(name)
+        for name in sorted(names)
+    ]
+
+
+def _tool(tool: Tool) -> ToolLine:
+    defined = tools.definition(tool)
+    return ToolLine(
+        name=tool.name,
+        title=defined.title,
+        version=tool.version,
+        risk=tool.risk,
+        tier="by its arguments" if defined.classes else defined.base.value,
+        queue=defined.queue,
+    )
+
+
+def _today(mine: QuerySet[Proposal], now: datetime) -> list[tuple[str, int]]:
+    newest = mine.filter(created_at__gt=now - DAY).order_by("-created_at")
+    found = Proposal.objects.filter(pk__in=newest.values("pk")[:MOST_READ])
+    said = with_status(found).values_list("said").annotate(n=Count("pk")).order_by()
+    return steps.counted(said)
+
+
+def _runs(person: Person, agent: Agent, mine: QuerySet[Proposal]) -> list[Thread]:
+    """Those that go on, then those that are over; of each the newest."""
+    runs = agent.threads.order_by("-started_at")
+    if agent.owner_id != person.pk:
+        runs = runs.filter(Exists(mine.filter(thread=OuterRef("name"))))
+    live, over = (runs.filter(status=one) for one in ThreadStatus)
+    return [*live[:RUNS], *over[:RUNS]]
+
+
+def _run(agent: Agent, run: Thread, waiting: dict[str, int]) -> RunLine:
+    finished = run.status == ThreadStatus.FINISHED
+    return RunLine(
+        name=run.name,
+        url=reverse("agents:thread", args=[agent.slug, run.name]),
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        word=run.result.replace("_", " ").capitalize() if finished else "Going on",
+        icon="ok" if finished else "run",
+        waiting=waiting.get(run.name, 0),
+    )

@@ -1,0 +1,141 @@
+"""What a run or an agent proposed, one line each: how far it was asked about, when, and
+what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery
+from django.urls import reverse
+
+from policies.choices import Tier
+from reviews.choices import REASONS, RequestStatus, Verdict
+from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
+from reviews.presenters.shapes import Part
+from reviews.queries import showing, states, visible
+from reviews.queries.showing import Brief
+from reviews.queries.states import State, Tally
+
+_SHOWN = ("proposal", "number", "risk", "tier", "action_hash")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One proposal. `way`: who was asked; `took`: how long people had it; `why`: what
+    was said of a rejection, a failure or a refusal, and `note` the tool's own words."""
+
+    id: str
+    at: datetime
+    effect: tuple[Part, ...]
+    risk: str
+    tier: str
+    tool: str
+    state: State
+    way: str
+    took: timedelta | None
+    ended_at: datetime | None
+    why: str
+    note: str
+    url: str
+    run: str
+    run_url: str
+    parent: str
+
+
+def read(found: QuerySet[Proposal], now: datetime) -> list[Step]:
+    """The proposals as lines, in five queries and one for effects that are new."""
+    rows: list[Any] = list(
+        found.prefetch_related(
+            Prefetch("revisions", _current(), to_attr="now"),
+            Prefetch("request", _requests()),
+            Prefetch("request__versions", visible.sealed_now(), to_attr="sealed_now"),
+            Prefetch("executions", Execution.objects.order_by("-queued_at")),
+        )
+    )
+    briefs = showing.briefs({row.now[0].pk: row.now[0].action_hash for row in rows})
+    return [_step(row, briefs[row.now[0].pk], now) for row in rows]
+
+
+def _current() -> QuerySet[Revision]:
+    return Revision.objects.filter(number=F("proposal__revision")).only(*_SHOWN)
+
+
+def _requests() -> QuerySet[ApprovalRequest]:
+    """With what counts for them, and why the last who rejected one did."""
+    votes = Decision.objects.filter(request=OuterRef("pk"), verdict=Verdict.REJECT)
+    newest = Subquery(votes.order_by("-at").values("reason_code")[:1])
+    return ApprovalRequest.objects.annotate(given=visible.given(), rejected=newest)
+
+
+def _step(proposal: Any, shown: Brief, now: datetime) -> Step:
+    """From a proposal as `read` prefetches it."""
+    revision = proposal.now[0]
+    request = getattr(proposal, "request", None)
+    execution = next(iter(proposal.executions.all()), None)
+    return Step(
+        id=proposal.pk,
+        at=proposal.created_at,
+        effect=shown.effect,
+        risk=revision.risk,
+        tier=request.tier if request else revision.tier,
+        tool=proposal.tool_name,
+        state=_state(proposal, request, execution, now),
+        way=_way(proposal, request, revision),
+        took=_took(request),
+        ended_at=_ended_at(request, execution),
+        why=_why(request, execution),
+        note=execution.detail if execution else "",
+        url=reverse("reviews:request_detail", args=[request.pk]) if request else "",
+        run=proposal.thread,
+        run_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
+        parent=proposal.parent,
+    )
+
+
+def _way(proposal: Proposal, request: Any, revision: Revision) -> str:
+    if proposal.blocked_by:
+        return "Blocked"
+    if request is not None:
+        return "People asked"
+    return "Announced" if revision.tier == Tier.NOTIFY else "Allowed without asking"
+
+
+def _took(request: Any) -> timedelta | None:
+    if request is None or request.settled_at is None:
+        return None
+    took: timedelta = request.settled_at - request.opened_at
+    return took
+
+
+def _ended_at(request: Any, execution: Execution | None) -> datetime | None:
+    if execution is not None:
+        return execution.finished_at
+    ended: datetime | None = request.settled_at if request else None
+    return ended
+
+
+def _why(request: Any, execution: Execution | None) -> str:
+    if execution is not None:
+        return execution.code.replace("_", " ").capitalize()
+    settled = request is not None and request.status == RequestStatus.REJECTED
+    return REASONS.get(request.rejected, "") if settled else ""
+
+
+def _state(
+    proposal: Proposal, request: Any, execution: Execution | None, now: datetime
+) -> State:
+    if proposal.blocked_by:
+        return State("blocked", f"Blocked: {proposal.blocked_by}", icon="void")
+    if request is None:
+        return states.of_execution(execution)
+    sealed = request.sealed_now[0]
+    tally = Tally(request.given, sum(step["required"] for step in sealed.steps))
+    return states.of_request(request, execution, tally, cause=sealed.cause, now=now)
+
+
+def counted(said: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Outcomes by how often, each in the agent's word for it."""
+    return sorted(said, key=lambda one: (-one[1], one[0]))
