@@ -39,7 +39,7 @@ class DecideBatchIn(Schema):
     items: Annotated[list[RequestId], Field(min_length=1, max_length=MOST)]
     # Members that were seen and are left out: in neither list is what came since.
     left_out: list[RequestId] = Field(default_factory=list, max_length=MOST)
-    verdict: Literal["approve", "reject"]
+    verdict: Literal["approve", "reject", "escalate"]
     reason_code: Annotated[str, Field(max_length=16)] = ""
     reason: Annotated[str, Field(max_length=4096)] = ""
     stop_at_failure: StrictBool = True

@@ -156,7 +156,7 @@ def _record(said: Said, outside: Outside) -> ApprovalRequest:
     if said.verdict is Verdict.MODIFY:
         modify(case, outside.reading, least=outside.least)
     elif outside.raised:
-        _escalate(case, cause="verifier")
+        escalate(case, cause="verifier")
     else:
         VERDICTS[said.verdict](case)
     if said.objection is not None:
@@ -257,8 +257,9 @@ def _reject(case: Case) -> None:
     facts.release(case.request.proposal_id)
 
 
-def _escalate(case: Case, cause: str = "escalated") -> None:
-    """One supervisor more, and once more time. Steps already complete are dropped."""
+def escalate(case: Case, cause: str = "escalated") -> None:
+    """One supervisor more, and once more time. Steps already complete are dropped.
+    Caller examined the case under the request's lock."""
     write(case)
     request, version = case.request, case.version
     given = case.given()
@@ -334,5 +335,5 @@ def _asked(said: Said, error: DomainError) -> dict[str, Any]:
 VERDICTS = {
     Verdict.APPROVE: _approve,
     Verdict.REJECT: _reject,
-    Verdict.ESCALATE: _escalate,
+    Verdict.ESCALATE: escalate,
 }

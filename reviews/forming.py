@@ -12,6 +12,7 @@ from django.db.models import Exists, F, Max, OuterRef, QuerySet
 
 from journal import clock, log
 from policies import active, tools
+from policies.choices import Tier
 from policies.documents import ToolDefinition
 
 from . import alike, locks, membership, transitions
@@ -264,7 +265,7 @@ def free_recalled() -> None:
         left_at__isnull=True,
         batch__status=BatchStatus.DECIDED,
         request__status=RequestStatus.PENDING,
-    )
+    ).exclude(request__tier=Tier.ESCALATE)  # which the batch itself asked for
     by_batch: dict[str, list[BatchItem]] = {}
     for item in recalled.select_related("batch").order_by("pk")[:CHUNK]:
         by_batch.setdefault(item.batch_id, []).append(item)

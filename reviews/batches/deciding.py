@@ -87,9 +87,9 @@ def _examined(
     )
     with naming(member):
         case = decisions.examine(one, member.request, asked, now=now)
-        if said.verdict is Verdict.REJECT:
-            return case, None
-        return case, decisions.place_of(case, case.given())
+        if said.verdict is Verdict.APPROVE:
+            return case, decisions.place_of(case, case.given())
+    return case, None
 
 
 def _close(
@@ -117,6 +117,7 @@ def _close(
             "left_out": [member.id for member in leaving],
             "opened": dict(said.samples),
             "reason_code": said.reason_code,
+            **({"view": said.seen.digest} if said.seen else {}),
         },
         private={"reason": said.reason},
     )

@@ -22,7 +22,9 @@ Outsides = Mapping[str, Outside]
 def look(said: SaidOfMany) -> Outsides:
     """Every item's verifiers, before any lock is taken."""
     if said.verdict not in verbs.VERBS:
-        raise Invalid("A batch is approved or rejected. Nothing was recorded.")
+        raise Invalid(
+            "A batch is approved, rejected or escalated. Nothing was recorded."
+        )
     batch = Batch.objects.select_related("tool").filter(pk=said.batch_id).first()
     if batch is None:
         raise NotFound

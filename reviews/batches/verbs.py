@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from journal.clock import ClockTimestamp
 from policies import facts
-from reviews import cases, transitions
+from reviews import cases, decisions, transitions
 from reviews.cases import Case
 from reviews.choices import Verdict
 
@@ -52,7 +52,17 @@ def _reject(votes: Votes, now: datetime) -> None:
     facts.release_many([request.proposal_id for request in requests])
 
 
-VERBS = {Verdict.APPROVE: _approve, Verdict.REJECT: _reject}
+def _escalate(votes: Votes, now: datetime) -> None:
+    """Each asks a supervisor as well, and is decided alone from then on."""
+    for case, _ in votes:
+        decisions.escalate(case)
+
+
+VERBS = {
+    Verdict.APPROVE: _approve,
+    Verdict.REJECT: _reject,
+    Verdict.ESCALATE: _escalate,
+}
 
 
 def _in_time() -> Q:

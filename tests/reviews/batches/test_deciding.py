@@ -196,7 +196,40 @@ def test_a_stopped_run_keeps_the_batch_from_being_decided(gate: Gate) -> None:
         decide(batch, gate.rita)
 
 
-def test_an_unknown_verdict_is_no_verdict_on_many(gate: Gate) -> None:
+def test_an_edit_is_no_verdict_on_many(gate: Gate) -> None:
     batch = formed(gate)
     with pytest.raises(errors.Invalid):
-        decide(batch, gate.rita, "escalate")
+        decide(batch, gate.rita, "modify")
+    assert not Decision.objects.exists()
+
+
+# Escalating.
+def test_all_are_escalated_and_decided_alone_from_then_on(gate: Gate) -> None:
+    batch = formed(gate, *["7.00"] * 4)
+    out = members(batch)[0].id
+    decide(batch, gate.rita, "escalate", reason_code="unsafe", without=[out])
+    asked = ApprovalRequest.objects.exclude(pk=out)
+    assert set(asked.values_list("status", "tier", "version")) == {
+        (RequestStatus.PENDING, "escalate", 2)
+    }
+    assert set(Decision.objects.values_list("verdict", "counts")) == {
+        ("escalate", False)
+    }
+    assert LogRecord.objects.filter(kind="request.escalated").count() == 3
+    forming.tidy_all()
+    assert forming.form_all() == []
+    assert batch.items.filter(left_at__isnull=True).count() == 3
+    with pytest.raises(errors.Escalated):
+        factories.decide(asked[0], gate.rita)
+    factories.decide(asked[0], gate.sue)
+
+
+def test_escalating_needs_a_reason_and_is_all_or_nothing(gate: Gate) -> None:
+    batch = formed(gate)
+    with pytest.raises(errors.Reason):
+        decide(batch, gate.rita, "escalate", reason_code="")
+    meant = said(batch, gate.rita, "escalate", reason_code="unsafe")
+    factories.overdue(members(batch)[2].request)
+    with pytest.raises(errors.BatchChanged):
+        batches.decide(meant)
+    assert not Decision.objects.exists()
