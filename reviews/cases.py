@@ -51,7 +51,8 @@ class Said:
     check: Mapping[str, Any] = field(default_factory=dict)  # question and answers
     # What the page itself has against it, once: raised when nothing else is wrong.
     objection: DomainError | None = None
-    # Of a decision on many: {"batch", "digest", "position"}; empty when alone.
+    # Of a decision on many: {"batch", "digest", "position", "by", "view"}; empty when
+    # alone.
     batch: Mapping[str, Any] = field(default_factory=dict)
     lease: str = ""  # the taking that the page knew of
     # Which reading of the business state was shown: 0 for the revision's own, None
@@ -81,7 +82,12 @@ class Said:
     @property
     def by(self) -> str:
         """Where it was said: only a page leaves a copy of what was shown."""
-        return "page" if self.seen is not None else "api"
+        return str(self.batch.get("by", "page" if self.seen is not None else "api"))
+
+    @property
+    def view(self) -> str:
+        """The digest of that copy; of many there is one, kept with the first."""
+        return self.seen.digest if self.seen else str(self.batch.get("view", ""))
 
 
 @dataclass(slots=True)
@@ -187,8 +193,8 @@ def _recorded(case: Case, counts: int | None) -> log.Entry:
     more: dict[str, Any] = {}
     if said.batch:
         more["batch"] = said.batch["batch"]
-    if said.seen is not None:
-        more["view"] = said.seen.digest
+    if said.view:
+        more["view"] = said.view
     if flags_of(case):
         more["flags"] = flags_of(case)
     return log.Entry(

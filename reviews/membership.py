@@ -63,8 +63,8 @@ class Member:
         """Its place in the list that the digest is of."""
         return {
             "request": self.request.pk,
-            "version": self.request.version,
-            "action_hash": self.request.action_hash,
+            "version": self.version.number,
+            "action_hash": self.version.revision.action_hash,
             "seal": self.version.seal,
             "reading": state_readings.digest_of(self.reading, self.version.revision),
         }

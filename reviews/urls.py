@@ -6,6 +6,7 @@ from django.urls import path
 
 from .views import (
     announced,
+    batch_steps,
     batches,
     control,
     escalations,
@@ -54,7 +55,7 @@ urlpatterns = [
     path("batches/", batches.batches, name="batches"),
     path("batches/<str:pk>/", batches.batch, name="batch"),
     path("batches/<str:pk>/live/", batches.batch_live, name="batch_live"),
-    path("batches/<str:pk>/decide/", batches.batch_decide, name="batch_decide"),
+    path("batches/<str:pk>/decide/", batch_steps.batch_decide, name="batch_decide"),
     path("batches/<str:pk>/recall/", batches.batch_recall, name="batch_recall"),
     path("batches/<str:pk>/retry/", batches.batch_retry, name="batch_retry"),
     path("batches/<str:pk>/run/", batches.batch_run, name="batch_run"),

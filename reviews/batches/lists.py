@@ -3,7 +3,7 @@ order, as it was, and nobody else (gate.md 6)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from journal.errors import BatchChanged, FieldError, Invalid, Policy, at
 from policies import tools
@@ -21,7 +21,7 @@ def check(said: SaidOfMany, members: Sequence[Member]) -> None:
     as it was. Raises BatchChanged, Invalid."""
     if not said.items or len(said.items) > MOST:
         raise Invalid(f"Choose 1 to {MOST} items. Nothing was recorded.")
-    changes = list(_changes(said, members))
+    changes = _changes(said.items, members, said.marks, left_out=said.left_out)
     staying = {member.id: member for member in members if not member.gone}
     ordered = [pk for pk in staying if pk in set(said.items)]
     if not changes and ordered != list(said.items):
@@ -31,27 +31,34 @@ def check(said: SaidOfMany, members: Sequence[Member]) -> None:
         raise BatchChanged(_changed_said(len(changes), len(said.items)), errors=changes)
 
 
-def _changes(said: SaidOfMany, members: Sequence[Member]) -> list[FieldError]:
-    known = {member.id: member for member in members}
+def since(marks: Mapping[str, str], members: Sequence[Member]) -> list[FieldError]:
+    """What became of the rows of a page, ticked or not, by what each of them was."""
+    return _changes(list(marks), members, marks)
+
+
+def _changes(
+    items: Sequence[str],
+    members: Sequence[Member],
+    marks: Mapping[str, str],
+    left_out: Sequence[str] = (),
+) -> list[FieldError]:
+    known, seen = {member.id for member in members}, set(items)
     found = [
-        at(pk, "It is no longer in this batch.") for pk in said.items if pk not in known
+        at(pk, "It is no longer in this batch.") for pk in items if pk not in known
     ]
     for member in members:
-        if why := _change(said, member):
+        if member.id in seen:
+            why = member.gone or _moved(member, marks.get(member.id))
+        elif member.gone or member.id in left_out:
+            continue
+        else:
+            why = "It joined after this page was made."
+        if why:
             found.append(at(member.id, why))
     return found
 
 
-def _change(said: SaidOfMany, member: Member) -> str:
-    if member.id in said.items:
-        return member.gone or _moved(said, member)
-    if member.gone or member.id in said.left_out:
-        return ""
-    return "It joined after this page was made."
-
-
-def _moved(said: SaidOfMany, member: Member) -> str:
-    mark = said.marks.get(member.id)
+def _moved(member: Member, mark: str | None) -> str:
     if mark is None or mark == member.mark:
         return ""
     if member.changed:

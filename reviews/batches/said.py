@@ -60,6 +60,7 @@ def said_of(said: SaidOfMany, member: Member) -> Said:
             "digest": said.digest,
             "position": member.item.position,
             "by": said.by,
+            "view": said.seen.digest if said.seen else "",
         },
         reading=member.reading.pk if member.reading else state_readings.OWN,
     )

@@ -4,7 +4,7 @@ was opened, and then a verdict."""
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from django import forms
 from django.http import QueryDict
@@ -13,6 +13,10 @@ from reviews.choices import REASONS, Verdict
 
 MOST = 100
 LONGEST_TOKEN = 500
+MOST_DIGITS = 18  # of a number that the database can hold
+
+
+VERDICTS = (Verdict.APPROVE, Verdict.REJECT, Verdict.ESCALATE)
 
 
 class Do(StrEnum):
@@ -21,16 +25,27 @@ class Do(StrEnum):
     SELECT = "select"
     OPEN = "open"  # open:<request>
     SPLIT = "split"
-    ARM = "arm"  # arm:approve, arm:reject
+    LOOK = "look"  # whether the page is still as the batch is
+    REFRESH = "refresh"
+    ARM = "arm"  # arm:approve, arm:reject, arm:escalate
     COMMIT = "commit"
 
 
+class RowSent(NamedTuple):
+    """A row as the page showed it: what it was made from, and the mark of that."""
+
+    request: str
+    mark: str
+    version: int
+    reading: int | None
+
+
 class BatchForm(forms.Form):
-    """`row` is `<request>~<mark>` for every row, `item` the requests that are ticked,
-    `opened` the tokens of opened rows."""
+    """`row` is `<request>~<mark>~<version>~<reading>` for every row, `item` the
+    requests that are ticked, `opened` and `noted` the tokens of rows."""
 
     verdict = forms.ChoiceField(
-        choices=[(v.value, v.value) for v in (Verdict.APPROVE, Verdict.REJECT)],
+        choices=[(verdict.value, verdict.value) for verdict in VERDICTS],
         required=False,
     )
     digest = forms.CharField(max_length=80, required=False)
@@ -58,6 +73,12 @@ class BatchForm(forms.Form):
         return str(self.data.get("do", ""))[:80]
 
     @property
+    def armed(self) -> Verdict:
+        """What is to be armed; by default what lets nothing happen."""
+        said = self.argument
+        return Verdict(said) if said in set(VERDICTS) else Verdict.REJECT
+
+    @property
     def meant(self) -> Verdict:
         """What was meant; refusing is harmless."""
         said = self.cleaned_data.get("verdict", "")
@@ -70,13 +91,32 @@ class BatchForm(forms.Form):
     @property
     def marks(self) -> dict[str, str]:
         """What each row was on the page, the rows that are not ticked too."""
-        pairs = (row.partition("~") for row in self._list("row", 60))
-        return {request: mark for request, _, mark in pairs}
+        return {row.request: row.mark for row in self.rows}
+
+    @property
+    def rows(self) -> list[RowSent]:
+        """Every row of the page, in no order."""
+        return [_row(text) for text in self._list("row", 80)]
 
     @property
     def opened(self) -> list[str]:
         return self._list("opened", LONGEST_TOKEN)
 
+    @property
+    def noted(self) -> list[str]:
+        return self._list("noted", LONGEST_TOKEN)
+
     def _list(self, name: str, longest: int) -> list[str]:
         found: list[Any] = self.lists.getlist(name)[:MOST]
         return [str(one) for one in found if len(str(one)) <= longest]
+
+
+def _row(text: str) -> RowSent:
+    """What does not say a version or a reading is of none that there is."""
+    request, mark, version, reading = [*text.split("~"), "", "", ""][:4]
+    return RowSent(request, mark, _number(version[:9]) or 0, _number(reading))
+
+
+def _number(text: str) -> int | None:
+    fits = text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
+    return int(text) if fits else None

@@ -20,7 +20,8 @@ from reviews import permissions, seen
 from reviews.choices import OPEN, REASONS, Verdict
 from reviews.models import ApprovalRequest, Decision, Snapshot
 
-from . import sights, visible
+from . import sights, snapshots, visible
+from .batches import kept
 from .log import HIDDEN_NAME
 from .outcomes import SAID
 
@@ -55,7 +56,12 @@ class AsSeen:
 
     @cached_property
     def snapshot(self) -> Snapshot | None:
-        return Snapshot.objects.filter(decision=self.decision).first()
+        return snapshots.of(self.decision)
+
+    @property
+    def batch(self) -> str:
+        """The batch that it was decided in; empty when alone."""
+        return str(self.decision.authority.get("batch", ""))
 
     @property
     def inputs(self) -> dict[str, object]:
@@ -142,7 +148,8 @@ class AsSeen:
 
     def _second(self) -> Finding:
         assert self.snapshot is not None
-        made = sights.again(self.decision.reviewer, self.snapshot.inputs)
+        again = kept.again if self.batch else sights.again
+        made = again(self.decision.reviewer, self.snapshot.inputs)
         if made is None:
             return Finding("It cannot be made anew: its version is not there.", False)
         if made.digest == self.digest:

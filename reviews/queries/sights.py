@@ -7,7 +7,7 @@ made once for the page and once more when it comes back, and must not differ.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -126,11 +126,13 @@ def reading(sealed: RequestVersion, pk: int | None) -> StateReading | None:
 
 
 @cache
-def template_version() -> str:
+def template_version(
+    parts: tuple[str, ...] = PARTS, sources: tuple[str, ...] = SOURCES
+) -> str:
     """One digest over the templates and sources that made the bytes; read once a
     process, for they change with a new installation only."""
     place = root()
-    names = sorted({*_templates(place), *_sources(place)})
+    names = sorted({*_templates(place, parts), *_sources(place, sources)})
     return seen.digest_of_files((name, (place / name).read_bytes()) for name in names)
 
 
@@ -139,10 +141,10 @@ def root() -> Path:
     return Path(settings.BASE_DIR)
 
 
-def _templates(root: Path) -> Iterator[str]:
+def _templates(root: Path, parts: Iterable[str]) -> Iterator[str]:
     """The parts, and what they include."""
     views = [f"reviews/{one.name}" for one in root.glob("templates/reviews/_view_*")]
-    waiting, done = [*PARTS, *views], set[str]()
+    waiting, done = [*parts, *views], set[str]()
     while waiting:
         name = waiting.pop()
         if name in done:
@@ -153,8 +155,8 @@ def _templates(root: Path) -> Iterator[str]:
             waiting.append(included or "reviews/_untrusted.html")
 
 
-def _sources(root: Path) -> Iterator[str]:
-    for name in SOURCES:
+def _sources(root: Path, sources: Iterable[str]) -> Iterator[str]:
+    for name in sources:
         path = root / name
         files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
         yield from (str(one.relative_to(root)) for one in files)

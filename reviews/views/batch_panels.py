@@ -1,5 +1,5 @@
-"""The two armed panels of a batch: what the verdict does to exactly how many, and what
-was typed so far."""
+"""The armed panels of a batch: what the verdict does to exactly how many, and what was
+typed so far."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ from dataclasses import dataclass
 
 from journal.errors import DomainError
 from reviews.choices import OFFERED, REASONS, Verdict
-from reviews.forms.batches import BatchForm
+from reviews.forms.batches import BatchForm, Do
 from reviews.queries.batches import BatchPage, called
 
 from .panels import ReasonChoice
 
+VERBS = {
+    Verdict.APPROVE: "Approve",
+    Verdict.REJECT: "Reject",
+    Verdict.ESCALATE: "Escalate",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class BatchPanel:
-    """Approve or reject, armed for one exact list."""
+    """One verdict, armed for one exact list."""
 
     name: str
     heading: str
@@ -47,22 +53,21 @@ def build(
     error: DomainError | None = None,
 ) -> BatchPanel:
     """The panel for what is chosen now, with what was typed so far."""
-    approves = verdict is Verdict.APPROVE
     code = error.code if error else ""
-    commits = form.do.value == "commit"
+    commits = form.do is Do.COMMIT
     return BatchPanel(
         name=verdict.value,
-        heading="Approve these" if approves else "Reject these",
+        heading=f"{VERBS[verdict]} these",
         digest=page.choice.digest,
-        lines=_lines(page, approves),
+        lines=_lines(page, verdict),
         reasons=_reasons(page, verdict, form),
-        reason_required=not approves or page.facts.first.version.requires_reason,
+        reason_required=_needs_reason(page, verdict),
         reason_error=error.detail if error and code == "reason" else "",
         note=str(form.cleaned_data.get("reason", "")),
         stop=bool(form.cleaned_data.get("stop")) if commits else True,
         problem=_problem(error) if error and code != "reason" else "",
-        commit=f"{'Approve' if approves else 'Reject'} {page.choice.what}",
-        after=_after(page) if approves else "",
+        commit=f"{VERBS[verdict]} {page.choice.what}",
+        after=_after(page, verdict),
     )
 
 
@@ -75,22 +80,35 @@ def _problem(error: DomainError) -> str:
     return error.detail
 
 
-def _lines(page: BatchPage, approves: bool) -> list[str]:
-    out = len(page.choice.left_out)
-    back = f" {out} left out {'goes' if out == 1 else 'go'} back to the queue."
-    if not approves:
-        return [
+def _lines(page: BatchPage, verdict: Verdict) -> list[str]:
+    many = called(page.definition, len(page.choice.ids))
+    said = {
+        Verdict.APPROVE: f"Exactly the {many} that are ticked, as shown.",
+        Verdict.REJECT: (
             "Nothing of it will be executed. The agent is told your one reason for"
-            f" each, not your name.{back if out else ''}"
-        ]
-    said = (
-        f"Exactly the {called(page.definition, len(page.choice.ids))} that are ticked"
-    )
-    return [f"{said}, as shown.{back if out else ''}"]
+            " each, not your name."
+        ),
+        Verdict.ESCALATE: (
+            "A supervisor is asked as well, for each alone. You can no longer decide"
+            " them yourself."
+        ),
+    }
+    return [said[verdict] + _back(len(page.choice.left_out))]
+
+
+def _back(out: int) -> str:
+    if not out:
+        return ""
+    return f" {out} left out {'goes' if out == 1 else 'go'} back to the queue."
+
+
+def _needs_reason(page: BatchPage, verdict: Verdict) -> bool:
+    """The same rule as the operation's: refusals, and what the policy marks."""
+    return verdict is not Verdict.APPROVE or page.facts.first.version.requires_reason
 
 
 def _reasons(page: BatchPage, verdict: Verdict, form: BatchForm) -> list[ReasonChoice]:
-    if verdict is Verdict.APPROVE and not page.facts.first.version.requires_reason:
+    if not _needs_reason(page, verdict):
         return []
     chosen = form.cleaned_data.get("reason_code", "")
     return [
@@ -99,7 +117,11 @@ def _reasons(page: BatchPage, verdict: Verdict, form: BatchForm) -> list[ReasonC
     ]
 
 
-def _after(page: BatchPage) -> str:
+def _after(page: BatchPage, verdict: Verdict) -> str:
+    if verdict is Verdict.REJECT:
+        return ""
+    if verdict is Verdict.ESCALATE:
+        return "What nobody answers in time expires. Nothing of it is executed."
     seconds = page.facts.first.version.recall_seconds
     if not seconds:
         return "They run at once, one after another. They cannot be recalled."

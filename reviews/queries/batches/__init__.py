@@ -3,7 +3,8 @@ decided (ux.md 4.3)."""
 
 from __future__ import annotations
 
-from . import samples
+from . import changes, kept, notes, samples
+from .as_shown import Shown
 from .choice import Selection
 from .lists import Listed, listed
 from .loaded import Loaded, load
@@ -19,12 +20,16 @@ __all__ = [
     "Loaded",
     "ResultPage",
     "Selection",
+    "Shown",
     "Within",
     "amount_of",
     "called",
+    "changes",
     "containing",
+    "kept",
     "listed",
     "load",
+    "notes",
     "peek",
     "samples",
 ]

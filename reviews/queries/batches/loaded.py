@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from reviews.membership import Member
 from reviews.models import Batch, Execution, Lease
 from reviews.permissions import Permission
 
+LEAST = 2  # members; fewer are decided alone
 OPEN = (BatchStatus.FORMING, BatchStatus.OPEN)
 
 
@@ -37,10 +38,14 @@ class Loaded:
     person: Person
     batch: Batch
     members: list[Member]
-    gone: list[Member]
-    held: Mapping[str, str]  # request -> who else is at it
-    executions: Mapping[str, Execution]  # by proposal
     now: datetime
+    gone: list[Member] = field(default_factory=list)
+    # By request, who else is at it.
+    held: Mapping[str, str] = field(default_factory=dict)
+    # By proposal.
+    executions: Mapping[str, Execution] = field(default_factory=dict)
+    # Of a page that is kept: why a row was shut, as it said then.
+    told: Mapping[str, str] | None = None
 
     @property
     def definition(self) -> ToolDefinition:
@@ -49,6 +54,11 @@ class Loaded:
     @property
     def waits(self) -> bool:
         return self.batch.status in OPEN
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing to decide here: it was, or too few are left."""
+        return not self.waits or len(self.members) < LEAST
 
     @cached_property
     def why_not(self) -> str:
@@ -67,6 +77,13 @@ class Loaded:
 
     def blocked(self, member: Member) -> str:
         """Why this one cannot be in this person's decision; empty when it can."""
+        who = self.held.get(member.id)
+        return self.shut(member) or (f"{who} is deciding this." if who else "")
+
+    def shut(self, member: Member) -> str:
+        """The same where it is not only for now."""
+        if self.told is not None:
+            return self.told.get(member.id, "")
         revision = member.version.revision
         if self.person.public_id in member.request.proposal.barred:
             return "You started this run, so someone else must decide it."
@@ -74,8 +91,7 @@ class Loaded:
             self.person, revision.amount_minor, revision.currency
         ):
             return "This amount is above what you may decide."
-        who = self.held.get(member.id)
-        return f"{who} is deciding this." if who else ""
+        return ""
 
     @cached_property
     def choosable(self) -> list[str]:

@@ -7,15 +7,16 @@ from typing import Any
 
 from django.urls import reverse
 
-from journal.errors import DomainError
+from journal.errors import BatchChanged, DomainError
 from reviews.membership import Member
 from reviews.presenters.shapes import Part
 
-from . import samples
+from . import notes, samples
+from .changes import News
 from .choice import Choice, Selection
 from .facts import Facts
 from .loaded import Loaded
-from .rows import Peek, Row, line_of, peek_of
+from .rows import Peek, Row, line_of, peek_of, sent_of
 from .samples import Opened
 from .shapes import Entry, Line, Table
 from .table import build, total_of
@@ -25,6 +26,8 @@ from .words import Words
 
 class BatchPage:
     """What is the same for all, the table, what is ticked, and what is armed."""
+
+    kept = False  # whether it is one that was decided on, to be read only
 
     def __init__(
         self,
@@ -40,6 +43,7 @@ class BatchPage:
         self.armed = armed
         self.problem = problem
         self.focus = focus
+        self.news: News | None = None  # since the rows on the screen were made
         self.id = loaded.batch.pk
         self.url = reverse("reviews:batch", args=[self.id])
         self.decide_url = reverse("reviews:batch_decide", args=[self.id])
@@ -82,7 +86,8 @@ class BatchPage:
         return Row(
             id=member.id,
             url=reverse("reviews:batch_item", args=[self.id, member.id]),
-            mark=self.loaded.marks[member.id],
+            sent=sent_of(member),
+            noted=self._noted(member),
             first=entry.cells[0] if entry.cells else None,
             others=list(zip(self.table.columns, entry.cells, strict=True))[1:],
             reasons=entry.reasons,
@@ -92,6 +97,17 @@ class BatchPage:
             sample=member.id in self.samples,
             peek=self._peek(member),
         )
+
+    def _noted(self, member: Member) -> str:
+        """So that what changed under the reader stays said at the next press."""
+        said = self.selection.changed.get(member.id, "")
+        if not said or self.kept:
+            return ""
+        return notes.token(self._whose, member.id, member.mark, said)
+
+    @property
+    def _whose(self) -> tuple[str, str]:
+        return self.id, self.loaded.person.public_id
 
     def _peek(self, member: Member) -> Peek | None:
         """What was opened stays open; its first moment counts."""
@@ -110,6 +126,11 @@ class BatchPage:
             for pk, why in self.selection.changed.items()
             if pk not in known and pk.startswith("r-")
         ]
+
+    @property
+    def pinned(self) -> bool:
+        """Whether what is wrong is about rows, and so is said above them."""
+        return isinstance(self.problem, BatchChanged) and bool(self.problem.errors)
 
     @property
     def span(self) -> int:

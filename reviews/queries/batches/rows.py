@@ -31,7 +31,8 @@ class Row:
 
     id: str
     url: str
-    mark: str
+    sent: str  # what a press says of it: as it was on the page
+    noted: str  # and that it was said to have changed
     first: Cell | None  # what tells it from the others
     others: Sequence[tuple[Column, Cell]]
     reasons: Sequence[str]
@@ -74,6 +75,12 @@ def subject_of(revision: Revision, definition: ToolDefinition) -> Subject:
         labels=revision.reading.get("labels", {}),
         conceal=showing.concealer(revision),
     )
+
+
+def sent_of(member: Member) -> str:
+    """Its mark, and from what the row was made."""
+    reading = member.reading.pk if member.reading else ""
+    return f"{member.id}~{member.mark}~{member.version.number}~{reading}"
 
 
 def reading_of(member: Member) -> Mapping[str, Any] | None:

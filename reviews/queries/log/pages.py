@@ -17,6 +17,7 @@ from reviews import permissions
 from reviews.choices import ExecutionStatus
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
+from reviews.queries import snapshots
 from reviews.queries.selects import Choice, choice
 from reviews.queries.words import short_hash
 
@@ -127,7 +128,7 @@ def record(person: Person, pk: int) -> RecordPage:
         leaf=[(name, plain(said)) for name, said in leaf.items() if said is not None],
         leaf_hash=bytes(position.leaf_hash).hex() if position else "",
         decision=_form(decision) if decision else [],
-        as_seen_url=_as_seen(person, decision) if decision else "",
+        as_seen_url=_as_seen(person, decision or _of_batch(leaf)),
         ran=_ran(row, leaf),
         earlier_url=_neighbour(person, row, later=False),
         later_url=_neighbour(person, row, later=True),
@@ -147,7 +148,7 @@ def _decision(row: LogRecord, leaf: dict[str, Any]) -> Decision | None:
     if row.kind != "decision.recorded":
         return None
     return (
-        Decision.objects.select_related("snapshot", "request__proposal")
+        Decision.objects.select_related("request__proposal")
         .filter(
             request=row.request,
             version=leaf["version"],
@@ -175,8 +176,16 @@ def _form(decision: Decision) -> list[tuple[str, str]]:
     return [(label, value) for label, value in found if value]
 
 
-def _as_seen(person: Person, decision: Decision) -> str:
-    if not hasattr(decision, "snapshot"):
+def _of_batch(leaf: dict[str, Any]) -> Decision | None:
+    """Of a decision on many, the one that keeps its page."""
+    if leaf["kind"] != "batch.decided":
+        return None
+    kept = snapshots.of_batch(leaf["data"]["batch"])
+    return kept.decision if kept else None
+
+
+def _as_seen(person: Person, decision: Decision | None) -> str:
+    if decision is None or snapshots.of(decision) is None:
         return ""
     mine = decision.reviewer_id == person.pk
     if not mine and not permissions.allowed(person, Permission.SEE_LOG):

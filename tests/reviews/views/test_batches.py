@@ -7,7 +7,6 @@ import re
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from reviews import forming, leases
 from reviews.choices import BatchStatus, RequestStatus
@@ -17,72 +16,12 @@ from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews import states
 from tests.reviews.batching import AMOUNTS, formed, members, proposed, ran
+from tests.reviews.views.batch_form import ASKED, Form, inputs, source, statuses, url
 from tests.reviews.views.conftest import SignIn
 
 KB = 1024
-ASKED = {"HX-Request": "true"}
 MOST_QUERIES = 12
 LIKE_OTHERS = ["7.00"] * 47
-
-
-def url(batch: Batch, *more: str) -> str:
-    return "/".join(["/batches", batch.pk, *more, ""])
-
-
-def source(response: Any) -> str:
-    return str(response.content.decode())
-
-
-def inputs(text: str, name: str) -> list[str]:
-    """The values of all inputs of a name, as a browser would send them."""
-    tags = re.findall(rf'<input[^>]* name="{name}"[^>]*>', text)
-    values = [re.search(r'value="([^"]*)"', tag) for tag in tags]
-    return [found[1] for found in values if found]
-
-
-class Form:
-    """The page's form as a person without JavaScript fills it."""
-
-    def __init__(self, client: Client, batch: Batch) -> None:
-        self.client, self.batch = client, batch
-        self.text = source(client.get(url(batch)))
-        self.items = inputs(self.text, "item")
-        self.opened: list[str] = []
-        self.status = 200
-
-    def press(self, do: str, **fields: Any) -> Form:
-        sent = {
-            "do": do,
-            "row": inputs(self.text, "row"),
-            "item": self.items,
-            "opened": self.opened,
-            "verdict": inputs(self.text, "verdict"),
-            "digest": inputs(self.text, "digest"),
-            **fields,
-        }
-        response = self.client.post(url(self.batch, "decide"), sent)
-        self.status = response.status_code
-        if self.status == 303:
-            response = self.client.get(response["Location"])
-        self.text = source(response)
-        self.opened = inputs(self.text, "opened")
-        return self
-
-    def open_samples(self) -> Form:
-        for row in re.findall(
-            r'<b class="xs">Sample</b> <button[^>]*value="(open:[^"]+)"', self.text
-        ):
-            self.press(row)
-        return self
-
-    @property
-    def digest(self) -> str:
-        found = re.search(r'data-testid="batch-digest" title="([^"]+)"', self.text)
-        return found[1] if found else ""
-
-
-def statuses() -> set[str]:
-    return set(ApprovalRequest.objects.values_list("status", flat=True))
 
 
 def test_the_list_names_count_and_total(gate: Gate, as_: SignIn) -> None:

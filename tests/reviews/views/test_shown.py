@@ -127,7 +127,7 @@ def test_templates_that_changed_since_are_told_apart(
 
 
 def test_the_template_version_is_over_every_file_it_includes() -> None:
-    names = set(sights._templates(sights.root()))
+    names = set(sights._templates(sights.root(), sights.PARTS))
     assert {"templates/reviews/_cell.html", "templates/reviews/_blocks.html"} <= names
 
 
