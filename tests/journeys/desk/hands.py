@@ -46,6 +46,7 @@ def marked(name: str) -> str:
 
 VERBS = {"approve": "a", "modify": "m", "reject": "x", "escalate": "u"}
 QUEUE = Step("g q", "#nav a[href^='/queue/']", Leads.PAGE)
+LOG = Step("g l", "#nav a[href^='/log/']", Leads.PAGE)
 FIRST = Step("Enter", "[data-row] >> nth=0", Leads.PAGE)
 COMMIT = Step("Control+Enter", marked("commit"))
 RECALL = Step("z", marked("recall"))
@@ -124,7 +125,7 @@ class Hand(ABC):
     def choose(self, number: int) -> None:
         """The answer or reason with this number."""
         key = str(number)
-        self.do(Step(key, f"#decide [data-key='{key}']", Leads.HERE))
+        self.do(Step(key, f"main [data-key='{key}']", Leads.HERE))
 
     def commit(self, leads: Leads = Leads.SWAP) -> None:
         """What is armed. An edit and auto-advance lead to another page."""

@@ -40,7 +40,6 @@ def test_a_refusal_needs_a_reason_which_the_agent_is_told(
     expect(group).to_be_focused()
     expect(rita.page.locator("#id_reason")).to_have_value(NOTE)
     assert not Decision.objects.exists()
-    rita.accessible()
     rita.hand.choose(2)
     rita.hand.commit()
     expect(rita.page.locator("#outcome")).to_contain_text("Rejected")

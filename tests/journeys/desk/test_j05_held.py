@@ -42,7 +42,6 @@ def test_who_only_reads_sees_what_came_of_it(
     expect(tom.state()).to_contain_text("Rita Example is deciding")
     assert tom.page.locator("[data-testid^=verb-]").count() == 0
     assert tom.page.locator("[name=verdict], [name=arm]").count() == 0
-    tom.accessible()
     status, said = hand_made(tom, request)
     assert status == 409
     assert "Rita Example is deciding this until" in said
@@ -59,7 +58,6 @@ def test_who_only_reads_sees_what_came_of_it(
     assert tom.page.locator("[data-testid^=verb-]").count() == 0
     tom.settled()
     tom.accessible()
-    rita.accessible()
 
 
 def hand_made(tom: Sitting, request: ApprovalRequest) -> tuple[int, str]:
@@ -114,7 +112,6 @@ def test_a_hold_that_lapsed_was_taken_over(
     refused = LogRecord.objects.get(kind="decision.refused")
     assert b'"lease_lapsed"' in bytes(refused.leaf)
     rita.accessible()
-    tom.accessible()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -127,7 +124,6 @@ def test_a_supervisor_breaks_the_hold(
     opens(sue, request)
     expect(sue.state()).to_contain_text("Rita Example is deciding")
     sue.hand.reach(BREAK)
-    sue.accessible()
     sue.hand.type("#id_reason", "gone to lunch")
     sue.hand.commit(Leads.PAGE)
     expect(sue.page.get_by_test_id("verb-approve")).to_be_visible()
