@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reviews import micro_checks
-from reviews.micro_checks import NONE_OF_THESE, Question
+from reviews.micro_checks import NONE_OF_THESE, Question, fields, likeness, viewed
+from reviews.micro_checks.drafts import Draft
 from reviews.presenters import present
-from reviews.presenters.shapes import Presentation
+from reviews.presenters.shapes import Presentation, texts
 from tests.reviews.definitions import tool
+from tests.reviews.presenters import kinds
 
 ARGS = {"order_id": "78291", "amount": "899.00", "currency": "USD", "reason": "gone"}
 BEFORE = {"order_id": "78291", "amount": "240.00", "owner": "C-7", "state": "open"}
@@ -88,3 +91,101 @@ def test_how_often_follows_the_policy() -> None:
     assert 400 < sum(due) < 600
     assert not any(micro_checks.is_due(seed_of(number), 0) for number in range(50))
     assert all(micro_checks.is_due(seed_of(number), 1) for number in range(50))
+
+
+# Of each kind of tool a fact of its own view, and the answer that is right.
+OF_VIEWS = [
+    ("run_command", "program", "sudo"),
+    ("run_command", "steps", "2"),
+    ("run_command", "view", "build-02"),
+    ("run_program", "program", "git"),
+    ("write_file", "file", "app/settings.toml"),
+    ("write_file", "added", "1"),
+    ("apply_patch", "file", "checkout/refunds.py"),
+    ("call_api", "view", "api.partner.example"),
+    ("call_api", "view", "POST"),
+    ("give_access", "view", "storage.admin"),
+    ("give_access", "view", "riley"),
+    ("deploy", "view", "production"),
+    ("publish_page", "view", "public"),
+    ("set_flag", "view", "refund_limit_check"),
+    ("invite", "view", "sam@northgate.example"),
+    ("run_sql", "view", "customers"),
+]
+
+
+def drafts(name: str) -> list[Draft]:
+    """What could be asked of a tool's view."""
+    return [one for one in viewed.drafts(kinds.show(name)) if len(one.wrong) >= 2]
+
+
+@pytest.mark.parametrize(("name", "kind", "right"), OF_VIEWS)
+def test_a_dedicated_view_is_asked_about(name: str, kind: str, right: str) -> None:
+    found = {(one.id.partition(":")[0], one.right) for one in drafts(name)}
+    assert (kind, right) in found
+
+
+@pytest.mark.parametrize("name", kinds.EXAMPLES)
+def test_some_seed_asks_of_the_view(name: str) -> None:
+    shown = kinds.show(name)
+    ids = {one.id for one in drafts(name)}
+    asked_of = {
+        found.id
+        for number in range(300)
+        if (found := micro_checks.question(shown, seed_of(number)))
+    }
+    assert ids <= asked_of
+
+
+@pytest.mark.parametrize("name", kinds.EXAMPLES)
+def test_the_right_answer_is_on_the_page_and_the_wrong_ones_are_wrong(
+    name: str,
+) -> None:
+    shown = kinds.show(name)
+    said = set(texts(shown))
+    for one in [*drafts(name), *fields.drafts(shown)]:
+        assert one.right not in one.wrong
+        assert len(set(one.wrong)) == len(one.wrong)
+        assert one.right in said or one.right.isdigit()
+        assert one.look.startswith(("What changes, ", "If it goes wrong"))
+
+
+def test_one_of_a_list_is_never_a_wrong_answer_for_another_of_it() -> None:
+    guests = ["sam@northgate.example", "dana@mail.example"]
+    for one in drafts("invite"):
+        if one.right in guests:
+            assert not set(guests) & set(one.wrong)
+            assert "1" not in "".join(part.text for part in one.wordings[0])
+
+
+def test_what_also_runs_is_no_wrong_answer() -> None:
+    programs = [one for one in drafts("run_command") if one.id.startswith("program")]
+    assert {one.right for one in programs} == {"sudo", "rm"}
+    for one in programs:
+        assert not {"npm", "rm", "sudo"} & set(one.wrong)
+
+
+def test_a_command_that_was_not_read_is_not_asked_about() -> None:
+    shown = kinds.show("run_command", cmd="echo 'unfinished")
+    found = {one.id.partition(":")[0] for one in viewed.drafts(shown)}
+    assert not found & {"program", "steps"}
+
+
+def test_how_many_are_outside_is_asked_as_the_page_counts() -> None:
+    shown = kinds.show("send_mail")
+    found = {one.id: one for one in fields.drafts(shown)}
+    assert found["outside"].right == "1"
+    assert "1 recipient outside the company" in kinds.tags(shown)
+
+
+@given(st.text(max_size=60))
+def test_a_near_miss_of_any_text_is_no_error(text: str) -> None:
+    for other in likeness.near_misses(text):
+        assert isinstance(other, str)
+
+
+def test_a_hidden_value_of_a_view_is_not_asked_about() -> None:
+    shown = kinds.show("call_api")
+    for one in drafts("call_api"):
+        assert "sk-live" not in "".join([one.right, *one.wrong])
+    assert any("Sends a credential" in tag for tag in kinds.tags(shown))
