@@ -149,6 +149,14 @@ ROUTES: dict[str, Row] = {
     ),
     "reviews:view_delete": Row(post=HERSELF, sees=HERSELF, ids={"pk": "own_view"}),
     "reviews:queue_fresh": Row(get=PEOPLE, query="since=2026-01-01T00:00:00Z"),
+    "reviews:load": Row(get=SETTLES, sees=SETTLES),
+    # What expires within half an hour, if anything does.
+    "reviews:load_extend": Row(post=SETTLES, sees=SETTLES, writes=False),
+    "reviews:load_share": Row(
+        post=SETTLES,
+        sees=SETTLES,
+        body=lambda world: {"to": world.gate.sam.public_id},
+    ),
     "reviews:events": Row(get=PEOPLE),
     "reviews:escalations": Row(get=PEOPLE),
     "reviews:escalation": Row(get=SEES, sees=SEES, ids=ESCALATED),
