@@ -60,6 +60,10 @@ class Evidence(Strict):
 
 
 class CheckpointIn(Strict):
+    """Where the agent stands. People read the summary and the state, redacted; in the
+    state they see `goal`, `plan` (a list of sentences or of `{"step", "state"}`) and
+    `budget` (an object) apart from the rest."""
+
     summary: Text = ""
     state: dict[str, Any] = {}
     blob: Annotated[str, AfterValidator(_base64)] | None = None

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdpoint_client import Details, Proposal
 
-from .case import Case, Message
+from .case import MOST_STEPS, Case, Message
 from .moves import Draft, order_of
 from .planner import Answer
 
@@ -30,9 +30,9 @@ def details(case: Case, draft: Draft, message: Message) -> Details:
             "summary": f"Works on a message of intent {case.intent}; waits for"
             f" {case.move}.",
             "state": {
-                "intent": case.intent,
-                "agenda": list(case.agenda),
-                "steps": case.steps,
+                "goal": f"Settle a message of intent {case.intent}.",
+                "plan": _plan(case),
+                "budget": {"proposals": case.steps, "of at most": MOST_STEPS},
                 "notes": list(case.notes),
             },
             "blob": base64.b64encode(case.dump()).decode("ascii"),
@@ -47,6 +47,16 @@ def details(case: Case, draft: Draft, message: Message) -> Details:
     if customer:
         said["on_behalf_of"] = {"kind": "customer", "id": str(customer)}
     return said
+
+
+def _plan(case: Case) -> list[dict[str, str]]:
+    """The moves of the case: what is done, what waits and what is still to come."""
+    done = [{"step": move, "state": "done"} for move in case.known.get("did", {})]
+    ahead = [
+        {"step": move, "state": "next" if number else "waiting"}
+        for number, move in enumerate(case.agenda)
+    ]
+    return [*done, *ahead]
 
 
 def answer(proposal: Proposal, proposed: Mapping[str, Any]) -> Answer:
