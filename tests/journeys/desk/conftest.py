@@ -21,13 +21,23 @@ from tests.stack import Stack
 
 from . import house as houses
 from . import store as stores
-from .costs import Costs
+from .costs import Costs, said
 from .hands import Way
 from .house import House
 from .sitting import WATCH, Sitting
 from .store import Store
 
+HERE = Path(__file__).parent
 SitDown = Callable[..., Sitting]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Side by side, whatever the order of the rest: the stack is furnished once."""
+    mine = [item for item in items if HERE in item.path.parents]
+    if mine:
+        at = items.index(mine[0])
+        others = [item for item in items[at:] if item not in mine]
+        items[at:] = [*mine, *others]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -36,9 +46,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     costs = sorted(
         {tuple(v) for one in passed for n, v in one.user_properties if n == "cost"}
     )
-    for task, unit, cost, most in costs:
-        bar = "no bar" if most is None else f"at most {most}"
-        terminalreporter.write_line(f"{task}: {cost} {unit}, {bar}")
+    for cost in costs:
+        terminalreporter.write_line(said(*cost))
 
 
 @pytest.fixture(scope="package")
@@ -75,8 +84,11 @@ def house(
 
 
 @pytest.fixture
-def costs(request: pytest.FixtureRequest) -> Costs:
-    return Costs(request.node.user_properties)
+def costs(
+    request: pytest.FixtureRequest, record_proof: Callable[[str, str], None]
+) -> Costs:
+    """`with costs.of("Reject with preset reason", rita): …`"""
+    return Costs(request.node.user_properties, record_proof)
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .hands import Way
 from .sitting import Sitting
@@ -28,7 +28,8 @@ BARS: dict[str, tuple[int | None, int | None]] = {
 class Costs:
     """Measured by one test; printed with the others' at the end of the run."""
 
-    properties: list[tuple[str, object]] = field(default_factory=list)
+    properties: list[tuple[str, object]]
+    record: Callable[[str, str], None]
 
     @contextmanager
     def of(self, task: str, desk: Sitting) -> Iterator[None]:
@@ -40,4 +41,11 @@ class Costs:
         most = BARS[task][0 if keys else 1]
         cost, unit = (strokes, "strokes") if keys else (clicks, "clicks")
         self.properties.append(("cost", (task, unit, cost, most)))
+        self.record("6.1", said(task, unit, cost, most))
         assert most is None or cost <= most, f"{task}: {cost} {unit}, at most {most}"
+
+
+def said(task: str, unit: str, cost: int, most: int | None) -> str:
+    """One line of the table."""
+    bar = "no bar" if most is None else f"at most {most}"
+    return f"{task}: {cost} {unit}, {bar}"

@@ -28,7 +28,12 @@ from .hands import LOG, STOP, Leads, Step, Way
 from .house import House, overlay
 from .sitting import Sitting
 
-pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.servers,
+    pytest.mark.proof,
+    pytest.mark.timeout(120),
+]
 
 WAYS = [Way.MOUSE, Way.KEYBOARD]
 OUTCOME = "#outcome"
