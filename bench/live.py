@@ -6,7 +6,6 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
-import os
 import random
 import time
 import uuid
@@ -19,16 +18,16 @@ from urllib.parse import quote
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from hitl.environment import LOOPBACK
 from journal import clock
 from policies.models import Person
 
-from . import held, processes, tasks
+from . import browser, held, processes, tasks
 from .asked import body
 from .report import Line, Options, latency, say, times
-from .seed import DECIDING, PASSWORD, House
+from .seed import DECIDING, House
 
 STREAMS = 100
 P50_S, P99_S = 0.040, 0.080
@@ -164,19 +163,9 @@ def _fill(holder: held.Holder, crowd: Crowd, port: int) -> None:
 
 @contextmanager
 def _desk(port: int) -> Iterator[Desk]:
-    path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-    args = ["--no-sandbox", "--disable-dev-shm-usage"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=args)
-        desk = Desk(browser.new_page(), f"http://{LOOPBACK}:{port}")
-        page = desk.page
-        page.goto(f"{desk.base}/sign-in/?next=/help/")
-        page.fill("#id_username", "rita")
-        page.fill("#id_password", PASSWORD)
-        page.press("#id_password", "Enter")
-        page.wait_for_url(f"{desk.base}/help/")
-        yield desk
-        browser.close()
+    with browser.chromium() as chromium:
+        page = chromium.new_page()
+        yield Desk(page, browser.sign_in(page, port))
 
 
 def _line(rounds: list[list[float]]) -> Line:

@@ -64,6 +64,6 @@ def _agent(number: int, cast: dict[str, Person]) -> Agent:
         slug=f"agent-{number}",
         name=f"Agent {number}",
         owner=cast["owen"],
-        tools=["refund"],
+        tools=["refund", "credit"],
         by=cast["adam"],
     )

@@ -1,0 +1,48 @@
+"""From pressing the commit button to the new state on the page (ux.md 6.3)."""
+
+from __future__ import annotations
+
+from playwright.sync_api import BrowserContext, Page
+
+from hitl.environment import LOOPBACK
+
+from .load import percentile
+from .report import Line, ms
+
+COUNT = 20
+BAR_S = 0.250
+# From the press to the swap of the answer, by the browser's own clock.
+_WATCH = """() => {
+    addEventListener("click", () => { window.began = performance.now() }, true)
+    new MutationObserver(() => {
+        const state = document.querySelector("[data-testid=state]")
+        if (window.began && state.textContent.includes("Rejected"))
+            window.took ??= performance.now() - window.began
+    }).observe(document.body, {childList: true, subtree: true})
+}"""
+
+
+def measure(context: BrowserContext, port: int, requests: list[str]) -> Line:
+    """One rejection each of the first requests."""
+    page = context.new_page()
+    base = f"http://{LOOPBACK}:{port}/requests"
+    times = [_reject(page, f"{base}/{one}/") for one in requests[:COUNT]]
+    slowest = percentile(times, 95)
+    return Line(
+        "W commit -> the new state on the page",
+        f"p50 {ms(percentile(times, 50))}, p95 {ms(slowest)}",
+        f"p95 <= {ms(BAR_S)}",
+        slowest <= BAR_S,
+        f"n = {len(times)}",
+    )
+
+
+def _reject(page: Page, url: str) -> float:
+    """Seconds."""
+    page.goto(url)
+    page.click("[data-testid=verb-reject]")
+    page.check("[name=reason_code] >> nth=0")
+    page.evaluate(_WATCH)
+    page.click("[data-testid=commit]")
+    page.wait_for_function("window.took !== undefined")
+    return float(page.evaluate("window.took")) / 1000

@@ -1,0 +1,60 @@
+"""What people have open in a measurement: fifty waiting refunds, a batch of fifty
+credits, and the log of them all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents import intake, proposals
+from agents.idempotency import Stored
+from agents.schemas import ProposalIn
+from reviews import forming
+from reviews.models import Batch
+
+from .asked import body
+from .seed import House
+
+WAITING = 50
+
+
+@dataclass(frozen=True)
+class Open:
+    """The addresses, and the requests that a measurement may decide."""
+
+    review: str
+    batch: str
+    requests: list[str]
+
+    @property
+    def paths(self) -> dict[str, str]:
+        return {
+            "queue": "/queue/",
+            "review": f"/requests/{self.review}/",
+            "batch": f"/batches/{self.batch}/",
+            "log": "/log/",
+        }
+
+
+def furnish(house: House, more: int) -> Open:
+    """Fifty refunds and `more` that can be decided, and the batch."""
+    refunds = [_propose(house, body(f"desk-{n}")) for n in range(WAITING + more)]
+    for number in range(WAITING):
+        _propose(house, _credit(number))
+    forming.form_all()
+    waiting = [stored.body["request"]["id"] for stored in refunds]
+    return Open(waiting[0], Batch.objects.latest("formed_at").pk, waiting[1:])
+
+
+def _credit(number: int) -> dict[str, object]:
+    amount = "96.00" if number == WAITING // 2 else f"{20 + number % 9}.00"
+    args = {"customer": f"C-{number}", "amount": amount, "currency": "USD"}
+    said = {**body(f"credit-{number}"), "tool": "credit", "args": args}
+    del said["preconditions"]  # nobody reads its state
+    return said
+
+
+def _propose(house: House, said: dict[str, object]) -> Stored:
+    agent = house.agents[0]
+    key = intake.key_of(str(said["thread"]), "POST", "/proposals", said)
+    asked = intake.asked_to_propose(agent, ProposalIn.model_validate(said))
+    return proposals.propose(agent=agent, key=key, asked=asked)

@@ -1,0 +1,81 @@
+"""A page as somebody feels it on a slow machine behind a slow line: a cold cache, the
+processor four times slower, 1.6 Mbps and 150 ms to the server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from playwright.sync_api import BrowserContext, Page, Request
+
+SLOWER = 4
+LINE = {
+    "offline": False,
+    "latency": 150,
+    "downloadThroughput": 1_600_000 / 8,
+    "uploadThroughput": 750_000 / 8,
+}
+# What the browser notes of itself, from the first byte on. A task is long from 50 ms;
+# only what is beyond blocks.
+_WATCH = """() => {
+    window.felt = {largest: 0, shift: 0, blocked: 0, stroke: 0}
+    const on = (type, take, more) =>
+        new PerformanceObserver(list => list.getEntries().forEach(take))
+            .observe({type, buffered: true, ...more})
+    on("largest-contentful-paint", one => { felt.largest = one.startTime })
+    on("layout-shift", one => { if (!one.hadRecentInput) felt.shift += one.value })
+    on("longtask", one => { felt.blocked += one.duration - 50 })
+    on("event", one => { felt.stroke = Math.max(felt.stroke, one.duration) },
+       {durationThreshold: 16})
+}"""
+_FELT = """() => ({...window.felt,
+    painted: performance.getEntriesByName("first-contentful-paint")[0].startTime,
+    usable: performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd})"""
+# What a person presses on each page, and what must then be there.
+STROKES = {
+    "queue": (["j", "j", "k"], "[data-row]:focus"),
+    "review": (["a"], "#panel"),
+    "batch": (["j", "j", "k"], ":focus"),
+    "log": (["Tab", "Tab"], ":focus"),
+}
+
+
+@dataclass(frozen=True)
+class Felt:
+    """Seconds, but for the shift of the layout and the number of requests."""
+
+    painted: float
+    largest: float
+    usable: float
+    stroke: float
+    shift: float
+    blocked: float
+    requests: int
+
+
+def load(context: BrowserContext, url: str, name: str) -> Felt:
+    """One visit: wait until it can be used, then use it."""
+    page = context.new_page()
+    page.add_init_script(f"({_WATCH})()")
+    _slow_down(context, page)
+    asked: list[Request] = []
+    page.on("request", asked.append)
+    page.goto(url, wait_until="load")
+    count = sum(one.resource_type != "eventsource" for one in asked)
+    strokes, then = STROKES[name]
+    for key in strokes:
+        page.keyboard.press(key)
+    page.wait_for_selector(then, timeout=30_000)
+    felt: dict[str, Any] = page.evaluate(_FELT)
+    page.close()
+    shift = felt.pop("shift")
+    times = {name: spent / 1000 for name, spent in felt.items()}
+    return Felt(**times, shift=shift, requests=count)
+
+
+def _slow_down(context: BrowserContext, page: Page) -> None:
+    tools = context.new_cdp_session(page)
+    tools.send("Network.enable")
+    tools.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    tools.send("Network.emulateNetworkConditions", LINE)
+    tools.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
