@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, Q
 
 from policies import tools
 from policies.documents import ToolDefinition
@@ -92,6 +92,15 @@ def load(
         if requests is not None:
             item.request = requests[item.request_id]
     return _members(batch, rows, now)
+
+
+def decided(batch: Batch, *, now: datetime) -> list[Member]:
+    """Everybody whom the decision on a batch was on, those too that were recalled
+    since; in three queries."""
+    recalled = Q(left_at__gt=F("batch__settled_at"))
+    items = batch.items.filter(Q(left_at__isnull=True) | recalled)
+    rows = items.select_related("request__proposal", "request__queue")
+    return _members(batch, list(rows.order_by("position")), now)
 
 
 def _members(batch: Batch, items: list[BatchItem], now: datetime) -> list[Member]:

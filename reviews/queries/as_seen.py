@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from journal.errors import NotFound
@@ -20,7 +19,7 @@ from reviews import permissions, seen
 from reviews.choices import OPEN, REASONS, Verdict
 from reviews.models import ApprovalRequest, Decision, Snapshot
 
-from . import sights, snapshots, visible
+from . import sights, snapshots
 from .batches import kept
 from .log import HIDDEN_NAME
 from .outcomes import SAID
@@ -179,11 +178,7 @@ def links(
     settled = Role.SUPERVISOR in roles and request.status not in OPEN
     every = settled or Role.AUDITOR in roles
     mine = (one for one in found if every or one.reviewer_id == person.pk)
-    return [Kept(_said(one), url(one)) for one in mine]
-
-
-def url(decision: Decision) -> str:
-    return reverse("reviews:as_seen", args=[decision.request_id, decision.pk])
+    return [Kept(_said(one), snapshots.url(one)) for one in mine]
 
 
 def _said(decision: Decision) -> str:
@@ -195,7 +190,7 @@ def load(person: Person, request_pk: str, decision_pk: int) -> AsSeen:
     """Raises NotFound: for a stranger, and while somebody who may still decide would
     learn what another answered."""
     decision = (
-        decisions(person)
+        snapshots.openable(person)
         .filter(pk=decision_pk, request=request_pk)
         .select_related("request__proposal", "reviewer", "snapshot")
         .first()
@@ -203,16 +198,3 @@ def load(person: Person, request_pk: str, decision_pk: int) -> AsSeen:
     if decision is None:
         raise NotFound
     return AsSeen(person, decision)
-
-
-def decisions(person: Person) -> QuerySet[Decision]:
-    """The decisions whose page this person may open: their own; others' by role, and
-    for who may still decide only when blindness is over."""
-    roles = permissions.roles_of(person)
-    found = Decision.objects.filter(request__in=visible.requests(person))
-    if Role.AUDITOR in roles:
-        return found
-    settled = Q(reviewer=person)
-    if Role.SUPERVISOR in roles:
-        settled |= ~Q(request__status__in=OPEN)
-    return found.filter(settled)

@@ -12,7 +12,7 @@ from .page import BatchPage
 from .result import ResultPage
 from .rows import amount_of, peek
 from .titles import called
-from .within import Within, containing
+from .within import Within, containing, of_many
 
 __all__ = [
     "BatchPage",
@@ -30,6 +30,7 @@ __all__ = [
     "listed",
     "load",
     "notes",
+    "of_many",
     "peek",
     "samples",
 ]

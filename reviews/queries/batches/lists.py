@@ -72,11 +72,13 @@ def _facts(batches: Sequence[Batch], now: datetime) -> dict[str, Mapping[str, An
     place = "request__batch_items"
     waiting = Q(request__status=RequestStatus.PENDING, request__expires_at__gt=now)
     decided = Q(**{f"{place}__batch__status": BatchStatus.DECIDED})
+    recalled = Q(**{f"{place}__left_at__gt": F(f"{place}__batch__settled_at")})
     rows = (
         RequestVersion.objects.filter(
             waiting | decided,
+            Q(**{f"{place}__left_at": None}) | recalled,
             number=F("request__version"),
-            **{f"{place}__batch__in": batches, f"{place}__left_at": None},
+            **{f"{place}__batch__in": batches},
         )
         .values(batch=F(f"{place}__batch"))
         .annotate(

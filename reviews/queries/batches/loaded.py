@@ -103,8 +103,9 @@ def load(person: Person, pk: str, now: datetime) -> Loaded:
     batch = visible(person).filter(pk=pk).first()
     if batch is None:
         raise NotFound
-    found = membership.load(batch, now=now)
     waits = batch.status in OPEN
+    members = membership.load if waits else membership.decided
+    found = members(batch, now=now)
     return Loaded(
         person=person,
         batch=batch,

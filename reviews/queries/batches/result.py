@@ -19,6 +19,7 @@ from reviews.presenters.shapes import Part
 from reviews.queries import states
 from reviews.queries.states import State, Tally
 
+from .given import Given, given
 from .loaded import Loaded
 from .rows import amount_of, subject_of
 from .table import total_of
@@ -51,6 +52,11 @@ class ResultPage:
         self.halted = loaded.batch.halted_at is not None
         self.dissolved = loaded.batch.status == BatchStatus.DISSOLVED
 
+    @cached_property
+    def given(self) -> Given | None:
+        """The verdict, and where the page is that it was given on."""
+        return given(self.loaded)
+
     @property
     def title(self) -> tuple[Part, ...]:
         amounts = (amount_of(member) for member in self.loaded.members)
@@ -70,8 +76,10 @@ class ResultPage:
             cause=member.version.cause,
             now=self.loaded.now,
         )
-        if self._not_run(execution):
-            state = State("waiting", "Not run", icon="wait")
+        if member.item.left_at is not None:
+            state = State("recalled", "Recalled. Nothing was executed.", icon="back")
+        elif self._not_run(execution):
+            state = State("behind", "Not run", icon="wait")
         amount = amount_of(member)
         return Result(
             id=member.id,
@@ -178,7 +186,7 @@ def _note(execution: Execution | None) -> str:
 def _word(result: Result) -> str:
     return {
         "executed": "done",
-        "waiting": "not run",
+        "behind": "not run",
         "recallable": "approved",
         "queued": "approved",
         "authorized": "approved",

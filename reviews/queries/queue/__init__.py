@@ -38,6 +38,7 @@ __all__ = [
     "rows_of",
 ]
 
+TOGETHER = ("open", "mine")  # tabs of what a person can decide, alone or in a batch
 EMPTY = {
     "mine": "You hold nothing, and nothing was given to you.",
     "open": "Nothing waits for you.",
@@ -105,13 +106,19 @@ def page(
 ) -> QueuePage:
     """One page of the queue. `decidable` is the header's number.
 
-    Six queries however many rows there are, one more for effects never shown before
+    Seven queries however many rows there are, one more for effects never shown before
     and one more where there are no rows.
     """
     reach = Reach.of(person)
     found = finding.find(reach, filters, now=now)
     settled = filters.tab == "done"
-    lines = rows.of(found[: filters.show], person, now, settled=settled)
+    lines = rows.of(
+        found[: filters.show],
+        person,
+        now,
+        settled=settled,
+        together=filters.tab in TOGETHER,
+    )
     counted = figures.count(reach, now)
     tabs = _tabs(reach, filters, counted, decidable)
     empty = not filters.narrow

@@ -16,7 +16,8 @@ from reviews.choices import OPEN, RequestStatus, Verdict
 from reviews.models import ApprovalRequest, Decision, RequestVersion
 from reviews.presenters.shapes import Part
 
-from .. import clocks, holding, showing, states, visible
+from .. import batches, clocks, holding, showing, states, visible
+from ..batches import Within
 from ..clocks import Clock
 from ..states import State, Tally
 from .finding import MOST_COUNTED, Found
@@ -46,6 +47,8 @@ class Head:
     flags: tuple[str, ...]
     repeats: str = ""
     repeats_url: str = ""
+    batch: str = ""  # with how many it can be decided together
+    batch_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +85,30 @@ def of(
     *,
     settled: bool = False,
     base: str = REQUESTS,
+    together: bool = False,
 ) -> list[Row]:
     """The lines of what was found, in its order, each linked below `base`. `settled`
-    adds what came of it."""
+    adds what came of it, `together` the batch that it waits in, by one query more."""
     sealed = loaded([one.id for one in found], person, settled=settled)
+    within = batches.of_many(sealed.keys()) if together and sealed else {}
     briefs = briefs_of(sealed.values())
     return [
-        line(sealed[one.id], briefs, person, now, found=one, base=base)
+        _marked(
+            line(sealed[one.id], briefs, person, now, found=one, base=base),
+            within.get(one.id),
+        )
         for one in found
         if one.id in sealed
     ]
+
+
+def _marked(row: Row, within: Within | None) -> Row:
+    """With the batch that it may be decided in."""
+    if within is None:
+        return row
+    said = f"in a batch of {within.count}"
+    head = replace(row.head, batch=said, batch_url=within.url)
+    return replace(row, head=head)
 
 
 def loaded(

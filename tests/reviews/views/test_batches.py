@@ -309,3 +309,63 @@ def test_who_holds_an_item_keeps_it_out(gate: Gate, as_: SignIn) -> None:
     form.open_samples().press("arm:approve").press("commit")
     assert form.status == 303
     assert ApprovalRequest.objects.get(pk=held).status == RequestStatus.PENDING
+
+
+def test_a_row_of_the_queue_leads_to_its_batch(gate: Gate, as_: SignIn) -> None:
+    batch = formed(gate)
+    alone = propose(gate.agent, "pay", customer="C-9").request
+    rows = source(as_("rita").get("/queue/")).split("<tr data-request=")
+    marked = [row for row in rows if "in a batch of 3" in row]
+    assert len(marked) == 3
+    assert all(f'href="{url(batch)}"' in row for row in marked)
+    assert not any(alone.pk in row for row in marked)
+    assert "in a batch" not in source(as_("rita").get("/queue/?tab=waiting"))
+
+
+def test_one_that_is_left_alone_in_its_batch_is_not_marked(
+    gate: Gate, as_: SignIn
+) -> None:
+    batch = formed(gate, "7.00", "8.00")
+    factories.decide(members(batch)[0].request, gate.tom, "reject")
+    assert "in a batch" not in source(as_("rita").get("/queue/"))
+
+
+def test_what_was_recalled_stays_on_the_page_and_says_so(
+    gate: Gate, as_: SignIn
+) -> None:
+    states.recall_windows(gate)
+    batch = formed(gate, *["7.00"] * 4)
+    client = as_("rita")
+    Form(client, batch).open_samples().press("arm:approve").press("commit")
+    client.post(url(batch, "recall"))
+    text = source(client.get(url(batch)))
+    assert text.count("Recalled. Nothing was executed.") == 4
+    assert "4 repayments" in text
+    assert batch.pk in source(client.get("/batches/"))
+
+
+def test_all_are_escalated_with_a_reason(gate: Gate, as_: SignIn) -> None:
+    batch = formed(gate)
+    form = Form(as_("rita"), batch).press("arm:escalate")
+    assert "Escalate 3 repayments, 41.90 USD" in form.text
+    form.press("commit")
+    assert form.status == 422
+    form.press("commit", reason_code="unsafe")
+    assert form.status == 303
+    assert set(ApprovalRequest.objects.values_list("tier", flat=True)) == {"escalate"}
+    assert "<b>3</b> escalated" in form.text
+    assert form.text.count("With supervisors") == 3
+    assert "Escalated " in form.text
+
+
+def test_the_result_says_the_verdict_and_leads_to_the_page(
+    gate: Gate, as_: SignIn
+) -> None:
+    batch = formed(gate)
+    Form(as_("rita"), batch).press("arm:reject").press(
+        "commit", reason_code="duplicate"
+    )
+    for name, opens in (("rita", True), ("tom", False), ("sue", True)):
+        text = source(as_(name).get(url(batch)))
+        assert "Rejected " in text
+        assert ("The page as it was seen" in text) is opens
