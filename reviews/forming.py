@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, Max, OuterRef, QuerySet
 
-from journal import clock, log
+from journal import clock, log, outbox
 from policies import active, tools
 from policies.choices import Tier
 from policies.documents import ToolDefinition
@@ -203,6 +203,9 @@ def _join(batch: Batch, members: Sequence[_Loose], now: datetime) -> None:
         for place, one in enumerate(members, last + 1)
     )
     _note(batch, "batch.joined", [one.id for one in members], now)
+    # Pages that show the batch hear of it by a row that they have.
+    shown = batch.items.filter(left_at__isnull=True).order_by("position")
+    outbox.announce(*shown.values_list("request", flat=True)[:1])
 
 
 def _note(batch: Batch, kind: str, requests: list[str], now: datetime) -> None:

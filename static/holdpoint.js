@@ -313,7 +313,7 @@
     }
     /* What happened while nobody listened is looked up; so is what changed. */
     if (changed || heard === 1) look(bar());
-    if (changed || heard < 2) look($("#live[hx-get]"));
+    if (changed || heard < 2) look($("#live"));
     heard = 2;
   };
   document.addEventListener("visibilitychange", () => { document.hidden ? shut() : listen(); });
