@@ -32,7 +32,7 @@ SHORTCUTS = (
     Shortcut("o", "Lists", "Open the row"),
     Shortcut("v", "Lists", "Look at the row without opening it"),
     _fixed("Enter", "Lists", "Open it; the first row when none is chosen"),
-    _fixed(" ", "Batch", "Take the row in or out; with Shift a whole range"),
+    _fixed(" ", "Batch", "Row in or out; Shift: a range. Enter opens it in place"),
     Shortcut("n", "Review", "Next request of my queue"),
     Shortcut("p", "Review", "Previous request of my queue"),
     Shortcut("a", "Review", "Arm Approve"),
