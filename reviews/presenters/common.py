@@ -13,6 +13,7 @@ from policies.documents import ToolDefinition
 
 from . import inert
 from .compare import Comparison, Rows
+from .declared import settles
 from .leaves import HIDDEN, Conceal, Leaf, cell, humanise, is_blob, label, leaves
 from .shapes import (
     Cell,
@@ -78,7 +79,9 @@ class Subject:
 
     def cell(self, leaf: Leaf) -> Cell:
         """The leaf as text and type, concealed where the schema says so."""
-        return cell(leaf.value, self.conceal if self._is_sensitive(leaf.path) else None)
+        made = cell(leaf.value, self.conceal if self._is_sensitive(leaf.path) else None)
+        schema = self.definition.arguments
+        return made.settled if settles(schema, leaf.path, made.kind) else made
 
     def label(self, path: str) -> str:
         """The policy's label before the reader's."""
@@ -215,7 +218,7 @@ def dry_run(subject: Subject) -> DryRun | None:
     says = found.get("says")
     given = says if isinstance(says, Mapping) else {"it says": says}
     rows = tuple(
-        Row(humanise(leaf.path), f"dry_run.{leaf.path}", cell(leaf.value))
+        Row(humanise(leaf.path), f"dry_run.{leaf.path}", cell(leaf.value).settled)
         for leaf in (leaves(given) if says is not None else [])
     )
     source, at = str(found.get("source", "")), str(found.get("at", ""))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .leaves import Leaf, is_nothing, leaves
@@ -50,7 +50,7 @@ class Comparison:
             else:
                 self._fields(rows, leaves({name: known[name]}), name, value)
         rest = {name: value for name, value in known.items() if name not in args}
-        rows.now += map(self._row, leaves(rest))
+        rows.now += map(self._read, leaves(rest))
         rows.changes.sort(key=lambda change: _ORDER[change.kind])
         return rows
 
@@ -59,13 +59,12 @@ class Comparison:
         present = new or old
         if present is None:
             raise ValueError("a change has at least one side")
-        return Change(
-            _kind(old, new),
-            self.label(present.path),
-            present.path,
-            None if old is None else self.cell(old),
-            None if new is None else self.cell(new),
-        )
+        before = None if old is None else self.cell(old)
+        after = None if new is None else self.cell(new)
+        if before and after and before.said == after.said:
+            before, after = _told(before), _told(after)
+        kind, path = _kind(old, new), present.path
+        return Change(kind, self.label(path), path, before, after)
 
     def _fields(self, rows: Rows, olds: list[Leaf], name: str, value: Any) -> None:
         old_of = {leaf.path: leaf for leaf in olds}
@@ -94,11 +93,20 @@ class Comparison:
     def _row(self, leaf: Leaf) -> Row:
         return Row(self.label(leaf.path), leaf.path, self.cell(leaf))
 
+    def _read(self, leaf: Leaf) -> Row:
+        return Row(self.label(leaf.path), leaf.path, self.cell(leaf).settled)
+
 
 def _kind(old: Leaf | None, new: Leaf | None) -> ChangeKind:
     if new is None or (is_nothing(new.value) and not _was_nothing(old)):
         return "removed"
     return "added" if old is None or is_nothing(old.value) else "changed"
+
+
+def _told(cell: Cell) -> Cell:
+    """With its type beside it, whatever the schema says: it is all that changed."""
+    kind = "as text" if cell.kind == "text" else cell.kind
+    return replace(cell, kind=kind, sure=False)
 
 
 def _was_nothing(old: Leaf | None) -> bool:

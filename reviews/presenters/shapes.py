@@ -8,7 +8,7 @@ well. The parts of the dedicated views are in `views`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from math import ceil
 from typing import Any, ClassVar, Literal, Protocol
@@ -51,14 +51,32 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One value as text, with the type in words that the text alone cannot show.
+    """One value as text, with its type in words: `5` and `none` may be a text too.
 
-    `long` asks for the full untrusted display instead of one line.
+    `long` asks for the full untrusted display instead of one line. `sure` says that the
+    type needs no telling: the schema allows no other, or nothing will run on it.
     """
 
     text: str
     kind: str = "text"
     long: bool = False
+    sure: bool = False
+
+    @property
+    def badge(self) -> str:
+        """The type, where the text alone cannot show it."""
+        return "" if self.sure or self.kind == "text" else self.kind
+
+    @property
+    def settled(self) -> Cell:
+        """The same where nothing runs on it; an empty text would print nothing."""
+        keeps = self.kind in ("sensitive", "empty text")
+        return self if keeps else replace(self, sure=True)
+
+    @property
+    def said(self) -> str:
+        """Both as one text, for where a badge cannot stand beside it."""
+        return f"{self.text} ({self.badge})" if self.badge else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,8 +68,6 @@ class Regions:
     version that the person had read before this one.
     """
 
-    plain_kinds = ("text", "number", "nothing")  # their text alone says it all
-
     def __init__(
         self,
         person: Person,

@@ -21,8 +21,8 @@ def test_an_object_is_rows_and_a_text_is_one():
     shown = dry({"says": {"rows": 3, "table": {"name": "t"}}, "source": "db", "at": AT})
     assert shown.dry_run is not None
     assert [(row.label, row.cell) for row in shown.dry_run.rows] == [
-        ("Rows", Cell("3", "number")),
-        ("Table name", Cell("t")),
+        ("Rows", Cell("3", "number", sure=True)),
+        ("Table name", Cell("t", sure=True)),
     ]
     said = dry({"says": "<b>nothing</b>", "at": AT})
     page = page_of(said)

@@ -232,10 +232,16 @@ class TestChanges:
         assert {c.kind for c in shown.changes} == {"removed"}
 
     def test_types_are_told_apart(self):
-        shown = present(define("record"), {"n": 1}, before={"n": "1"})
-        (change,) = shown.changes
-        assert change.before == Cell("1", "text")
-        assert change.after == Cell("1", "number")
+        schema = {"type": "object", "properties": {"n": {"type": "number"}}}
+        for definition, was in (
+            (define("record"), "1"),
+            (define("record", schema=schema), "1 (as text)"),
+        ):
+            (change,) = present(definition, {"n": 1}, before={"n": "1"}).changes
+            assert change.before is not None
+            assert change.after is not None
+            assert change.before.said == was
+            assert change.after.said == "1 (number)"
 
     def test_a_deletion_removes_what_it_names(self):
         definition = define("deletion", effect="Delete customer {customer_id}")
