@@ -98,6 +98,8 @@ def sit_down(
 def sign_in(desk: Desk, name: str) -> None:
     page = desk.open("/sign-in/?next=/help/")
     assert page.locator("#id_username").count(), page.content()
+    # The page's own doing, which is refused where something else has the focus.
+    expect(page.locator("#id_username")).to_be_focused()
     page.fill("#id_username", name)
     page.fill("#id_password", factories.PASSWORD)
     page.press("#id_password", "Enter")

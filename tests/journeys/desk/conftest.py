@@ -147,6 +147,8 @@ def sign_in(desk: Sitting, house: House, name: str, to: str) -> None:
     house.knows_password(name)
     page = desk.page
     page.goto(f"{desk.base}{to}")
+    # The page's own doing, which is refused where something else has the focus.
+    expect(page.locator("#id_username")).to_be_focused()
     page.fill("#id_username", name)
     page.fill("#id_password", factories.PASSWORD)
     with page.expect_navigation(wait_until="load"):
