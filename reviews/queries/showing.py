@@ -138,8 +138,8 @@ def changes(before: Revision, after: Revision) -> list[Moved]:
 def _moved(change: Change) -> Moved:
     return Moved(
         change.label,
-        change.before.text if change.before else None,
-        change.after.text if change.after else None,
+        change.before.said if change.before else None,
+        change.after.said if change.after else None,
     )
 
 
@@ -192,7 +192,9 @@ def _plain(text: str) -> tuple[str, str]:
     if hides or not markup.is_document(text):
         return text, ""
     reading = markup.read(text)
-    return (reading.text, reading.summary) if reading.is_read else (text, "")
+    if not (reading.is_read and reading.text):
+        return text, ""
+    return reading.text, reading.summary
 
 
 def _withheld(item: Mapping[str, Any]) -> str:

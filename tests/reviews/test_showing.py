@@ -26,7 +26,12 @@ def test_evidence_in_html_is_its_text_and_says_what_is_left_out(gate: Gate) -> N
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    "text", ["in <module>", "a < b", "<p>\u202ehidden</p>", "<p>x</p> <odd>"]
+    "text",
+    [
+        *("in <module>", "a < b", "<p>\u202ehidden</p>", "<p>x</p> <odd>"),
+        # Of this nothing would be left.
+        "<form action=/decide/><input name=verdict value=approve></form>",
+    ],
 )
 def test_evidence_that_reading_would_change_stays_as_it_is(
     gate: Gate, text: str
