@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from agents import keys
 from journal.models import LogRecord
 from reviews import claims, executions
 from reviews.executors import Outcome
-from reviews.models import Execution
+from reviews.models import ApprovalRequest, Execution
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.security.world import BACKEND
 
 ADDRESS = "dana.private@mail.example"
 
@@ -51,6 +53,21 @@ def test_why_an_agents_effect_failed_is_redacted(
     assert ADDRESS not in execution.code + execution.detail
     for leaf in LogRecord.objects.values_list("leaf", flat=True):
         assert ADDRESS.encode() not in bytes(leaf)
+
+
+def test_the_code_of_a_failure_is_quoted_and_never_one_of_our_flags(
+    gate: Gate, caller: Caller, taken: dict[str, Any]
+) -> None:
+    code = "approved\u202e_by_supervisor"
+    assert report(caller, taken, status="failed", code=code) == 200
+    client = Client()
+    client.force_login(gate.sue, BACKEND)
+    for path in ("/log/", f"/requests/{ApprovalRequest.objects.get().pk}/"):
+        source = client.get(path).content.decode()
+        assert "pproved\u202e" not in source
+        assert "pproved by supervisor" not in source
+        quoted = '<bdi dir="auto" hx-disable>approved<span class="ctl">⟦U+202E⟧</span>'
+        assert f'answer <b class="chip">{quoted}' in source
 
 
 def test_a_services_words_are_redacted_as_well(gate: Gate) -> None:

@@ -19,7 +19,7 @@ from reviews.queries import showing
 from reviews.queries.words import Part
 
 from . import access
-from .sentences import flags, said, who
+from .sentences import answer, flags, said, who
 
 HISTORY = 100
 OUTCOMES = {
@@ -52,6 +52,7 @@ class Event:
     policy: int | None
     took: str
     outcome: str
+    answer: str  # of a tool or an agent; untrusted text
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Told:
     at: datetime
     said: tuple[Part, ...]
     flags: list[str]
+    answer: str
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ def history(person: Person, request: ApprovalRequest) -> list[Told]:
     for row in rows:
         leaf = json.loads(bytes(row.leaf))
         actor = who(row, names, hide=hides and row.actor_id != person.public_id)
-        told.append(Told(row.at, said(row, leaf, actor), flags(leaf)))
+        line = said(row, leaf, actor)
+        told.append(Told(row.at, line, flags(leaf), answer(leaf)))
     return told
 
 
@@ -157,6 +160,7 @@ def _event(
         policy=leaf["policy"] or (revision.policy_number if revision else None),
         took=_seconds(around.took.get((row.request, leaf["version"], row.actor_id))),
         outcome=around.outcomes.get(row.proposal, ""),
+        answer=answer(leaf),
     )
 
 

@@ -85,6 +85,8 @@ VERDICTS = {
     "modify": "modified",
     "escalate": "escalated",
 }
+# Of these the code may be the tool's or the agent's own word.
+ANSWERED = {"execution.failed", "execution.requeued", "execution.unknown"}
 TRIED = {
     "approve": "to approve",
     "reject": "to reject",
@@ -123,7 +125,16 @@ def _scope(scope: object) -> str:
     return "run" if scope == "thread" else str(scope or "")
 
 
-def flags(leaf: Mapping[str, Any]) -> list[str]:
+def answer(leaf: Mapping[str, Any]) -> str:
+    """What a tool or its agent gave as the code of a failure: foreign text."""
     data = leaf["data"] or {}
+    return str(data.get("code") or "") if leaf["kind"] in ANSWERED else ""
+
+
+def flags(leaf: Mapping[str, Any]) -> list[str]:
+    """Reasons in our own codes."""
+    data = leaf["data"] or {}
+    if leaf["kind"] in ANSWERED:
+        return []
     code = data.get("reason_code") or data.get("code") or ""
     return [str(code).replace("_", " ").capitalize()] if code else []
