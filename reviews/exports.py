@@ -32,6 +32,8 @@ FORMATS = ("csv", "jsonl")
 PART = 500  # records
 MOST = 200_000  # records an export
 BUDGET_S = 8.0  # of one delivery; what is left is asked for again
+# Signs that begin a formula, also in the wide letters of East Asia.
+_BEGINS = "=+-@\uff1d\uff0b\uff0d\uff20"
 COLUMNS = (
     "record",
     "seq",
@@ -51,6 +53,7 @@ COLUMNS = (
     "flags",
     "took",
     "outcome",
+    "answer",
     "action_hash",
     "leaf_hash",
 )
@@ -192,16 +195,25 @@ def _cells(row: LogRecord, event: lines.Event) -> list[object]:
         ", ".join(event.flags),
         event.took,
         event.outcome,
+        event.answer,
         leaf["action_hash"] or "",
         bytes(position.leaf_hash).hex() if position else "",
     ]
 
 
 def cell(said: object) -> str:
-    """Text that a spreadsheet shows and never obeys: hidden characters are named, and
-    what could begin a formula gets an apostrophe (OWASP, CSV injection)."""
-    text = "".join(segment.text for segment in inert.tokens(str(said)))
-    return f"'{text}" if text[:1] in "=+-@\t\r" and text else text
+    """Text that a spreadsheet shows and never obeys: hidden characters are named as on
+    a page, and what could begin a formula gets an apostrophe (OWASP, CSV injection)."""
+    text = "".join(map(_drawn, inert.tokens(str(said))))
+    return f"'{text}" if text.lstrip(" ")[:1] in _BEGINS and text.strip(" ") else text
+
+
+def _drawn(segment: inert.Segment) -> str:
+    if segment.kind == "hidden":
+        return f"\u27e6{segment.text}\u27e7"
+    return (
+        f"{segment.text} \u27e6{segment.note}\u27e7" if segment.note else segment.text
+    )
 
 
 def _finish(export: Export) -> None:
