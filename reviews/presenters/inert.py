@@ -18,6 +18,7 @@ HEAD, TAIL = 12, 4  # lines that are always in sight
 CHIP = 60  # characters of a chip
 # A line this long is shown as several, so that one line cannot push the end away.
 WIDTH = 400
+WORD = 60  # letters that a word has at most
 BLANK_LINES = 3  # from this many on they are counted, not shown
 
 # What redaction leaves in the place of a value (ux.md 3.6).
@@ -148,9 +149,14 @@ def _pieces(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
 
 
 def _narrow(segments: Iterable[Segment]) -> Iterator[Segment]:
+    """No segment longer than a line, and no word cut that could stand whole."""
     for segment in segments:
-        for start in range(0, max(len(segment.text), 1), WIDTH):
-            yield replace(segment, text=segment.text[start : start + WIDTH])
+        text = segment.text
+        while len(text) > WIDTH:
+            end = text.rfind(" ", WIDTH - WORD, WIDTH) + 1 or WIDTH
+            yield replace(segment, text=text[:end])
+            text = text[end:]
+        yield replace(segment, text=text)
 
 
 def _is_blank(line: str) -> bool:
