@@ -6,7 +6,7 @@ import re
 
 from .sitting import Sitting
 
-Letter = dict[str, str]
+Letter = dict[str, str | float | bool]
 
 _FIELDS = """() => Object.fromEntries(
     [...new FormData(document.querySelector("form#decide"))])"""

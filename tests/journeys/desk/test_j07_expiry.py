@@ -1,0 +1,194 @@
+"""J7: the time runs out while a request is read. It is told, it can be given once
+more by one stroke, and at its end nothing is executed and no word is lost.
+
+By gate.md 3 and ux.md's preamble the state is EXPIRED and never called rejected: the
+agent is told `expired`, where ux.md's journey writes `timeout_rejected`. The log is
+`/log/` (house.md).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import expect
+
+from journal.models import LogRecord
+from reviews.choices import RequestStatus
+from reviews.models import ApprovalRequest, Decision, Execution
+from tests import worlds
+from tests.stack import wait_until
+
+from . import forged, moments, requests
+from .conftest import SitDown
+from .hands import EXTEND, Leads, Step, Way
+from .house import House
+from .sitting import WITHIN_S, Sitting
+
+pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(120)]
+
+WAYS = [Way.MOUSE, Way.KEYBOARD]
+NOTE = "half a thought, and more of it"
+LATE_S = 3
+MOST_TOLD = 4
+TOLD_MS = 6000
+DONE = Step("Enter", ".tabs a[href*='tab=done']", Leads.PAGE)
+# What the two live regions say from here on; that one was cleared says nothing.
+LISTEN = """() => {
+    window.told = []
+    const watch = new MutationObserver(found => {
+        for (const { target } of found)
+            if (target.textContent) told.push(target.textContent)
+    })
+    for (const id of ["sr-status", "sr-alert"])
+        watch.observe(document.getElementById(id), { childList: true })
+}"""
+
+
+def held(house: House, rita: Sitting) -> ApprovalRequest:
+    """A payment that Rita is at."""
+    request = requests.payment(house)
+    rita.open(f"/requests/{request.pk}/")
+    rita.holds()
+    return request
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_time_is_told_and_given_once_more(
+    house: House, sit_down: SitDown, way: Way
+) -> None:
+    rita = sit_down("rita", way)
+    request = held(house, rita)
+    page = rita.page
+    page.evaluate(LISTEN)
+    moments.expires_in(request, 64)
+    status = page.locator("#sr-status")
+    expect(status).to_contain_text("One minute left. E extends it.")
+    moments.expires_in(request, 24)
+    alert = page.locator("#sr-alert")
+    expect(alert).to_contain_text("20 seconds left. E extends it.")
+    request.refresh_from_db()
+    near = request.expires_at
+    rita.hand.do(EXTEND)
+    request.refresh_from_db()
+    assert request.expires_at == near + timedelta(minutes=60)
+    expiry = page.get_by_test_id("expiry")
+    expect(expiry).to_contain_text(f"Expires {request.expires_at:%H:%M:%S}")
+    assert rita.focus() == ("h1" if way is Way.KEYBOARD else "extend")
+    assert told(rita) == [
+        "One minute left. E extends it.",
+        "20 seconds left. E extends it.",
+    ]
+    counts_down_in_silence(rita)
+    assert LogRecord.objects.filter(kind="request.extended").count() == 1
+    rita.accessible()
+
+
+def told(rita: Sitting) -> list[str]:
+    found: list[str] = rita.page.evaluate("told")
+    return found
+
+
+def counts_down_in_silence(rita: Sitting) -> None:
+    """A timer is not live by itself, and nothing round it is."""
+    timer = rita.page.get_by_test_id("expiry").get_by_role("timer")
+    expect(timer).to_be_visible()
+    live = "node => node.closest('[aria-live], [role=status], [role=alert]') === null"
+    assert timer.evaluate(live)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_expires_under_an_armed_panel(
+    house: House, sit_down: SitDown, way: Way
+) -> None:
+    rita = sit_down("rita", way)
+    request = held(house, rita)
+    page = rita.page
+    rita.hand.arm("reject")
+    rita.hand.choose(4)
+    rita.hand.type("#id_reason", NOTE)
+    armed = forged.letter(rita)
+    page.evaluate(LISTEN)
+    moments.expires_in(request, 24)
+    expect(page.locator("#sr-alert")).to_contain_text("20 seconds left.")
+    moments.expires_in(request, 2)
+    expect(rita.state()).to_contain_text("Expired", timeout=TOLD_MS)
+    expect(rita.state()).to_contain_text("Nothing was executed.")
+    expect(page.get_by_test_id("decide")).to_contain_text("Nobody answered in time.")
+    rita.settled()
+    assert page.locator("[data-testid^=verb-], [data-testid=commit]").count() == 0
+    words = page.locator("#kept textarea")
+    expect(words).to_have_value(NOTE)
+    expect(words).to_be_focused()
+    assert copied(rita) == NOTE
+    wait_until(lambda: is_over(request), WITHIN_S)
+    assert 2 <= len(told(rita)) <= MOST_TOLD
+    rita.accessible()
+    is_too_late(rita, request, armed)
+    nothing_happened(house, request)
+    is_found(rita, request)
+    is_in_the_log(sit_down("otto", way), request)
+
+
+def copied(rita: Sitting) -> str:
+    """What a person gets who selects the text."""
+    rita.page.keyboard.press("Control+a")
+    found: str = rita.page.evaluate("getSelection().toString()")
+    return found
+
+
+def is_over(request: ApprovalRequest) -> bool:
+    request.refresh_from_db()
+    return request.status == RequestStatus.EXPIRED
+
+
+def is_too_late(rita: Sitting, request: ApprovalRequest, armed: forged.Letter) -> None:
+    """The panel's own post, three seconds after the end."""
+    moments.expires_in(request, -LATE_S)
+    began = time.monotonic()
+    status, said = forged.send(rita, request.pk, armed)
+    assert status == 410
+    found = re.search(r"(\d+) seconds before your decision arrived", said)
+    assert found is not None, said
+    assert LATE_S <= int(found[1]) <= LATE_S + time.monotonic() - began
+    assert f"This expired at {expiry(request)}" in said
+    assert "Nothing was executed." in said
+    assert NOTE in said
+    refused = LogRecord.objects.get(kind="decision.refused")
+    assert b'"expired"' in bytes(refused.leaf)
+
+
+def expiry(request: ApprovalRequest) -> str:
+    request.refresh_from_db()
+    return f"{request.expires_at:%H:%M:%S}"
+
+
+def nothing_happened(house: House, request: ApprovalRequest) -> None:
+    assert not Decision.objects.exists()
+    assert not Execution.objects.exists()
+    assert worlds.effects() == []
+    answer = house.told(request)
+    assert answer["status"] == "expired"
+    assert answer["decision"] is None
+    assert answer["execution"] is None
+
+
+def is_found(rita: Sitting, request: ApprovalRequest) -> None:
+    """Nothing disappears: it stands under Done."""
+    rita.hand.leave_field()
+    rita.hand.go_to_queue()
+    rita.hand.reach(DONE)
+    row = rita.page.locator(f"tr[data-request='{request.pk}']")
+    expect(row).to_contain_text("Expired")
+    rita.accessible()
+
+
+def is_in_the_log(otto: Sitting, request: ApprovalRequest) -> None:
+    otto.open(f"/log/?q={request.pk}")
+    lines = otto.page.locator("#log-table [data-row]")
+    said = " ".join(lines.all_inner_texts())
+    assert "Nobody answered in time; nothing was executed" in said
+    assert "tried to reject; it had no effect" in said
+    otto.accessible()
