@@ -12,8 +12,9 @@ from django.urls import reverse
 
 from policies import active, tools
 from policies.models import Person, Tool
-from reviews.choices import OPEN, StopMode
-from reviews.models import ApprovalRequest, Proposal
+from reviews import stops
+from reviews.choices import OPEN, Scope, StopMode
+from reviews.models import ApprovalRequest, Proposal, Stop
 from reviews.queries import switches, visible
 from reviews.queries.switches import Switch
 
@@ -22,7 +23,7 @@ from ..models import Agent, Thread
 from ..outcomes import with_status
 from . import history, steps
 from .history import History
-from .listing import AgentLine, line_of, load
+from .listing import AgentLine, line_of, load, running_word
 
 RUNS = 50
 DAY = timedelta(hours=24)
@@ -100,6 +101,8 @@ def agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
     mine = visible.proposals(person).filter(agent=slug)
     held = switches.over(person, slug)
     waiting = _waiting(person, slug)
+    runs = _runs(person, agent, mine)
+    modes = _modes_of(agent, held, runs)
     return AgentPage(
         agent=agent,
         line=line_of(agent, sum(waiting.values()), _modes(slug, held)),
@@ -108,7 +111,7 @@ def agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
         tools=_tools(agent.tools),
         outcomes=_today(mine, now),
         history=history.lately(mine, now),
-        runs=[_run(agent, run, waiting) for run in _runs(person, agent, mine)],
+        runs=[_run(agent, run, waiting, modes[run.name]) for run in runs],
         switches=held,
         stop_url=reverse("agents:stop_agent", args=[slug]),
     )
@@ -117,6 +120,21 @@ def agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
 def _modes(slug: str, held: Iterable[Switch]) -> dict[str, StopMode]:
     modes = [StopMode.PAUSED if one.paused else StopMode.STOPPED for one in held]
     return {slug: sorted(modes)[-1]} if modes else {}  # "paused" before "stopped"
+
+
+def _modes_of(
+    agent: Agent, held: Iterable[Switch], runs: Iterable[Thread]
+) -> dict[str, set[StopMode]]:
+    """What holds each run back: its own switches, and those over all of the agent."""
+    over_all = set(_modes(agent.slug, held).values())
+    keys = {stops.thread_key(agent.slug, run.name): run.name for run in runs}
+    own = Stop.objects.filter(
+        scope=Scope.THREAD, key__in=list(keys), lifted_at__isnull=True
+    )
+    modes = {name: set(over_all) for name in keys.values()}
+    for row in own:
+        modes[keys[row.key]].add(StopMode(row.mode))
+    return modes
 
 
 def _waiting(person: Person, slug: str) -> dict[str, int]:
@@ -182,14 +200,24 @@ def _runs(person: Person, agent: Agent, mine: QuerySet[Proposal]) -> list[Thread
     return [*live[:RUNS], *over[:RUNS]]
 
 
-def _run(agent: Agent, run: Thread, waiting: dict[str, int]) -> RunLine:
-    finished = run.status == ThreadStatus.FINISHED
+def _run(
+    agent: Agent, run: Thread, waiting: dict[str, int], modes: set[StopMode]
+) -> RunLine:
+    word, icon = _run_word(run, waiting.get(run.name, 0), modes)
     return RunLine(
         name=run.name,
         url=reverse("agents:thread", args=[agent.slug, run.name]),
         started_at=run.started_at,
         finished_at=run.finished_at,
-        word=run.result.replace("_", " ").capitalize() if finished else "Going on",
-        icon="ok" if finished else "run",
+        word=word,
+        icon=icon,
         waiting=waiting.get(run.name, 0),
     )
+
+
+def _run_word(run: Thread, waiting: int, modes: set[StopMode]) -> tuple[str, str]:
+    if run.status == ThreadStatus.FINISHED:
+        return run.result.replace("_", " ").capitalize(), "ok"
+    if waiting and not modes:
+        return f"{waiting} waiting for people", "wait"
+    return running_word(modes)

@@ -29,6 +29,7 @@ class StoppedPage:
     met: list[Line]
     shown: list[Line]
     waiting: int
+    became: int | None = None  # the stop that a pause was turned into
 
     @cached_property
     def fates(self) -> Counter[str]:
@@ -49,16 +50,28 @@ class StoppedPage:
 
     @property
     def halted_at(self) -> datetime:
-        """When the last of it was over."""
+        """When the last of it was over, or it was switched on again."""
+        if self.switch.lifted_at is not None:
+            return self.switch.lifted_at
         return max([self.switch.at, *(one.at for one in self.met if one.at)])
 
     @property
     def title(self) -> str:
+        if self.became:
+            return "Turned into a stop"
         if self.switch.lifted_at is not None:
             return "Switched on again"
         if self.switch.paused:
             return "Paused"
         return "Halted" if self.over else "Halting…"
+
+    @property
+    def icon(self) -> str:
+        if self.switch.lifted_at is not None:
+            return "stop" if self.became else "ok"
+        if not self.over:
+            return "run"
+        return "pause" if self.switch.paused else "stop"
 
     @property
     def figures(self) -> str:
@@ -76,9 +89,12 @@ class StoppedPage:
 
     def _taken_back(self) -> Iterator[str]:
         cancelled = self.fates["cancelled"] + self.fates["withdrawn"]
-        yield f"{capped(cancelled)} cancelled" if cancelled else "nothing to cancel"
+        if cancelled:
+            yield f"{capped(cancelled)} cancelled"
         if self._withdrawing:
             yield f"{capped(self.waiting + self.fates['queued'])} still to cancel"
+        elif not cancelled:
+            yield "nothing to cancel"
         yield from self._begun()
 
     def _begun(self) -> Iterator[str]:
@@ -111,4 +127,13 @@ def page(person: Person, pk: int) -> StoppedPage:
         met=found,
         shown=met.told(person, found),
         waiting=in_flight.waiting(Scope(row.scope), row.key),
+        became=_successor(row),
     )
+
+
+def _successor(row: Stop) -> int | None:
+    """`stops.stop` ends a pause and begins the stop at one moment."""
+    if row.lifted_at is None:
+        return None
+    found = Stop.objects.filter(scope=row.scope, key=row.key, at=row.lifted_at)
+    return found.values_list("pk", flat=True).first()

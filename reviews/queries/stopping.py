@@ -35,7 +35,8 @@ MOST_AGENTS = 12  # offered where no run or agent was asked for
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One radio button. `load` is what is under way in its scope."""
+    """One radio button. `load` is what is under way in its scope, `note` what holds it
+    back already."""
 
     value: str
     label: str
@@ -44,6 +45,7 @@ class Choice:
     chosen: bool = False
     load: Load | None = None
     scope: str = ""
+    done: bool = False  # stopped already: nothing more can be done to it here
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +101,11 @@ def page(person: Person, asked: Asked) -> StopPage:
     """
     check_seen(person, asked)
     targets = _targets(person, asked)
+    off = switches.in_force(person)
     return StopPage(
-        scopes=_scopes(targets, asked.target),
+        scopes=_scopes(targets, asked.target, off),
         modes=_modes(person, targets, asked),
-        switches=switches.in_force(person),
+        switches=off,
         actions=_actions(person, targets),
         agent=asked.agent,
         thread=asked.thread,
@@ -130,21 +133,32 @@ def _busy(person: Person) -> list[str]:
     return in_flight.agents(MOST_AGENTS)
 
 
-def _scopes(targets: list[Target], target: str) -> list[Choice]:
+def _scopes(targets: list[Target], target: str, off: list[Switch]) -> list[Choice]:
+    """The narrowest that is not stopped already is chosen, if nothing else was."""
     loads = in_flight.loads(targets)
+    held = {one.target: one for one in off}
     values = [f"{scope}:{key}" for scope, key in targets]
-    at = values.index(target) if target in values else 0
+    free = [one for one in values if one not in held or held[one].paused]
+    chosen = target if target in free else next(iter(free), "")
     return [
         Choice(
-            value=values[n],
+            value=value,
             label="This agent" if _one_of_many(targets, one) else NAMES[one[0]],
             key=one[1],
-            chosen=n == at,
+            note=_already(held.get(value)),
+            chosen=value == chosen,
             load=loads[one],
             scope=one[0].value,
+            done=value not in free,
         )
-        for n, one in enumerate(targets)
+        for value, one in zip(values, targets, strict=True)
     ]
+
+
+def _already(held: Switch | None) -> str:
+    if held is None:
+        return ""
+    return f"{'Paused' if held.paused else 'Stopped'} already, since {held.at:%H:%M:%S}"
 
 
 def _one_of_many(targets: list[Target], target: Target) -> bool:

@@ -24,6 +24,7 @@ class Switch:
     """One Stop row, as a person reads it."""
 
     id: int
+    target: str  # as the Stop page's choices name it
     said: str
     paused: bool
     by: str
@@ -92,6 +93,7 @@ def _switch(
     open_ = row.lifted_at is None
     return Switch(
         id=row.pk,
+        target=f"{row.scope}:{row.key}",
         said=_said(row, names),
         paused=row.mode == StopMode.PAUSED,
         by=names.get(row.by, "Someone"),

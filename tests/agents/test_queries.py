@@ -94,6 +94,8 @@ def test_runs_that_go_on_stand_before_those_that_are_over(gate: Gate) -> None:
     page = agent_page(gate)
     assert [(run.name, run.waiting) for run in page.live] == [("t-2", 1)]
     assert [run.word for run in page.past] == ["Completed"]
+    stops.stop(scope=Scope.THREAD, key="riley/t-2", person=gate.sue, reason="x")
+    assert [run.word for run in agent_page(gate).live] == ["Stopped"]
 
 
 def test_each_step_says_who_was_asked(gate: Gate) -> None:

@@ -222,6 +222,27 @@ def test_a_pause_becomes_a_stop_and_never_the_other_way(gate: Gate) -> None:
             stop(gate, mode=mode)
 
 
+def test_a_pause_that_became_a_stop_says_so(gate: Gate) -> None:
+    paused = stop(gate, mode=StopMode.PAUSED)
+    row = stop(gate)
+    page = stopped.page(gate.sue, paused.pk)
+    assert (page.title, page.became, page.halted_at) == (
+        "Turned into a stop",
+        row.pk,
+        row.at,
+    )
+
+
+def test_what_is_stopped_already_is_not_offered_again(gate: Gate) -> None:
+    propose(gate.agent)
+    stop(gate, Scope.THREAD, "riley/t-1", mode=StopMode.PAUSED)
+    run, agent = stopping.page(gate.sue, RUN).scopes
+    assert (run.done, run.chosen, run.note[:15]) == (False, True, "Paused already,")
+    stop(gate, Scope.THREAD, "riley/t-1")
+    run, agent = stopping.page(gate.sue, RUN).scopes
+    assert (run.done, run.chosen, agent.chosen) == (True, False, True)
+
+
 def test_what_holds_a_run_back_is_listed_with_its_reasons(gate: Gate) -> None:
     propose(gate.agent)
     stop(gate, Scope.THREAD, "riley/t-1", mode=StopMode.PAUSED)
