@@ -1,0 +1,116 @@
+"""Stop in a browser: three strokes from a run, with and without JavaScript, and a list
+that is live until nothing runs. And the pages around it: no fault at any width."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from reviews import claims, executions, stops
+from reviews.choices import Scope, StopMode
+from reviews.executors import Outcome
+from reviews.models import Stop
+from tests.browser.conftest import SitDown
+from tests.browser.test_pages import LOOKS
+from tests.conftest import Gate
+from tests.factories import propose
+from tests.reviews import states
+
+pytestmark = pytest.mark.browser
+CHECKPOINT = {
+    "summary": "Waits for the refund.",
+    "state": {
+        "goal": "Refund it",
+        "plan": [{"step": "look", "state": "done"}, {"step": "pay", "state": "next"}],
+        "budget": {"tokens": 1200},
+        "tries": 2,
+    },
+    "blob": "c2VjcmV0LWJsb2I=",
+    "resume_at": "execute",
+}
+
+
+def test_a_run_stops_in_three_strokes_and_says_when_it_is_halted(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    running = states.claimed(gate)
+    desk = sit_down("sue")
+    page = desk.open("/threads/riley/t-1/")
+    page.keyboard.press("s")
+    expect(page.locator("[data-testid=in-flight]")).to_contain_text("May finish.")
+    page.keyboard.press("3")
+    page.keyboard.press("Control+Enter")
+    halt = page.locator("[data-testid=halt]")
+    expect(halt).to_contain_text("Halting…")
+    expect(halt).to_contain_text("1 still running")
+    assert desk.focus() == "h1"
+    running.refresh_from_db()
+    executions.record(
+        execution_id=running.pk,
+        fence=running.fence,
+        outcome=Outcome("succeeded"),
+        actor=claims.EXECUTOR,
+    )
+    expect(halt).to_contain_text("1 had already begun and finished")
+    expect(page.locator("#sr-status")).to_contain_text("Halted")
+    assert desk.focus() == "h1"
+    assert Stop.objects.get().reason == "Too much, too fast."
+
+
+def test_what_is_chosen_says_what_it_does(gate: Gate, sit_down: SitDown) -> None:
+    propose(gate.agent)
+    page = sit_down("adam").open("/threads/riley/t-1/stop/?mode=paused")
+    commit = page.locator("[data-testid=commit]")
+    expect(commit).to_contain_text("Pause now")
+    expect(page.locator("form.halt")).to_contain_text("stays open")
+    expect(page.locator("#id_sure")).to_be_hidden()
+    page.check('[name=target][value="everything:"]')
+    expect(page.locator("#id_sure")).to_be_visible()
+    page.check("[name=mode][value=stopped]")
+    expect(commit).to_contain_text("Stop now")
+    expect(page.get_by_text("waiting for people: stays open").first).to_be_hidden()
+
+
+def test_without_javascript_it_stops_and_goes_on_again(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    propose(gate.agent)
+    page = sit_down("sue", javascript=False).open("/threads/riley/t-1/")
+    page.get_by_role("link", name="Stop run…").click()
+    page.click("[data-testid=commit]")
+    expect(page.locator("#problem")).to_contain_text("Nothing was stopped.")
+    page.fill("#id_reason", "Odd mails.")
+    page.click("[data-testid=commit]")
+    expect(page.locator("[data-testid=switch]")).to_contain_text("Odd mails.")
+    page.click("summary:has-text('Switch on again')")
+    page.get_by_label("Why").fill("Fixed.")
+    page.get_by_role("button", name="Switch on again").click()
+    expect(page.locator("[data-testid=halt]")).to_contain_text("Switched on again")
+    assert Stop.objects.get().lifted_at is not None
+
+
+@pytest.mark.timeout(400)
+def test_no_page_around_it_has_a_fault(gate: Gate, sit_down: SitDown, proof_n) -> None:
+    states.failed(gate)
+    states.claimed(gate)
+    states.queued(gate, "pay_queryable")
+    parent = propose(gate.agent, checkpoint=CHECKPOINT)
+    propose(gate.agent, thread="t-2", parent=parent.pk, customer="C-9")
+    row = stops.stop(scope=Scope.THREAD, key="riley/t-2", person=gate.sue, reason="x")
+    stops.stop(
+        scope=Scope.AGENT,
+        key="riley",
+        mode=StopMode.PAUSED,
+        person=gate.sam,
+        reason="Odd.",
+    )
+    paths = [
+        *("/agents/", "/agents/riley/", "/threads/riley/t-1/", "/threads/riley/t-2/"),
+        *("/stop/", "/agents/riley/stop/", "/threads/riley/t-2/stop/"),
+        *(f"/stop/{row.pk}/", "/queue/load/"),
+    ]
+    for viewport, scheme in LOOKS[: proof_n(small=2, full=4)]:
+        desk = sit_down("sue", viewport=viewport, color_scheme=scheme)
+        for path in paths:
+            desk.open(path)
+            assert (path, desk.violations(), desk.overflow()) == (path, [], 0)
