@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 from playwright.sync_api import BrowserContext, Page
 
 from hitl.environment import LOOPBACK
 
+from .held import PATIENCE_S
 from .load import percentile
 from .report import Line, ms
 
@@ -44,5 +47,9 @@ def _reject(page: Page, url: str) -> float:
     page.check("[name=reason_code] >> nth=0")
     page.evaluate(_WATCH)
     page.click("[data-testid=commit]")
-    page.wait_for_function("window.took !== undefined")
-    return float(page.evaluate("window.took")) / 1000
+    end = time.monotonic() + PATIENCE_S
+    while (took := page.evaluate("window.took")) is None:
+        if time.monotonic() > end:
+            raise TimeoutError("the new state did not come")
+        time.sleep(0.02)
+    return float(took) / 1000

@@ -3,12 +3,16 @@ processor four times slower, 1.6 Mbps and 150 ms to the server."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, Request
 
+from .held import PATIENCE_S
+
 SLOWER = 4
+_FETCHED = {"document", "stylesheet", "script", "image", "font", "fetch", "other"}
 LINE = {
     "offline": False,
     "latency": 150,
@@ -59,18 +63,30 @@ def load(context: BrowserContext, url: str, name: str) -> Felt:
     page.add_init_script(f"({_WATCH})()")
     _slow_down(context, page)
     asked: list[Request] = []
-    page.on("request", asked.append)
+    page.on("request", lambda one: asked.append(one))
     page.goto(url, wait_until="load")
-    count = sum(one.resource_type != "eventsource" for one in asked)
+    # Without the stream, and the POST by which a reviewer takes the request up.
+    count = sum(o.method == "GET" and o.resource_type in _FETCHED for o in asked)
+    _painted(page)
+    shift = page.evaluate("felt.shift")  # by itself, before anything is asked of it
     strokes, then = STROKES[name]
     for key in strokes:
         page.keyboard.press(key)
     page.wait_for_selector(then, timeout=30_000)
     felt: dict[str, Any] = page.evaluate(_FELT)
     page.close()
-    shift = felt.pop("shift")
+    del felt["shift"]
     times = {name: spent / 1000 for name, spent in felt.items()}
     return Felt(**times, shift=shift, requests=count)
+
+
+def _painted(page: Page) -> None:
+    """Strokes end the search for the largest paint, so it must be known before."""
+    end = time.monotonic() + PATIENCE_S
+    while not page.evaluate("felt.largest"):
+        if time.monotonic() > end:
+            raise TimeoutError("nothing was painted")
+        time.sleep(0.05)
 
 
 def _slow_down(context: BrowserContext, page: Page) -> None:
