@@ -374,16 +374,21 @@
   if (filters) filters.value = sessionStorage.getItem("queue") || "";
   /* A batch: Enter opens a row, Shift ticks up to the one before, and what was armed
      for another choice cannot be committed. */
-  let ticked, turn = 0;
+  let ticked, newest = 0;
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.ctrlKey || event.metaKey || !event.target.matches(".tick")) return;
     event.preventDefault();
     const row = event.target.closest("tr");
     $("[data-open]", row).offsetParent ? $("[data-open]", row).click() : $("summary", row.nextElementSibling).click();
   });
-  /* The newest press wins: an answer to an older one does not undo it. */
-  on("beforeRequest", ({ detail: { elt, xhr } }) => { if (elt.matches("#batch,.items tbody")) xhr.turn = ++turn; });
-  on("beforeSwap", ({ detail }) => { if (detail.xhr.turn < turn) detail.shouldSwap = false; });
+  /* The newest press wins: an older one that had to wait, or its answer, does not undo it. */
+  on("beforeRequest", (event) => {
+    const { elt, xhr, requestConfig } = event.detail;
+    if (!elt.matches("#batch,.items")) return;
+    xhr.at = requestConfig.triggeringEvent.timeStamp;
+    xhr.at < newest ? event.preventDefault() : newest = xhr.at;
+  });
+  on("beforeSwap", ({ detail }) => { if (detail.xhr.at < newest) detail.shouldSwap = false; });
   on("afterSettle", ({ detail: { target } }) => {
     if (!target?.matches(".items tr")) return;
     $("summary", target.nextElementSibling)?.focus();

@@ -61,7 +61,7 @@ def open_samples(page: Page, hand: Hand) -> None:
         expect(page.get_by_test_id("problem")).to_contain_text("still to be opened")
         focused(page, "open-")
         hand.press("Enter")
-        expect(page.locator(".peek")).to_have_count(opened + 1)
+        expect(page.locator(".inside")).to_have_count(opened + 1)
         focused(page, "p-")
 
 
@@ -103,7 +103,7 @@ def test_by_mouse_a_changed_row_means_nothing_is_decided(
     hand = Hand(page)
     for row in page.locator("tr:has(b.xs)").all():
         hand.click(f"#{row.get_attribute('id')} [data-open]")
-        expect(page.locator(".peek")).to_have_count(hand.count)
+        expect(page.locator(".inside")).to_have_count(hand.count)
     out = members(batch)[9].id
     hand.click(f"#i-{out} .tick")
     hand.click("#verb-approve")

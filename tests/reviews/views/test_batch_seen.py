@@ -46,7 +46,7 @@ def test_one_copy_is_kept_and_every_decision_opens_it(gate: Gate, as_: SignIn) -
         assert f'href="{url(batch)}"' in page
         assert "3 repayments" in page
         assert "3.4 times the median" in page
-        assert page.count('class="peek"') == 3
+        assert page.count('class="inside"') == 3
 
 
 def test_it_shows_what_was_ticked_and_can_press_nothing(

@@ -77,7 +77,7 @@ def test_approving_waits_for_the_samples_and_names_them(
     assert form.status == 422
     assert "3 sample rows are still to be opened" in form.text
     form.open_samples()
-    assert form.text.count('class="peek"') == 3
+    assert form.text.count('class="inside"') == 3
     form.press("arm:approve")
     assert "Approve 3 repayments, 41.90 USD" in form.text
     assert form.status == 200
