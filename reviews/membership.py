@@ -25,6 +25,8 @@ from .models import (
     StateReading,
 )
 
+# Documents that all members have in common: with each, they would cost the most.
+LARGE = ("policy__document", "revision__tool__definition")
 GONE = {
     RequestStatus.RECALLABLE: "Approved alone.",
     RequestStatus.AUTHORIZED: "Approved alone.",
@@ -119,9 +121,11 @@ def _members(batch: Batch, items: list[BatchItem], now: datetime) -> list[Member
 def sealed(requests: Iterable[ApprovalRequest]) -> dict[str, RequestVersion]:
     """The versions that these requests are asked in now, by request, in one query."""
     by_id = {request.pk: request for request in requests}
-    rows = RequestVersion.objects.filter(
-        request__in=by_id, number=F("request__version")
-    ).select_related("revision__tool", "policy")
+    rows = (
+        RequestVersion.objects.filter(request__in=by_id, number=F("request__version"))
+        .select_related("revision__tool", "policy")
+        .defer(*LARGE)
+    )
     for row in rows:
         row.request = by_id[row.request_id]
         row.revision.proposal = row.request.proposal

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
+from reviews import membership
 from reviews.membership import Member
 from reviews.models import Batch, RequestVersion, StateReading
 
@@ -44,9 +45,9 @@ def _versions(rows: Sequence[Shown]) -> dict[str, RequestVersion]:
     these = Q(pk__in=[])
     for row in rows:
         these |= Q(request=row.request, number=row.version)
-    found = RequestVersion.objects.filter(these).select_related(
-        "request__proposal", "revision__tool", "policy"
-    )
+    asked = RequestVersion.objects.filter(these)
+    found = asked.select_related("request__proposal", "revision__tool", "policy")
+    found = found.defer(*membership.LARGE)
     for version in found:
         version.revision.proposal = version.request.proposal
     return {version.request_id: version for version in found}
