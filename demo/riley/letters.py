@@ -32,7 +32,7 @@ def details(case: Case, draft: Draft, message: Message) -> Details:
             "state": {
                 "goal": f"Settle a message of intent {case.intent}.",
                 "plan": _plan(case),
-                "budget": {"proposals": case.steps, "of at most": MOST_STEPS},
+                "budget": {"proposals": f"{case.steps} of at most {MOST_STEPS}"},
                 "notes": list(case.notes),
             },
             "blob": base64.b64encode(case.dump()).decode("ascii"),

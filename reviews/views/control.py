@@ -78,7 +78,8 @@ def stopped_live(request: HttpRequest, pk: int) -> HttpResponse:
     page = queries.page(person(request), pk)
     template = "reviews/stopped.html#fates"
     context = {"page": page, "told": page.over}
-    return htmx.fragment(request, template, context, etag=page.etag, settled=page.over)
+    over = page.over and htmx.wants_partial(request)  # only htmx is told to stop asking
+    return htmx.fragment(request, template, context, etag=page.etag, settled=over)
 
 
 @require_POST
