@@ -27,7 +27,8 @@ OPERATIONS = {
     "reviews/batches/recalling.py": {"recall_all"},
     "reviews/batches/retrying.py": {"run_rest", "retry_failed"},
     "reviews/forming.py": {"_gather", "tidy", "free_recalled"},
-    "reviews/channels/notices.py": {"plan", "postpone", "ask_test"},
+    "reviews/channels/delivery.py": {"postpone"},
+    "reviews/channels/notices.py": {"plan", "ask_test"},
     "reviews/claims.py": {"take"},
     "reviews/deadlines.py": {
         "expire_chunk",
@@ -122,6 +123,18 @@ def test_transactions_are_durable_and_opened_by_operations_only() -> None:
         opened_at_all = source.text.count("atomic(")
         assert opened_at_all == source.text.count("atomic(durable=True)"), source.path
     assert found == OPERATIONS
+
+
+def test_the_map_of_transactions_names_every_module_of_operations() -> None:
+    """Private halves of an operation stand there under its public name."""
+    readme = (ROOT / "README.md").read_text()
+    table = readme.partition("## Transactions")[2].partition("## Decisions")[0]
+    for path, names in OPERATIONS.items():
+        package, _, module = path.removesuffix(".py").rpartition("/")
+        place = f"{package}/{module}" if package != "reviews/batches" else package
+        assert f"`{place.replace('/', '.')}" in table, path
+        for name in names:
+            assert name.startswith("_") or f"{name}`" in table, (path, name)
 
 
 def calls_in(function: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
