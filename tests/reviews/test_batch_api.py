@@ -121,3 +121,14 @@ def test_one_more_member_is_a_change(gate: Gate, rita: Client) -> None:
     forming.form_around(proposed(gate, "9.00")[0].pk)
     answer = decide(rita, batch, digest=found["digest"], items=items, verdict="approve")
     assert answer.status_code == 409
+
+
+def test_a_list_is_escalated_with_a_reason(gate: Gate, rita: Client) -> None:
+    batch = formed(gate)
+    found = get(rita, batch)
+    items = [item["entry"]["request"] for item in found["items"]]
+    body = {"digest": found["digest"], "items": items, "verdict": "escalate"}
+    assert decide(rita, batch, **body).status_code == 422
+    assert decide(rita, batch, **body, reason_code="unsafe").status_code == 200
+    tiers = ApprovalRequest.objects.values_list("tier", flat=True)
+    assert set(tiers) == {"escalate"}

@@ -11,11 +11,10 @@ import pytest
 from reviews import forming, leases
 from reviews.choices import BatchStatus, RequestStatus
 from reviews.models import ApprovalRequest, Batch, Decision
-from tests import factories, worlds
+from tests import factories
 from tests.conftest import Gate
 from tests.factories import propose
-from tests.reviews import states
-from tests.reviews.batching import AMOUNTS, formed, members, proposed, ran
+from tests.reviews.batching import AMOUNTS, formed, members, proposed
 from tests.reviews.views.batch_form import ASKED, Form, inputs, source, statuses, url
 from tests.reviews.views.conftest import SignIn
 
@@ -205,50 +204,6 @@ def test_with_htmx_a_press_draws_only_the_foot(gate: Gate, as_: SignIn) -> None:
     assert 'data-focus="#panel"' in answer
 
 
-def test_the_result_page_recalls_retries_and_runs_the_rest(
-    gate: Gate, as_: SignIn
-) -> None:
-    states.recall_windows(gate)
-    batch = formed(gate, *["7.00"] * 4)
-    client = as_("rita")
-    Form(client, batch).open_samples().press("arm:approve").press("commit", stop="1")
-    text = source(client.get(url(batch)))
-    assert "Recall all 4" in text
-    client.post(url(batch, "recall"))
-    assert statuses() == {RequestStatus.PENDING}
-    assert "Recall all" not in source(client.get(url(batch)))
-
-
-def test_what_failed_is_retried_and_what_waits_is_run(gate: Gate, as_: SignIn) -> None:
-    worlds.WORLD["declined"] = {"C-1"}
-    batch = formed(gate, *["7.00"] * 4)
-    client = as_("rita")
-    Form(client, batch).open_samples().press("arm:approve").press("commit", stop="1")
-    ran(batch)
-    text = source(client.get(url(batch)))
-    assert "Retry the 1 failed" in text
-    assert "Run the other 2" in text
-    assert text.count("Not run") == 2
-    client.post(url(batch, "run"))
-    ran(batch)
-    worlds.WORLD["declined"] = set()
-    client.post(url(batch, "retry"))
-    ran(batch)
-    assert "<b>4</b> done" in source(client.get(url(batch)))
-
-
-def test_the_fragment_is_empty_while_nothing_changes(gate: Gate, as_: SignIn) -> None:
-    states.recall_windows(gate)
-    batch = formed(gate)
-    client = as_("rita")
-    Form(client, batch).open_samples().press("arm:approve").press("commit")
-    first = client.get(url(batch, "live"), headers=ASKED)
-    again = client.get(
-        url(batch, "live"), headers={**ASKED, "If-None-Match": first["ETag"]}
-    )
-    assert (first.status_code, again.status_code) == (200, 204)
-
-
 def test_a_request_in_a_batch_leads_there(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate)
     request = members(batch)[0].request
@@ -330,20 +285,6 @@ def test_one_that_is_left_alone_in_its_batch_is_not_marked(
     assert "in a batch" not in source(as_("rita").get("/queue/"))
 
 
-def test_what_was_recalled_stays_on_the_page_and_says_so(
-    gate: Gate, as_: SignIn
-) -> None:
-    states.recall_windows(gate)
-    batch = formed(gate, *["7.00"] * 4)
-    client = as_("rita")
-    Form(client, batch).open_samples().press("arm:approve").press("commit")
-    client.post(url(batch, "recall"))
-    text = source(client.get(url(batch)))
-    assert text.count("Recalled. Nothing was executed.") == 4
-    assert "4 repayments" in text
-    assert batch.pk in source(client.get("/batches/"))
-
-
 def test_all_are_escalated_with_a_reason(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate)
     form = Form(as_("rita"), batch).press("arm:escalate")
@@ -356,16 +297,3 @@ def test_all_are_escalated_with_a_reason(gate: Gate, as_: SignIn) -> None:
     assert "<b>3</b> escalated" in form.text
     assert form.text.count("With supervisors") == 3
     assert "Escalated " in form.text
-
-
-def test_the_result_says_the_verdict_and_leads_to_the_page(
-    gate: Gate, as_: SignIn
-) -> None:
-    batch = formed(gate)
-    Form(as_("rita"), batch).press("arm:reject").press(
-        "commit", reason_code="duplicate"
-    )
-    for name, opens in (("rita", True), ("tom", False), ("sue", True)):
-        text = source(as_(name).get(url(batch)))
-        assert "Rejected " in text
-        assert ("The page as it was seen" in text) is opens
