@@ -272,7 +272,8 @@
   let source, streaming = false, heard = 0, saidAt = 0, later, address;
   const bar = () => $("#fresh[hx-get]");
   const asks = (name) => new URL(bar().getAttribute("hx-get"), location.href).searchParams.get(name);
-  const look = (node) => node && setTimeout(() => window.htmx.trigger(node, "look"), Math.random() * 200);
+  /* An answer on its way may be older than what is told: look once it is there. */
+  const look = (what) => setTimeout(() => { const node = $(what); if (node) $(".htmx-request") ? look(what) : window.htmx.trigger(node, "look"); }, Math.random() * 200);
   const shut = () => { clearTimeout(later); source?.close(); source = undefined; streaming = false; };
   const listen = () => {
     if (!body.dataset.events || document.hidden || document.readyState !== "complete") return;
@@ -312,8 +313,8 @@
       if (fresh && Date.now() - saidAt > 30000) { say(`${capped(fresh)} new`); saidAt = Date.now(); }
     }
     /* What happened while nobody listened is looked up; so is what changed. */
-    if (changed || heard === 1) look(bar());
-    if (changed || heard < 2) look($("#live"));
+    if (changed || heard === 1) look("#fresh[hx-get]");
+    if (changed || heard < 2) look("#live");
     heard = 2;
   };
   document.addEventListener("visibilitychange", () => { document.hidden ? shut() : listen(); });

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from django.conf import global_settings
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 from pytest_django import Settings
 
 from agents import keys
@@ -138,6 +138,32 @@ def test_a_request_follows_what_happens_to_it(
     expect(page.locator("[data-testid=state]")).to_contain_text("Withdrawn")
     assert tom.desk.focus() == focus != "BODY"
     assert len(tom.polls()) == 1
+
+
+def test_what_is_told_while_an_answer_is_under_way_is_looked_up(
+    outside: Outside, watch: Callable[..., Watched]
+) -> None:
+    made = outside.propose()
+    tom = watch("tom")
+    page = tom.desk.open(f"/requests/{made['request']['id']}/")
+    streaming(tom)
+    expect(page.locator("[data-testid=state]")).to_contain_text("You hold this")
+    under_way: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        under_way.append((route, route.fetch()))
+
+    page.route("**/live/", hold, times=1)
+    args = {"customer": "C-1", "amount": "41.00", "currency": "USD"}
+    body = {"args": args, "rationale": "better"}
+    outside.post(f"/proposals/{made['id']}/revisions", body)
+    wait_until(lambda: bool(under_way) or tick(page), WITHIN_MS / 1000)
+    outside.post(f"/proposals/{made['id']}/withdraw", {})
+    expect(page.locator("#badge-queue")).to_have_text("")
+    page.wait_for_timeout(300)  # it looks within a fifth of a second
+    route, answer = under_way[0]
+    route.fulfill(response=answer)
+    expect(page.locator("[data-testid=state]")).to_contain_text("Withdrawn")
 
 
 def test_while_it_streams_it_does_not_poll(
