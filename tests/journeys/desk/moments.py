@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import F
 
 from journal import clock, outbox
+from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Draft, Lease
 
 BETWEEN = timedelta(seconds=1)
@@ -41,6 +42,12 @@ def window_over(request: ApprovalRequest) -> None:
     """Nobody can recall it any more; the next sweep lets it run."""
     _mine(request).update(recall_until=clock.now() - BETWEEN)
     tell(request)
+
+
+def windows_over() -> None:
+    """The same for everything that was approved."""
+    for request in ApprovalRequest.objects.filter(status=RequestStatus.RECALLABLE):
+        window_over(request)
 
 
 def tell(request: ApprovalRequest) -> None:

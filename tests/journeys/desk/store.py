@@ -17,6 +17,12 @@ from hitl.local.process import Child
 from tests.stack import Stack, free_port, wait_until
 
 START_S = 30
+_CUSTOMER = """INSERT INTO customer (id, name, email, address, retention_until)
+    SELECT ?, name, email, address, retention_until FROM customer LIMIT 1"""
+_PURCHASE = """INSERT INTO purchase (id, customer, placed_at, status, carrier,
+    carrier_status, delivered_at, address, total_minor, currency)
+    SELECT ?, ?, placed_at, status, carrier, carrier_status, delivered_at, address,
+    total_minor, currency FROM purchase WHERE id = '78291'"""
 
 
 @dataclass
@@ -38,6 +44,14 @@ class Store:
         with closing(sqlite3.connect(self.file)) as db:
             db.row_factory = sqlite3.Row
             return [dict(row) for row in db.execute(f"SELECT * FROM {table}")]
+
+    def sells(self, count: int) -> list[str]:
+        """So many more orders like the laptop's, each of a customer of its own."""
+        names = [(f"N-{number}", f"9{number:04}") for number in range(count)]
+        with closing(sqlite3.connect(self.file)) as db, db:
+            db.executemany(_CUSTOMER, [(customer,) for customer, _ in names])
+            db.executemany(_PURCHASE, [(order, customer) for customer, order in names])
+        return [order for _, order in names]
 
     def change(self, statement: str, *values: Any) -> None:
         """Something happens in the store that nobody proposed."""
