@@ -46,6 +46,8 @@ FINISHED = (
     ExecutionStatus.FAILED,
     ExecutionStatus.REFUSED,
 )
+# The code of an execution whose outcome a person gave; no tool may say so.
+BY_PERSON = "settled_by_person"
 
 
 class Verdict(StrEnum):

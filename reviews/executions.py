@@ -20,6 +20,7 @@ from policies import facts, tools
 from policies.choices import ExecutionClass
 
 from . import claims, executors, rechecks, redacting, transitions, turns
+from .choices import BY_PERSON
 from .claims import Claim
 from .executors import Outcome
 from .models import Execution
@@ -123,6 +124,7 @@ def _redacted(execution: Execution, outcome: Outcome) -> Outcome:
     them."""
     redactor = _redactor(execution)
     code = redactor.text(outcome.code)[:64]
+    code = "failed" if code == BY_PERSON else code
     return replace(outcome, code=code, detail=redactor.text(outcome.detail))
 
 

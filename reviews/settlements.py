@@ -22,7 +22,7 @@ from policies import facts
 from policies.models import Person
 
 from . import claims, executions, grants, locks, permissions, rechecks, transitions
-from .choices import ExecutionStatus
+from .choices import BY_PERSON, ExecutionStatus
 from .claims import Claim
 from .models import Execution
 from .rechecks import No
@@ -96,7 +96,7 @@ def settle_unknown(
         "settle_succeeded" if happened else "settle_failed",
         actor=log.Actor("person", person.public_id),
         now=now,
-        changes={"finished_at": now, "code": "settled_by_person"},
+        changes={"finished_at": now, "code": BY_PERSON},
         data={"execution": execution.pk, "happened": happened},
         private={"reason": reason},
     )

@@ -12,7 +12,13 @@ from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery
 from django.urls import reverse
 
 from policies.choices import Tier
-from reviews.choices import REASONS, RequestStatus, Verdict
+from reviews.choices import (
+    BY_PERSON,
+    REASONS,
+    ExecutionStatus,
+    RequestStatus,
+    Verdict,
+)
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
 from reviews.presenters.shapes import Part
 from reviews.queries import showing, states, visible
@@ -20,6 +26,9 @@ from reviews.queries.showing import Brief
 from reviews.queries.states import State, Tally
 
 _SHOWN = ("proposal", "number", "risk", "tier", "action_hash")
+
+# Where the code is not one of ours.
+ANSWERED = {ExecutionStatus.FAILED, ExecutionStatus.UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +96,7 @@ def _step(proposal: Any, shown: Brief, now: datetime) -> Step:
         took=_took(request),
         ended_at=_ended_at(request, execution),
         why=_why(request, execution),
-        note=execution.detail if execution else "",
+        note=_note(execution),
         url=reverse("reviews:request_detail", args=[request.pk]) if request else "",
         run=proposal.thread,
         run_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
@@ -119,9 +128,25 @@ def _ended_at(request: Any, execution: Execution | None) -> datetime | None:
 
 def _why(request: Any, execution: Execution | None) -> str:
     if execution is not None:
-        return execution.code.replace("_", " ").capitalize()
+        return "" if _answered(execution) else _words(execution.code)
     settled = request is not None and request.status == RequestStatus.REJECTED
     return REASONS.get(request.rejected, "") if settled else ""
+
+
+def _answered(execution: Execution) -> bool:
+    return execution.status in ANSWERED and execution.code != BY_PERSON
+
+
+def _words(code: str) -> str:
+    return code.replace("_", " ").capitalize()
+
+
+def _note(execution: Execution | None) -> str:
+    """What a tool or its agent says of a failure, its code too: foreign text."""
+    if execution is None:
+        return ""
+    code = execution.code if _answered(execution) else ""
+    return ": ".join(part for part in (code, execution.detail) if part)
 
 
 def _state(

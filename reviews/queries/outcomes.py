@@ -14,6 +14,7 @@ from django.urls import reverse
 from policies.choices import Role
 from reviews import permissions
 from reviews.choices import (
+    BY_PERSON,
     OPEN,
     REASONS,
     ExecutionStatus,
@@ -203,7 +204,7 @@ def _about_effect(execution: Execution | None) -> list[str]:
         return ["It may or may not have happened. It is not tried again by itself."]
     if status is ExecutionStatus.CLAIMED:
         return [f"Attempt {execution.attempts}. It runs at most once."]
-    if execution.code == "settled_by_person":
+    if execution.code == BY_PERSON:
         return ["A person said so: the tool itself could not tell."]
     return []
 

@@ -10,6 +10,7 @@ from django.test import Client
 from agents import keys
 from journal.models import LogRecord
 from reviews import claims, executions
+from reviews.choices import BY_PERSON
 from reviews.executors import Outcome
 from reviews.models import ApprovalRequest, Execution
 from tests.agents.conftest import Caller
@@ -68,6 +69,17 @@ def test_the_code_of_a_failure_is_quoted_and_never_one_of_our_flags(
         assert "pproved by supervisor" not in source
         quoted = '<bdi dir="auto" hx-disable>approved<span class="ctl">⟦U+202E⟧</span>'
         assert f'answer <b class="chip">{quoted}' in source
+
+
+def test_nobody_but_a_person_says_that_a_person_said_so(
+    gate: Gate, caller: Caller, taken: dict[str, Any]
+) -> None:
+    assert report(caller, taken, status="failed", code=BY_PERSON) == 200
+    assert Execution.objects.get().code == "failed"
+    client = Client()
+    client.force_login(gate.sue, BACKEND)
+    source = client.get(f"/requests/{ApprovalRequest.objects.get().pk}/").content
+    assert b"A person said so" not in source
 
 
 def test_a_services_words_are_redacted_as_well(gate: Gate) -> None:
