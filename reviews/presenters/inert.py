@@ -74,10 +74,13 @@ class Display:
         return self.head + self.folded + self.tail
 
 
-def tokens(text: str, plain: str = "") -> list[Segment]:
+def tokens(text: str, plain: str = "", *, chips: bool = True) -> list[Segment]:
     """The text in segments for one line; line breaks and tabs are tokens too, unless
-    named in `plain`."""
-    return list(_segments(text, scripts.Words(text), plain))
+    named in `plain`.
+
+    Without `chips` what looks like a redaction is text: nothing was taken out of it.
+    """
+    return _bare(_segments(text, scripts.Words(text), plain), chips)
 
 
 def chip(text: str, limit: int = CHIP) -> list[Segment]:
@@ -92,19 +95,20 @@ def chip(text: str, limit: int = CHIP) -> list[Segment]:
 
 def _clipped(text: str, limit: int) -> list[Segment]:
     if len(text) <= limit:
-        return tokens(text)
+        return tokens(text, chips=False)
     words, tail = scripts.Words(text), limit // 4
-    return [
+    found = [
         *_segments(text[: limit - tail], words, ""),
         Segment("cut", f"{len(text) - limit} more"),
         *_segments(text[len(text) - tail :], words, ""),
     ]
+    return _bare(found, chips=False)
 
 
-def display(text: str) -> Display:
+def display(text: str, *, chips: bool = True) -> Display:
     """The text as blocks: the first 12 and the last 4 always in sight."""
     lines = text.replace("\r\n", "\n").split("\n")
-    blocks = tuple(_blocks(lines, scripts.Words(text)))
+    blocks = tuple(_blocks(lines, scripts.Words(text), chips))
     size = len(text.encode("utf-8", "surrogatepass"))
     if len(blocks) <= HEAD + TAIL:
         return Display(blocks, (), (), len(lines), size)
@@ -118,7 +122,13 @@ def warnings(texts: Iterable[str]) -> list[str]:
     return [*found, *(["Mixed alphabets"] if "mixed" in kinds else [])]
 
 
-def _blocks(lines: Sequence[str], words: scripts.Words) -> Iterator[Block]:
+def _bare(found: Iterable[Segment], chips: bool) -> list[Segment]:
+    if chips:
+        return list(found)
+    return [replace(s, kind="plain") if s.kind == "redacted" else s for s in found]
+
+
+def _blocks(lines: Sequence[str], words: scripts.Words, chips: bool) -> Iterator[Block]:
     speaking = addressed.speaking(lines)
     for blank, group in groupby(enumerate(lines), key=lambda one: _is_blank(one[1])):
         run = list(group)
@@ -126,11 +136,12 @@ def _blocks(lines: Sequence[str], words: scripts.Words) -> Iterator[Block]:
             yield Blanks(len(run), any(line.strip(" \t") for _, line in run))
             continue
         for number, line in run:
-            yield from _line(line, words, number in speaking)
+            segments = _bare(_segments(line, words, "\t"), chips)
+            yield from _line(segments, number in speaking)
 
 
-def _line(line: str, words: scripts.Words, speaks: bool) -> Iterator[Line]:
-    for number, piece in enumerate(_pieces(_segments(line, words, "\t"))):
+def _line(segments: Iterable[Segment], speaks: bool) -> Iterator[Line]:
+    for number, piece in enumerate(_pieces(segments)):
         yield Line(tuple(piece), speaks, goes_on=number > 0)
 
 

@@ -63,6 +63,11 @@ class Cell:
     sure: bool = False
 
     @property
+    def hides(self) -> bool:
+        """Whether the text is a chip of ours that stands for the value."""
+        return self.kind == "sensitive"
+
+    @property
     def badge(self) -> str:
         """The type, where the text alone cannot show it."""
         return "" if self.sure or self.kind == "text" else self.kind

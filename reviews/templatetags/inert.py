@@ -30,13 +30,15 @@ _DRAWN = {
 
 
 @register.simple_tag
-def untrusted(text: Any, inline: bool = False) -> SafeString:
-    """A whole text in blocks, for inside `.foreign`; `inline=True` for one line."""
+def untrusted(text: Any, inline: bool = False, chips: bool = True) -> SafeString:
+    """A whole text in blocks, for inside `.foreign`; `inline=True` for one line.
+
+    `chips=False` where nothing is ever redacted: an agent may write what looks so.
+    """
     if inline:
-        return _isolated(inert.tokens(str(text)))
-    shown = render_to_string(
-        "reviews/_untrusted.html", {"display": inert.display(str(text))}
-    )
+        return _isolated(inert.tokens(str(text), chips=chips))
+    display = inert.display(str(text), chips=chips)
+    shown = render_to_string("reviews/_untrusted.html", {"display": display})
     return mark_safe(shown.rstrip("\n"))  # noqa: S308  # a template of ours, escaped
 
 
@@ -96,7 +98,7 @@ def _sign(kind: str) -> SafeString | str:
 
 def _text(line: Any) -> SafeString:
     if len(line.text) > _HUGE:
-        return untrusted(line.text)
+        return untrusted(line.text, chips=False)
     drawn = (
         (format_html("<mark>{}</mark>" if differs else "{}", _tokens(piece, "\t")),)
         for differs, piece in line.parts
@@ -105,7 +107,7 @@ def _text(line: Any) -> SafeString:
 
 
 def _tokens(text: str, plain: str) -> SafeString:
-    return segments(inert.tokens(text, plain=plain))
+    return segments(inert.tokens(text, plain=plain, chips=False))
 
 
 @register.simple_tag

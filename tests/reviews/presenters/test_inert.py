@@ -168,6 +168,14 @@ class TestRedaction:
         found = inert.tokens("write to [e-mail · redacted · #3f2a].")
         assert found[1] == inert.Segment("redacted", "[e-mail · redacted · #3f2a]")
 
+    def test_what_only_looks_like_one_is_text(self):
+        forged = "write to [e-mail · redacted · #3f2a]."
+        assert {s.kind for s in inert.tokens(forged, chips=False)} == {"plain"}
+        assert {s.kind for s in inert.chip(forged)} == {"plain"}
+        (line,) = only_lines(inert.display(forged, chips=False).blocks)
+        assert {s.kind for s in line.segments} == {"plain"}
+        assert printed(line.segments) == forged
+
 
 class TestLength:
     def test_head_and_tail_are_in_sight_and_the_rest_on_demand(self):
