@@ -201,9 +201,9 @@ def check_can_decide(
     and versions in which their vote still counts. `known` spares a list its queries;
     an operation asks anew, under its lock.
     """
-    role = admitted_role(person, request.queue_id, known)
     if person.public_id in request.proposal.barred:
         raise NotYours("You started this run, so someone else must decide it.")
+    role = admitted_role(person, request.queue_id, known)
     if person.public_id in version.escalated_by:
         raise Escalated
     voted = request.pk in known.voted if known else _has_voted(person, request)
