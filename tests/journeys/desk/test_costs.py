@@ -10,18 +10,12 @@ from email.policy import default
 from urllib.parse import urlsplit
 
 import pytest
-from django.contrib.sessions.backends.db import SessionStore
 from playwright.sync_api import expect
 
-from journal import clock
-from reviews.choices import Verdict
 from reviews.models import ApprovalRequest, Decision
-from reviews.queries import detail
-from reviews.queries.regions import Regions
-from reviews.views import care
 from tests.stack import wait_until
 
-from . import requests
+from . import questions, requests
 from .conftest import SitDown
 from .costs import Costs
 from .hands import LOG, STOP, Leads, Step, Way
@@ -73,7 +67,7 @@ def test_an_approval_with_a_control_question(
     house.rule(desk={"time_floor": FLOORS, "micro_check": {"high": 1}})
     request = requests.payment(house)
     rita = at(sit_down("rita", way), request)
-    answer = right_answer(house, request)
+    answer = questions.asked_of(house.rita, request).right
     with costs.of("Approve High with micro-check", rita):
         rita.hand.arm("approve")
         rita.hand.choose(answer + 1)
@@ -81,14 +75,6 @@ def test_an_approval_with_a_control_question(
     expect(rita.page.locator(OUTCOME)).to_contain_text("Approved")
     asked = Decision.objects.get().check_asked
     assert asked["answers"] == [answer] == [asked["right"]]
-
-
-def right_answer(house: House, request: ApprovalRequest) -> int:
-    loaded = detail.load(house.rita, request.pk, clock.now())
-    regions = Regions(house.rita, loaded.sealed)
-    asked = care.asked(SessionStore(), loaded, regions, Verdict.APPROVE)
-    assert asked is not None
-    return asked.question.right
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -1,0 +1,23 @@
+"""The control question that a page asks of one person, and its answer."""
+
+from __future__ import annotations
+
+from django.contrib.sessions.backends.db import SessionStore
+
+from journal import clock
+from policies.models import Person
+from reviews.choices import Verdict
+from reviews.micro_checks import Question
+from reviews.models import ApprovalRequest
+from reviews.queries import detail
+from reviews.queries.regions import Regions
+from reviews.views import care
+
+
+def asked_of(person: Person, request: ApprovalRequest) -> Question:
+    """The question before this person's approval of what is asked now."""
+    loaded = detail.load(person, request.pk, clock.now())
+    regions = Regions(person, loaded.sealed)
+    asked = care.asked(SessionStore(), loaded, regions, Verdict.APPROVE)
+    assert asked is not None
+    return asked.question
