@@ -9,7 +9,7 @@ from django.db import transaction
 from journal import clock
 from journal.errors import Running
 from policies.models import Person
-from reviews import locks, recalls
+from reviews import locks, permissions, recalls
 from reviews.choices import BatchStatus, RequestStatus
 from reviews.models import ApprovalRequest
 
@@ -23,6 +23,7 @@ def recall_all(*, batch_id: str, person: Person) -> int:
     Raises NotFound, NotYours, Running when no window is open any more.
     """
     batch = locks.batch(batch_id)
+    permissions.admitted_role(person, batch.queue_id)
     items = batch.items.filter(left_at__isnull=True)
     requests = locks.approval_requests(items.values_list("request", flat=True))
     now = clock.now()

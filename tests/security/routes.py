@@ -125,7 +125,7 @@ def _rejected_together(world: World) -> dict[str, Any]:
         "reason_code": "duplicate",
         "digest": meant.digest,
         "item": meant.items,
-        "row": [f"{pk}~{mark}" for pk, mark in meant.marks.items()],
+        "row": [f"{pk}~{mark}~1~" for pk, mark in meant.marks.items()],
     }
 
 

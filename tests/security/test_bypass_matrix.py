@@ -161,6 +161,7 @@ def _plain(response: Any) -> bytes:
 
 
 @pytest.mark.proof
+@pytest.mark.timeout(400)  # a thousand calls, each with a look at every table
 def test_nobody_reaches_what_is_not_theirs(
     world: World, record_proof: Callable[[str, str], None]
 ) -> None:
