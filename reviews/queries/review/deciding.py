@@ -48,8 +48,7 @@ class Deciding(Beside):
             return outcomes.target_moved(self.loaded)
         if not self.moved:
             return outcomes.of(self.loaded)
-        read = self.screen or (self.on_screen.version if self.on_screen else 0)
-        return outcomes.moved(self.loaded, read)
+        return outcomes.moved(self.loaded, self.old)
 
     @property
     def check_url(self) -> str:

@@ -42,7 +42,7 @@ class Opened:
         self.screen = screen  # the version still on their screen after this answer
         self.problem = problem
         self.said = said
-        self.note_kept = note_kept
+        self.note_kept = note_kept if note_kept.strip() else ""
         self.focus = focus
         self.on_screen: Seen | None = None
         self.partial = False
@@ -58,3 +58,8 @@ class Opened:
         self.agent = loaded.request.proposal.agent
         self.thread = loaded.request.proposal.thread
         self.tool = loaded.request.proposal.tool_name
+
+    @property
+    def old(self) -> int:
+        """The version that stays on their screen; 0 where none does."""
+        return self.screen or (self.on_screen.version if self.on_screen else 0)
