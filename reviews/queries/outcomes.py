@@ -155,7 +155,7 @@ def _lines(loaded: Loaded) -> Sequence[str]:
     if loaded.waiting and loaded.holding.by:
         return list(_held(loaded))
     if loaded.waiting:
-        return [loaded.why_not, _whose(loaded)]
+        return [_why_not(loaded), _whose(loaded)]
     return [*_about(loaded, status), *_about_effect(loaded.execution)]
 
 
@@ -163,7 +163,7 @@ def _held(loaded: Loaded) -> Iterator[str]:
     """Somebody else is at it: until when, and what this person can do meanwhile."""
     hold = loaded.holding
     if loaded.why_not:
-        yield loaded.why_not
+        yield _why_not(loaded)
         yield _whose(loaded)
         return
     until = f"{hold.until:%H:%M:%S}"
@@ -175,6 +175,13 @@ def _held(loaded: Loaded) -> Iterator[str]:
         yield f"{hold.by} offers it to you."
     if hold.asked:
         yield "You will get a mail when it is free."
+
+
+def _why_not(loaded: Loaded) -> str:
+    """To somebody who reads and tried nothing: without what was not recorded."""
+    if loaded.person.public_id in loaded.sealed.escalated_by:
+        return "You escalated this. A supervisor decides it now."
+    return loaded.why_not.removesuffix(" Nothing was recorded.")
 
 
 def _whose(loaded: Loaded) -> str:
