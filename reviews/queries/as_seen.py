@@ -24,6 +24,7 @@ from .batches import kept
 from .log import HIDDEN_NAME
 from .outcomes import SAID
 
+MINUTES_MS = 120_000  # what took longer is said in minutes
 FLAGS = {
     "fast": "committed before the time floor, twice",
     "check_missed": "missed the control question",
@@ -84,7 +85,9 @@ class AsSeen:
     def took(self) -> str:
         """How long the page was on the screen."""
         took = self.decision.took_ms
-        return "" if took is None else f"{took / 1000:.1f} s"
+        if took is None:
+            return ""
+        return f"{took / 1000:.1f} s" if took < MINUTES_MS else f"{took // 60_000} min"
 
     @property
     def flags(self) -> list[str]:

@@ -62,7 +62,10 @@ class Sheet:
 
     def error(self, name: str) -> str:
         """What is wrong at the input of this name."""
-        return "; ".join(self.wrong.get(name, ()))
+        said = self.wrong.get(name, [])
+        if len(said) < 2:
+            return "".join(said)
+        return " ".join(one if one.endswith(".") else f"{one}." for one in said)
 
     @cached_property
     def wrong(self) -> dict[str, list[str]]:
