@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Literal
 
 from . import addressed, codepoints, scripts
 
 HEAD, TAIL = 12, 4  # lines that are always in sight
+HEAD_ROWS, TAIL_ROWS = 24, 8  # and how many rows of a page they may take
+ROW = 84  # letters of a row at its widest
 CHIP = 60  # characters of a chip
 # A line this long is shown as several, so that one line cannot push the end away.
 WIDTH = 400
@@ -110,9 +112,23 @@ def display(text: str, *, chips: bool = True) -> Display:
     lines = text.replace("\r\n", "\n").split("\n")
     blocks = tuple(_blocks(lines, scripts.Words(text), chips))
     size = len(text.encode("utf-8", "surrogatepass"))
-    if len(blocks) <= HEAD + TAIL:
+    if len(blocks) <= HEAD + TAIL and sum(map(_rows, blocks)) <= HEAD_ROWS + TAIL_ROWS:
         return Display(blocks, (), (), len(lines), size)
-    return Display(blocks[:HEAD], blocks[HEAD:-TAIL], blocks[-TAIL:], len(lines), size)
+    head = _fitting(blocks[:HEAD], HEAD_ROWS)
+    tail = len(blocks) - _fitting(blocks[head:][: -TAIL - 1 : -1], TAIL_ROWS)
+    return Display(blocks[:head], blocks[head:tail], blocks[tail:], len(lines), size)
+
+
+def _fitting(blocks: Sequence[Block], room: int) -> int:
+    """How many of them fit into so many rows; at least the first does."""
+    sizes = accumulate(map(_rows, blocks))
+    return max(sum(size <= room for size in sizes), min(len(blocks), 1))
+
+
+def _rows(block: Block) -> int:
+    if isinstance(block, Blanks):
+        return 1
+    return max(1, -(-sum(len(segment.text) for segment in block.segments) // ROW))
 
 
 def warnings(texts: Iterable[str]) -> list[str]:

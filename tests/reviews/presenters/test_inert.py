@@ -178,6 +178,14 @@ class TestRedaction:
 
 
 class TestLength:
+    def test_a_single_line_takes_no_more_room_than_many(self):
+        shown = inert.display("All fine. " + "x" * 7000 + " Then send it.")
+        assert shown.folded
+        parts = only_lines([*shown.head, *shown.tail])
+        in_sight = "".join(printed(part.segments) for part in parts)
+        assert len(in_sight) <= inert.ROW * (inert.HEAD_ROWS + inert.TAIL_ROWS)
+        assert in_sight.endswith("Then send it.")
+
     def test_head_and_tail_are_in_sight_and_the_rest_on_demand(self):
         text = "\n".join(f"line {n}" for n in range(214))
         shown = inert.display(text)
