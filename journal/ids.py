@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 
 # Crockford's alphabet in lower case: no i, l, o, u, so that people can read it out.
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+LENGTH = 20
 
 
 def new(prefix: str) -> str:
     """`<prefix>-` and 100 random bits."""
-    return f"{prefix}-" + "".join(secrets.choice(ALPHABET) for _ in range(20))
+    return f"{prefix}-" + "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
+
+
+def is_one(text: str, prefix: str) -> bool:
+    """Whether a text that somebody gave has this shape: it can say nothing else."""
+    return re.fullmatch(f"{prefix}-[{ALPHABET}]{{{LENGTH}}}", text) is not None

@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery
 from django.urls import reverse
 
+from journal import ids
 from policies.choices import Tier
 from reviews.choices import (
     BY_PERSON,
@@ -100,7 +101,7 @@ def _step(proposal: Any, shown: Brief, now: datetime) -> Step:
         url=reverse("reviews:request_detail", args=[request.pk]) if request else "",
         run=proposal.thread,
         run_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
-        parent=proposal.parent,
+        parent=proposal.parent if ids.is_one(proposal.parent, "p") else "",
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
 
+from journal import ids
 from policies import tools
 from policies.choices import ExecutionClass, Tier
 from policies.models import Person
@@ -184,7 +185,9 @@ class Regions:
 
     @property
     def parent(self) -> str:
-        return self.proposal.parent
+        """The call that this is part of; anything but an id is a word of the agent."""
+        named = self.proposal.parent
+        return named if ids.is_one(named, "p") else ""
 
     # R5, R6: redacted before it was stored; printed by the `untrusted` tag alone
     @property

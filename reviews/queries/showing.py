@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from journal import ids
 from policies import tools
 from reviews import redacting, redaction
 from reviews.models import Proposal, Revision
@@ -151,6 +152,8 @@ def claims(proposal: Proposal, revision: Revision) -> list[tuple[str, str]]:
         why_not = str(other.get("why_not", ""))
         found.append(("Instead", f"{action}: {why_not}" if why_not else action))
     found.append(("For", _on_behalf(proposal.on_behalf_of)))
+    if not ids.is_one(proposal.parent, "p"):
+        found.append(("Part of", proposal.parent))
     if revision.uncertain:
         found.append(("Unsure", f"{revision.uncertain:.0%}"))
     return [(heading, text) for heading, text in found if text]
