@@ -77,7 +77,7 @@ def _line(subject: Subject, parts: Any) -> Iterator[Row]:
     warns = tuple(_host_warns(parts))
     yield Row("Host", "url.host", Cell(host), note, warns, other)
     if parts.port and parts.port != _PORTS[parts.scheme]:
-        yield Row("Port", "url.port", Cell(str(parts.port), "number"))
+        yield Row("Port", "url.port", Cell(str(parts.port), "number").settled)
     path = unquote(parts.path)
     climbs = ("Climbs with ..",) if ".." in path.split("/") else ()
     yield Row("Path", "url.path", Cell(path or "/"), warns=climbs)

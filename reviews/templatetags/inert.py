@@ -43,6 +43,15 @@ def untrusted(text: Any, inline: bool = False, chips: bool = True) -> SafeString
 
 
 @register.simple_tag
+def cell(value: Any) -> SafeString:
+    """A `Cell` on one line, with its type where the text leaves a doubt."""
+    shown = _isolated(inert.tokens(value.text, chips=value.hides))
+    if not value.badge:
+        return shown
+    return format_html('{} <span class="lit">{}</span>', shown, value.badge)
+
+
+@register.simple_tag
 def segments(found: Iterable[inert.Segment]) -> SafeString:
     """Segments one after another, without a character of our own between them."""
     drawn = ((format_html(_DRAWN[s.kind], s.text, s.note),) for s in found)

@@ -21,7 +21,7 @@ def differing(lines: Sequence[Line], varying: Sequence[str]) -> list[str]:
         path
         for path in paths
         if _name_of(path, lines) in varying
-        and len({text_of(line, path) for line in lines}) > 1
+        and len({_said(line, path) for line in lines}) > 1
     ]
 
 
@@ -29,6 +29,12 @@ def _name_of(path: str, lines: Sequence[Line]) -> str:
     """The argument that a path is in, by whoever has it."""
     found = (line.leaves[path].name for line in lines if path in line.leaves)
     return next(found, "")
+
+
+def _said(line: Line, path: str) -> str:
+    """The same with its type, where two values may read alike."""
+    leaf = line.leaves.get(path)
+    return line.subject.cell(leaf).said if leaf else ""
 
 
 def text_of(line: Line, path: str) -> str:
@@ -72,7 +78,7 @@ def cell(line: Line, column: Column) -> Cell:
     if leaf is None:
         return NONE
     if line.amount is not None and column.unit:
-        return Cell(figure(line.amount).rpartition(" ")[0], "number")
+        return Cell(figure(line.amount).rpartition(" ")[0], "number").settled
     return line.subject.cell(leaf)
 
 
