@@ -3,124 +3,32 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from django.test import Client
+
 from agents import keys
 from agents.models import Agent
-from reviews.models import ApprovalRequest, Execution
+from reviews import redacting
+from reviews.models import ApprovalRequest, Decision, Execution
 from tests import factories
 from tests.agents.conftest import Caller
+from tests.browser.hostile_tools import TOOLS as TOOLS
+from tests.browser.hostile_tools import registered as registered
+from tests.browser.hostile_views import tools_of_views
 from tests.conftest import Gate
 from tests.factories import decide
+from tests.pages import token
+from tests.security.world import BACKEND
 
 T = TypeVar("T")
-TEXT = {"type": "string"}
-TEXTS = {"type": "array", "items": TEXT}
-PROFILE = {"reversible": True, "blast_radius": 3}
-TOOLS: dict[str, dict[str, Any]] = {
-    # Every kind of argument at once.
-    "t_every": {
-        "schema": {
-            "type": "object",
-            "required": ["name", "to", "files", "argv", "text", "open"],
-            "properties": {
-                "name": TEXT,
-                "to": TEXTS,
-                "files": TEXTS,
-                "argv": TEXTS,
-                "text": TEXT,
-                "open": {"type": "object", "additionalProperties": True},
-            },
-        },
-        "effect": "Do {name} for {to} with {files}",
-        "floor": "approve",
-    },
-    # One string in a row of every list, and in the chips of its sentence.
-    "t_row": {
-        "schema": {
-            "type": "object",
-            "required": ["name", "to"],
-            "properties": {"name": TEXT, "to": TEXT},
-        },
-        "effect": "Send {name} to {to}",
-        "floor": "approve",
-        "batchable": {"items": 50, "varying": ["name", "to"]},
-        "reversal": {"kind": "reversible", "undo": "Ask for it back."},
-    },
-    "t_told": {
-        "schema": {
-            "type": "object",
-            "required": ["name"],
-            "properties": {"name": TEXT},
-        },
-        "effect": "Say {name}",
-    },
-    "t_shell": {
-        "schema": {
-            "type": "object",
-            "required": ["command"],
-            "properties": {"command": TEXT},
-        },
-        "effect": "Run {command}",
-        "presenter": "shell",
-        "floor": "approve",
-    },
-    "t_pay": {
-        "schema": {
-            "type": "object",
-            "required": ["payee", "amount", "currency"],
-            "properties": {
-                "payee": TEXT,
-                "amount": TEXT,
-                "currency": {"enum": ["USD", "EUR", "JPY", "KWD"]},
-            },
-        },
-        "money": [{"amount": "amount", "currency": "currency"}],
-        "effect": "Pay {amount} {currency} to {payee}",
-        "presenter": "money",
-        "floor": "approve",
-    },
-    "t_mail": {
-        "schema": {
-            "type": "object",
-            "required": ["to", "subject", "body"],
-            "properties": {
-                "to": TEXTS,
-                "cc": TEXTS,
-                "bcc": TEXTS,
-                "subject": TEXT,
-                "body": TEXT,
-            },
-        },
-        "effect": "Send the mail {subject} to {to}",
-        "presenter": "email",
-        "floor": "approve",
-    },
-    "t_note": {
-        "schema": {
-            "type": "object",
-            "required": ["note", "meta"],
-            "properties": {
-                "note": TEXT,
-                "meta": {"type": "object", "additionalProperties": True},
-            },
-        },
-        "effect": "Note {note}",
-        "floor": "approve",
-    },
-    "t_file": {
-        "schema": {
-            "type": "object",
-            "required": ["name", "to"],
-            "properties": {"name": TEXT, "to": TEXT},
-        },
-        "effect": "Send the file {name} to {to}",
-        "floor": "approve",
-    },
-}
+_CHIPS = re.compile(r"\[[a-z -]+ · redacted · #[0-9a-f]{4}\]")
 SHORT = 120
+# In every place that takes a text, to find where it must never stand.
+MARK = "zqxjkv"
 
 
 @dataclass
@@ -143,34 +51,66 @@ class Stage:
         assert found["status"] == "pending", found
         return ApprovalRequest.objects.get(pk=found["request"]["id"])
 
-    def answered(self, request: ApprovalRequest, result: dict[str, Any]) -> None:
-        """Approved, done by the agent, and reported with this result."""
+    def tell(self, body: dict[str, Any], **said: Any) -> None:
+        """A proposal that runs and is announced, and what its agent then says; or that
+        is asked about first, because nobody can tell what it does."""
+        answer = self.propose(body)
+        assert answer.status_code == 201, answer.content
+        if asked := answer.json()["request"]:
+            self.approved(ApprovalRequest.objects.get(pk=asked["id"]), **said)
+        else:
+            self.report(answer.json()["grant"]["token"], **said)
+
+    def revise(self, request: ApprovalRequest, body: dict[str, Any]) -> None:
+        """Replaced by its agent with what a new proposal would say."""
+        own = ("thread", "tool", "on_behalf_of", "source", "group", "parent")
+        kept = {name: part for name, part in body.items() if name not in own}
+        path = f"/proposals/{request.proposal_id}/revisions"
+        key = {"Idempotency-Key": f"hostile-{next(self.numbers)}"}
+        assert self.caller.post(path, kept, **key).status_code in {200, 201}
+
+    def approved(self, request: ApprovalRequest, **said: Any) -> None:
+        """Approved, begun by the agent, and what the agent then says of it."""
         decide(request, self.gate.sue)
-        proposal = self.caller.get(f"/proposals/{request.proposal_id}").json()
-        token = {"token": proposal["grant"]["token"]}
-        taken = self.caller.post("/grants/redeem", token).json()
-        said = {"fence": taken["fence"], "action_hash": taken["action_hash"]}
-        said |= {"status": "succeeded", "result": result}
+        self.done(request.proposal_id, **said)
+
+    def done(self, proposal_id: str, **said: Any) -> None:
+        """The same once it is approved."""
+        proposal = self.caller.get(f"/proposals/{proposal_id}").json()
+        self.report(proposal["grant"]["token"], **said)
+
+    def report(self, token: str, **said: Any) -> None:
+        """`status`, and its `result`, or its `code` and `detail`."""
+        taken = self.caller.post("/grants/redeem", {"token": token}).json()
+        said |= {"fence": taken["fence"], "action_hash": taken["action_hash"]}
         path = f"/executions/{taken['execution']}/outcome"
         assert self.caller.post(path, said).status_code == 200
-        assert Execution.objects.get(pk=taken["execution"]).status == "succeeded"
+        assert Execution.objects.get(pk=taken["execution"]).status == said["status"]
+
+    def rejected(self, request: ApprovalRequest) -> str:
+        """Rejected on its page, as a browser would; where that page is kept."""
+        client = Client()
+        client.force_login(self.gate.sue, BACKEND)
+        sent = {
+            "verdict": "reject",
+            "reason_code": "unsafe",
+            "seen": token(request, "sue"),
+            "version": request.version,
+            "action_hash": request.action_hash,
+        }
+        answer = client.post(f"/requests/{request.pk}/decide/", sent)
+        assert answer.status_code == 303, answer.content
+        decision = Decision.objects.get(request=request)
+        return f"/requests/{request.pk}/as-seen/{decision.pk}/"
 
 
 def stage(gate: Gate) -> Stage:
     """The tests' policy with the tools above in force."""
     document = factories.document_of_tests()
-    for name, fields in TOOLS.items():
-        document["tools"][name] = {
-            "title": f"The tool {name}",
-            "queue": "odd",
-            "risk": "medium",
-            "profile": PROFILE,
-            "execution_class": "keyed",
-            "executor": {"kind": "agent"},
-            **fields,
-        }
+    tools = registered("odd") | tools_of_views("odd")
+    document["tools"] |= tools
     factories.policy(gate.people, document)
-    Agent.objects.update(tools=[*gate.agent.tools, *TOOLS])
+    Agent.objects.update(tools=[*gate.agent.tools, *tools])
     gate.agent.refresh_from_db()
     key = keys.issue(agent=gate.agent, by=gate.owen)
     return Stage(gate, Caller(key, itertools.count()), itertools.count())
@@ -178,6 +118,7 @@ def stage(gate: Gate) -> Stage:
 
 def everywhere(strings: Sequence[str], thread: str) -> dict[str, Any]:
     """One proposal with all of these strings in every place that takes a text."""
+    strings = [*strings, MARK]
     joined = "\n".join(strings)
     short = [text[:SHORT] for text in strings]
     items = itertools.zip_longest(short[::3], short[1::3], short[2::3], fillvalue="")
@@ -207,7 +148,13 @@ def everywhere(strings: Sequence[str], thread: str) -> dict[str, Any]:
         ][:12],
         "checkpoint": {
             "summary": joined,
-            "state": dict.fromkeys(short, "v") | {"list": short},
+            "state": dict.fromkeys(short, "v")
+            | {
+                "list": short,
+                "goal": joined,
+                "plan": [*short, {"step": joined, "state": short[0]}],
+                "budget": dict.fromkeys(short, short[-1]),
+            },
             "resume_at": short[0],
         },
         "on_behalf_of": {"kind": "customer", "id": short[-1], "chain": short[:32]},
@@ -215,6 +162,11 @@ def everywhere(strings: Sequence[str], thread: str) -> dict[str, Any]:
         "group": short[0],
         "parent": short[0][:40],
     }
+
+
+def kept(text: str, thread: str = "t-1") -> str:
+    """What redaction leaves of a text: addresses and such are chips on every page."""
+    return _CHIPS.sub(" ", redacting.of("riley", thread).text(text))
 
 
 def batched(

@@ -1,0 +1,123 @@
+"""T15: whatever an agent says beside it, the same action reads the same: in lists, in
+batches, when it was announced, as it was seen, in the log and in mails. I31."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.core import mail
+
+from journal.models import OutboxMessage
+from reviews import forming, tasks
+from reviews.models import ApprovalRequest, Batch
+from tests.browser.conftest import SitDown
+from tests.browser.facts import facts, ours, settled
+from tests.browser.hostile import Stage, batched, everywhere, sampled, stage
+from tests.browser.inspecting import Inspector
+from tests.browser.lying import PAYMENT, in_batches, said, words
+from tests.browser.naughty import strings
+from tests.conftest import Gate
+from tests.reviews import batching
+
+pytestmark = [pytest.mark.browser, pytest.mark.proof, pytest.mark.timeout(0)]
+
+WORDS = (
+    *("rationale", "expected_outcome", "reversal", "alternatives", "evidence"),
+    *("checkpoint", "on_behalf_of", "source", "parent"),
+)
+RUN = "t-same"
+PLAIN = {"rationale": "The customer asked for it."}
+
+
+@pytest.fixture
+def hostile(gate: Gate) -> Stage:
+    return stage(gate)
+
+
+def test_the_same_action_reads_the_same_everywhere(
+    hostile: Stage,
+    sit_down: SitDown,
+    proof_n: Callable[..., int],
+    record_proof: Callable[[str, str], None],
+) -> None:
+    desk = sit_down("sue")
+    eyes = Inspector(desk.page, desk.base)
+    every = list(_spoken())
+    chosen = sampled(every, proof_n(small=3, full=len(every)))
+    truth = _everywhere(hostile, eyes, PLAIN)
+    assert all("40.00" in truth[place] for place in ("row", "look", "page", "kept"))
+    for number, body in enumerate(chosen):
+        found = _everywhere(hostile, eyes, body)
+        for place, html in truth.items():
+            assert found[place] == html, (place, number)
+    assert eyes.found.nothing, str(eyes.found)
+    desk.said.clear()
+    record_proof(
+        "T15",
+        f"{len(chosen)} proposals full of lies or naughty strings, the same action: "
+        f"identical to the letter in {len(truth)} places (0 differences: at most "
+        f"{3 / len(chosen):.2%})",
+    )
+
+
+def _spoken() -> Iterator[dict[str, Any]]:
+    """Everything that an agent may say beside an action: the lies, then the strings."""
+    for lies in in_batches(words()):
+        yield said(lies)
+    for some in batched(strings()):
+        body = everywhere(some, RUN)
+        yield {name: body[name] for name in WORDS}
+
+
+def _everywhere(
+    hostile: Stage, eyes: Inspector, body: dict[str, Any]
+) -> dict[str, str]:
+    """What is ours of one payment, one announced effect and one batch, by place."""
+    body = {**body, "thread": RUN}
+    asked = hostile.ask({**body, "tool": "t_pay", "args": PAYMENT})
+    found = {"mail": _mail(asked)} | _of_request(hostile, eyes, asked)
+    told = {**body, "tool": "t_told", "args": {"name": "a thing"}}
+    hostile.tell(told, status="succeeded", result={})
+    eyes.look("/announced/")
+    found["announced"] = ours(eyes.page, "table.announced tbody tr:first-child")
+    return found | {"batch": _batch(hostile, eyes, body)}
+
+
+def _of_request(
+    hostile: Stage, eyes: Inspector, asked: ApprovalRequest
+) -> dict[str, str]:
+    path, found = f"/requests/{asked.pk}/", {}
+    for place, address, selector in (
+        ("row", "/queue/", f'tr[data-request="{asked.pk}"]'),
+        ("look", f"{path}peek/", "[data-testid=peek]"),
+        ("run", f"/threads/riley/{RUN}/", f'tr:has(a[href="{path}"])'),
+        ("log", f"/log/?q={asked.pk}", "[data-testid=log] tbody"),
+    ):
+        eyes.look(address)
+        found[place] = ours(eyes.page, selector)
+    for place, address in (("page", path), ("kept", hostile.rejected(asked))):
+        eyes.look(address)
+        found[place] = facts(eyes.page)["html"]
+    return found
+
+
+def _mail(asked: ApprovalRequest) -> str:
+    mail.outbox.clear()
+    for one in OutboxMessage.objects.filter(task__contains="mail_", subject=asked.pk):
+        getattr(tasks, one.task.rsplit(".", 1)[1])(one.pk)
+    assert mail.outbox
+    return settled("\n".join(f"{m.to}{m.subject}{m.body}" for m in mail.outbox))
+
+
+def _batch(hostile: Stage, eyes: Inspector, body: dict[str, Any]) -> str:
+    for name in ("one", "two"):
+        args = {"name": name, "to": "them"}
+        asked = hostile.ask({**body, "tool": "t_row", "args": args})
+    forming.form_all()
+    batch = Batch.objects.get(items__request=asked.pk)
+    eyes.look(f"/batches/{batch.pk}/")
+    html = ours(eyes.page, "#batch")
+    batching.decide(batch, hostile.gate.sue, "reject", reason_code="unsafe")
+    return html
