@@ -10,6 +10,8 @@ from typing import Any
 import structlog
 from structlog.types import EventDict, Processor
 
+from reviews.presenters.codepoints import is_hidden
+
 SHARED: tuple[Processor, ...] = (
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
@@ -102,9 +104,13 @@ def _trace(value: Any) -> str:
 def _line(text: str) -> str:
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]}… ({len(text)} characters)"
-    return text if text.isprintable() else "".join(map(_spelt, text))
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_spelt, text))
 
 
 def _spelt(char: str) -> str:
-    r"""`\n`, `\u202e`: what Python would write, for what is neither sign nor space."""
-    return char if char.isprintable() else char.encode("unicode_escape").decode()
+    r"""`\n`, `\u202e`: what Python would write, for what is neither sign nor space, or
+    is a sign that draws nothing."""
+    seen = char.isprintable() and not is_hidden(char)
+    return char if seen else char.encode("unicode_escape").decode()

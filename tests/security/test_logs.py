@@ -6,7 +6,7 @@ import io
 import json
 import logging
 import logging.config
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +22,8 @@ from reviews import executions, tokens, webhooks
 from reviews.models import ApprovalRequest, Execution
 from reviews.queries import queue
 from tests.agents.conftest import Caller
+from tests.browser.hostile import sampled
+from tests.browser.naughty import is_seen, strings
 from tests.conftest import Gate
 from tests.factories import PASSWORD, decide
 from tests.reviews.conftest import networks as networks
@@ -207,3 +209,40 @@ def test_a_line_of_json_is_one_object(gate: Gate, lines: io.StringIO) -> None:
     for line in lines.getvalue().splitlines():
         if line.startswith("{"):
             assert "event" in json.loads(line)
+
+
+@pytest.mark.proof
+def test_naughty_strings_in_lines_are_seen_and_never_obeyed(
+    gate: Gate,
+    lines: io.StringIO,
+    request: pytest.FixtureRequest,
+    proof_n: Callable[..., int],
+    record_proof: Callable[[str, str], None],
+) -> None:
+    """T14: as a value, as a name, deep inside, in an error, and in an address."""
+    every = strings()
+    chosen = sampled(every, proof_n(small=60, full=len(every)))
+    client = Client(raise_request_exception=False)
+    client.force_login(gate.rita, BACKEND)
+    for text in chosen:
+        _say(text)
+        client.get(f"/agents/{quote(text[:200], safe='')}/", {"q": text})
+    found, form = lines.getvalue().split("\n"), request.node.callspec.params["lines"]
+    for line in found:
+        assert is_seen(line), line
+        assert line.isprintable()
+    record_proof(
+        "T14",
+        f"{len(chosen)} strings in {len(found):,} {form} lines of the process: none "
+        f"ends a line, is obeyed or is unseen (0 of {len(chosen)}: at most "
+        f"{3 / len(chosen):.2%})",
+    )
+
+
+def _say(text: str) -> None:
+    log = structlog.get_logger("tests")
+    log.info(text[:500], tool=text, deep={text[:60]: [text]})
+    try:
+        raise LookupError(text)
+    except LookupError:
+        log.exception("failed", tool=text)
