@@ -95,6 +95,13 @@ def sit_down(
         context.close()
 
 
+def arm(desk: Desk, key: str) -> None:
+    """Until the focus is on the panel: what is typed earlier would lose it again."""
+    desk.page.keyboard.press(key)
+    desk.page.wait_for_selector("[data-testid=panel]")
+    expect(desk.page.locator("#panel")).to_be_focused()
+
+
 def sign_in(desk: Desk, name: str) -> None:
     page = desk.open("/sign-in/?next=/help/")
     assert page.locator("#id_username").count(), page.content()

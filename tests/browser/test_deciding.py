@@ -9,7 +9,7 @@ from reviews import leases
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision
 from tests import factories
-from tests.browser.conftest import Desk, SitDown
+from tests.browser.conftest import SitDown, arm
 from tests.conftest import Gate
 from tests.factories import decide, propose
 
@@ -23,12 +23,6 @@ def waiting(gate: Gate) -> ApprovalRequest:
     document["recall"]["high"] = 60
     factories.policy(gate.people, document)
     return propose(gate.agent).request
-
-
-def arm(desk: Desk, key: str) -> None:
-    desk.page.keyboard.press(key)
-    desk.page.wait_for_selector("[data-testid=panel]")
-    expect(desk.page.locator("#panel")).to_be_focused()
 
 
 def test_approve_and_recall_by_keys(

@@ -12,7 +12,7 @@ from journal.models import LogRecord
 from reviews import drafts, leases
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Draft, Lease
-from tests.browser.conftest import Desk, SitDown
+from tests.browser.conftest import Desk, SitDown, arm
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.stack import wait_until
@@ -81,7 +81,7 @@ def test_what_was_typed_survives_a_hold_that_was_taken_over(
     rita = sit_down("rita")
     page = open_(rita, waiting)
     expect(state(page)).to_contain_text(MINE)
-    page.keyboard.press("x")
+    arm(rita, "x")
     page.fill("#id_reason", "not without an invoice")
     page.keyboard.press("Tab")
     wait_until(lambda: drafts.exists(person=gate.rita, request_id=waiting.pk), 9)
@@ -136,7 +136,7 @@ def test_what_expires_under_a_panel_keeps_the_words(
     desk = sit_down("rita")
     page = open_(desk, waiting)
     expect(state(page)).to_contain_text(MINE)
-    page.keyboard.press("x")
+    arm(desk, "x")
     page.fill("#id_reason", "half a thought")
     past = clock.now() - timedelta(seconds=3)
     ApprovalRequest.objects.filter(pk=waiting.pk).update(expires_at=past)
@@ -179,7 +179,7 @@ def test_next_asks_first_and_then_holds_the_next(
     desk = sit_down("rita")
     page = open_(desk, waiting)
     expect(state(page)).to_contain_text(MINE)
-    page.keyboard.press("x")
+    arm(desk, "x")
     page.fill("#id_reason", "later")
     page.keyboard.press("Tab")
     wait_until(Draft.objects.exists, 9)
