@@ -14,7 +14,7 @@ COVER := $(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
 	--no-annotate --no-header
 
-.PHONY: up test prove check bench lock
+.PHONY: up test prove gallery check bench lock
 
 up: .venv/.for-running
 	@exec $(BIN)/python manage.py up
@@ -25,6 +25,10 @@ test: .venv/.for-testing
 # Every test of proof.md at its full number, one after the other; writes docs/proof.md.
 prove: .venv/.for-testing
 	$(BIN)/python -m tests.prove $(ARGS)
+
+# Every page in every state, in a browser: var/gallery/index.html.
+gallery: .venv/.for-testing
+	$(BIN)/python -m tests.gallery -n $(JOBS) $(ARGS)
 
 check: .venv/.for-testing
 	$(BIN)/ruff format --check .

@@ -17,6 +17,8 @@ from tests.conftest import Gate
 
 WITHIN_MS = 9000
 PAINTED = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
+WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
+LOOKS = [(WIDE, "light"), (NARROW, "dark"), (WIDE, "dark"), (NARROW, "light")]
 EXPECTED = (
     # Chromium tells of every answer of 400 and more; that one came is what is tested.
     "Failed to load resource: the server responded with a status of 4",

@@ -1,23 +1,22 @@
-"""Every page, light and dark, wide and narrow: axe finds nothing, nothing scrolls
-sideways, nothing is said on the console and nothing is asked of anybody else."""
+"""What a page brings along and what is seen of it at once; hostile text on it. How each
+page looks: tests/gallery."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Request
+from playwright.sync_api import Locator, Request
 
-from reviews import stops
-from reviews.choices import Scope, StopMode
-from tests import factories
 from tests.browser.conftest import SitDown
 from tests.conftest import Gate
-from tests.factories import decide, propose
-from tests.reviews import states
+from tests.factories import propose
+from tests.gallery import stage
 
 pytestmark = pytest.mark.browser
+
+FOLD = 800
 
 HOSTILE = (
     "<img src=x onerror=alert(1)> <a href=//evil.example>Approve</a>\n"
@@ -26,69 +25,6 @@ HOSTILE = (
     + "<script>alert(2)</script><div hx-get=/stop/ hx-trigger=load>now</div>\n"
     + "A!" * 450
 )
-WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
-LOOKS = [(WIDE, "light"), (NARROW, "dark"), (WIDE, "dark"), (NARROW, "light")]
-
-
-def furnish(gate: Gate) -> Iterator[str]:
-    """Rows of every kind, and the address of every page that shows them."""
-    states.unknown(gate)
-    document = factories.document_of_tests()
-    document["recall"]["high"] = 60
-    factories.policy(gate.people, document)
-    waiting = propose(
-        gate.agent,
-        amount="899.00",
-        rationale=HOSTILE,
-        expected_outcome=HOSTILE,
-        alternatives=[{"action": HOSTILE, "why_not": "no"}],
-        evidence=[{"kind": "message", "source": "ticket 481", "text": HOSTILE}],
-        checkpoint={"summary": HOSTILE, "state": {"note": HOSTILE}, "resume_at": "x"},
-    ).request
-    letter = propose(
-        gate.agent, "write", args={"to": HOSTILE[:300], "text": HOSTILE}
-    ).request
-    critical = propose(gate.agent, "deploy").request
-    held = propose(gate.agent, customer="C-2").request
-    decide(held, gate.rita)
-    rejected = propose(gate.agent, customer="C-3").request
-    decide(rejected, gate.sue, "reject", reason_code="unsafe", reason="no")
-    expired = states.expired(gate)
-    propose(gate.agent, "tag")
-    stops.stop(
-        scope=Scope.TOOL, key="look", mode=StopMode.PAUSED, person=gate.sue, reason="x"
-    )
-    for one in (waiting, letter, critical, held, rejected, expired):
-        yield f"/requests/{one.pk}/"
-    for verdict in ("approve", "modify", "reject", "escalate"):
-        yield f"/requests/{letter.pk}/decide/?arm={verdict}"
-    yield f"/requests/{waiting.pk}/decide/?arm=approve"
-    yield from ("/queue/", "/queue/?tab=waiting", "/queue/?tab=done", "/escalations/")
-    yield from ("/announced/", "/unknown/", "/stop/", "/threads/riley/t-1/stop/")
-    yield from ("/agents/", "/agents/riley/", "/threads/riley/t-1/")
-    yield from ("/log/", "/log/?q=nothing", "/policies/", "/policies/1/", "/help/")
-    yield from ("/requests/r-nothing/",)
-
-
-@pytest.mark.timeout(400)
-def test_no_page_has_a_fault(gate: Gate, sit_down: SitDown, proof_n) -> None:
-    paths = list(furnish(gate))
-    for viewport, scheme in LOOKS[: proof_n(small=2, full=4)]:
-        desk = sit_down("sue", viewport=viewport, color_scheme=scheme)
-        for path in paths:
-            desk.open(path)
-            assert (path, desk.violations(), desk.overflow()) == (path, [], 0)
-
-
-def test_signing_in_has_no_fault_either(gate: Gate, sit_down: SitDown) -> None:
-    desk = sit_down("rita")
-    desk.page.context.clear_cookies()
-    page = desk.open("/queue/")
-    assert desk.violations() == []
-    page.fill("#id_username", "rita")
-    page.fill("#id_password", factories.PASSWORD)
-    page.press("#id_password", "Enter")
-    page.wait_for_url("**/queue/")
 
 
 def test_hostile_text_stays_text_and_its_end_in_sight(
@@ -122,13 +58,17 @@ def test_a_page_is_five_requests_at_most(gate: Gate, sit_down: SitDown) -> None:
     assert len(set(asked)) <= 5, asked
 
 
-def test_all_seven_answers_are_above_the_fold(gate: Gate, sit_down: SitDown) -> None:
-    request = propose(gate.agent, amount="899.00").request
-    page = sit_down("sue").open(f"/requests/{request.pk}/")
+def test_all_seven_answers_are_above_the_fold(
+    gate: Gate, sit_down: SitDown, tmp_path: Path
+) -> None:
+    request = stage.set_up(gate, tmp_path).refund("59.00")
+    page = sit_down("rita").open(f"/requests/{request.pk}/")
     for name in ("h1-effect", "diff", "reversal", "why-asked", "verb-escalate"):
-        box = page.locator(f"[data-testid={name}]").bounding_box()
-        assert box is not None
-        assert box["y"] + box["height"] <= 800, name
-    agent = page.locator("[data-testid=agent-text]").bounding_box()
-    assert agent is not None
-    assert agent["y"] < 800
+        assert bottom(page.locator(f"[data-testid={name}]")) <= FOLD, name
+    assert bottom(page.locator("[data-testid=agent-text] .foreign p").first) <= FOLD
+
+
+def bottom(part: Locator) -> float:
+    box = part.bounding_box()
+    assert box is not None
+    return box["y"] + box["height"]

@@ -10,8 +10,7 @@ from reviews import claims, executions, stops
 from reviews.choices import Scope, StopMode
 from reviews.executors import Outcome
 from reviews.models import Stop
-from tests.browser.conftest import SitDown
-from tests.browser.test_pages import LOOKS
+from tests.browser.conftest import LOOKS, SitDown
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews import states

@@ -1,0 +1,187 @@
+"""The browser's side of a scene: it is opened wide and narrow, looked at light and
+dark, and what is wrong with it comes back as lines."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import Browser, Error, Page, expect
+
+from tests.browser.conftest import PAINTED, WITHIN_MS, Desk, listen
+from tests.conftest import Gate
+
+from .scene import Scene, Sent
+from .stage import BACKEND, Stage
+
+Looks = Mapping[int, Sequence[str]]  # width -> themes
+HEIGHTS = {1280: 800, 360: 740}
+ALL: Looks = {1280: ("light", "dark"), 360: ("dark", "light")}
+# Half of them, by turns: each width and each theme of every scene.
+SOME: Sequence[Looks] = (
+    {1280: ("light",), 360: ("dark",)},
+    {1280: ("dark",), 360: ("light",)},
+)
+AXE = Axe().axe_script
+# Where `make gallery` wants its pictures; otherwise none are taken.
+FOLDER = "HOLDPOINT_GALLERY"
+READY = """
+says => document.body.innerText.includes(says)
+  && !document.querySelector(".htmx-request")
+"""
+# The second theme of a page that stands as it is changes its colours and nothing else.
+FAULTS = """
+async (colours) => {
+  const options = { resultTypes: ["violations"], preload: false };
+  if (colours) options.runOnly = ["color-contrast", "link-in-text-block"];
+  const { violations } = await axe.run(options);
+  const say = ({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 200)}`;
+  const found = violations.map(say);
+  const over = document.documentElement.scrollWidth - innerWidth;
+  return over > 0 ? [...found, `scrolls sideways by ${over} px`] : found;
+}
+"""
+# What the page's own script does where it is opened on a narrow screen.
+NARROWED = """
+document.querySelector(".review[data-scroll]")?.classList.add("unread")
+"""
+SEND = """
+([path, fields]) => {
+  const form = document.body.appendChild(document.createElement("form"));
+  Object.assign(form, { method: "post", action: path });
+  for (const [name, value] of fields) {
+    const input = form.appendChild(document.createElement("input"));
+    Object.assign(input, { type: "hidden", name, value });
+  }
+  form.submit();
+}
+"""
+# Chromium tells of every answer of 400 and more; that one came may be the scene.
+ANSWERED = "Failed to load resource: the server responded with a status of "
+
+
+class Studio:
+    """A window for each person, in which scenes are opened one after the other, each in
+    all four looks, or in `some`."""
+
+    def __init__(
+        self, browser: Browser, base: str, stage: Stage, *, some: bool = False
+    ) -> None:
+        self.browser, self.base, self.stage = browser, base, stage
+        self.folder = os.environ.get(FOLDER)
+        self.turns = itertools.cycle(SOME if some and not self.folder else [ALL])
+        self.looks = ALL
+        expect.set_options(timeout=WITHIN_MS)
+        self._desks: dict[str, Desk] = {}
+        self._at = ""  # whose window was looked at last
+
+    def close(self) -> None:
+        for desk in self._desks.values():
+            desk.page.context.close()
+
+    def faults(self, scene: Scene) -> Iterator[str]:
+        """Everything that is wrong with a scene. What somebody does on the page is done
+        anew where it is narrow."""
+        desk = self._sit_down(scene.who)
+        desk.said.clear()
+        self.looks = next(self.turns)
+        for width, height in HEIGHTS.items():
+            desk.page.set_viewport_size({"width": width, "height": height})
+            try:
+                if scene.act or width == max(HEIGHTS):
+                    self._open(desk, scene)
+                if width == min(HEIGHTS):
+                    desk.page.evaluate(NARROWED)
+                found = list(self._looked_at(desk.page, scene, width))
+            except Error as error:
+                found = [f"{error.message}\n{desk.page.inner_text('body')[:1500]}"]
+            yield from (f"{scene.name} {width}: {fault}" for fault in found)
+        said = [one for one in desk.complaints() if ANSWERED not in one]
+        yield from (f"{scene.name}: {one}" for one in said)
+        self._tidy(desk.page, scene)
+
+    def _open(self, desk: Desk, scene: Scene) -> None:
+        self._tidy(desk.page, scene)
+        place = scene.build(self.stage)
+        if isinstance(place, str):
+            desk.open(place)
+        else:
+            self._send(desk, place)
+        if scene.act:
+            scene.act(self.stage, desk.page)
+        desk.page.wait_for_function(READY, arg=scene.says, polling=100)
+
+    def _send(self, desk: Desk, sent: Sent) -> None:
+        """Leave a page as its form does when it is sent without a script."""
+        page = desk.open("/help/")
+        token = json.loads(page.get_attribute("body", "hx-headers") or "{}")
+        fields = {"csrfmiddlewaretoken": token["X-CSRFToken"], **sent.fields}
+        with page.expect_navigation():
+            page.evaluate(SEND, [sent.path, list(_flat(fields))])
+        page.evaluate(PAINTED)
+
+    def _looked_at(self, page: Page, scene: Scene, width: int) -> Iterator[str]:
+        if not page.evaluate("window.axe"):
+            page.evaluate(AXE)
+        for number, theme in enumerate(self.looks[width]):
+            page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+            page.evaluate(PAINTED)
+            found = page.evaluate(FAULTS, number > 0)
+            yield from (f"{theme}: {one}" for one in found)
+            if self.folder:
+                picture = Path(self.folder) / f"{scene.name}-{width}-{theme}.png"
+                page.screenshot(path=picture, full_page=True)
+
+    def _tidy(self, page: Page, scene: Scene) -> None:
+        """What an act did to the window ends with its scene."""
+        if scene.act:
+            page.context.set_offline(False)
+            page.emulate_media(media="screen")
+            self._sign_in(page, scene.who)
+
+    def _sit_down(self, who: str) -> Desk:
+        """Who sat here before leaves their page, and gives back what they held."""
+        if self._at != who and self._at in self._desks:
+            self._desks[self._at].page.goto("about:blank")
+        if who not in self._desks:
+            self._desks[who] = self._desk(who)
+        self._at = who
+        return self._desks[who]
+
+    def _desk(self, who: str) -> Desk:
+        context = self.browser.new_context(reduced_motion="reduce")
+        context.set_default_timeout(WITHIN_MS)
+        desk = Desk(context.new_page(), self.base)
+        listen(desk)
+        self._sign_in(desk.page, who)
+        return desk
+
+    def _sign_in(self, page: Page, who: str) -> None:
+        if not who:
+            return
+        cookie: Any = {
+            "name": settings.SESSION_COOKIE_NAME,
+            "value": _session(self.stage.gate, who),
+            "url": self.base.replace("http", "https", settings.SESSION_COOKIE_SECURE),
+            "secure": bool(settings.SESSION_COOKIE_SECURE),
+        }
+        page.context.add_cookies([cookie])
+
+
+def _session(gate: Gate, who: str) -> str:
+    client = Client()
+    client.force_login(gate.people[who], BACKEND)
+    return client.cookies[settings.SESSION_COOKIE_NAME].value
+
+
+def _flat(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in fields.items():
+        several = value if isinstance(value, list | tuple) else [value]
+        yield from ((name, str(one)) for one in several)

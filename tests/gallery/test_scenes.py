@@ -1,0 +1,90 @@
+"""The gallery misses nothing: every page that can be asked for has a scene, and every
+state and refusal of the review page that the design lists."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.security.routes import ROUTES
+
+from .rooms import SCENES
+
+# What a GET answers with, where that is no page of its own.
+NOT_PAGES = {
+    "livez": "JSON",
+    "readyz": "JSON",
+    "reviews:home": "leads to the page where one's work is",
+    "reviews:queue_fresh": "a fragment of the queue",
+    "reviews:events": "a stream",
+    "reviews:live": "a fragment of the review page",
+    "reviews:batch_live": "a fragment of the batch's page",
+    "reviews:stopped_live": "a fragment of a stop's page",
+    "reviews:export_file": "a file",
+}
+# ux.md 3.9, without the drill, presence and the first approver's Withdraw.
+STATES = {
+    "Pending, free": "review-waiting",
+    "Pending, leased to me": "review-mine",
+    "Held by someone else": "review-held",
+    "Changed under you": "review-changed",
+    "Target moved": "review-moved",
+    "Expired while reading": "over-expired-open",
+    "Already decided": "over-decided-open",
+    "Escalated": "review-escalated",
+    "Awaiting second approval": "review-second",
+    "Approved, recall open": "over-recallable",
+    "Executing": "over-running",
+    "Executed": "over-executed",
+    "Failed": "over-failed",
+    "Stopped": "over-stopped",
+    "Cancelled by agent": "over-withdrawn",
+    "Part of a batch": "review-batch-member",
+    "Rejected by policy after modify": "refused-policy",
+    "Offline": "review-offline",
+    "Signed out": "review-signed-out",
+}
+# ux.md 3.10: where the answer to each of its codes is looked at.
+CODES = {
+    "held": "refused-held",
+    "stale": "refused-stale",
+    "precondition": "refused-precondition",
+    "decided": "refused-decided",
+    "expired": "refused-expired",
+    "withdrawn": "refused-withdrawn",
+    "running": "error-409-running",
+    "lease-lapsed": "refused-lease-lapsed",
+    "digest-missing": "refused-incomplete",
+    "batch-changed": "batch-changed",
+    "too-fast": "refused-too-fast",
+    "policy": "refused-policy",
+    "reason": "refused-reason",
+    "not-yours": "error-403",
+    "reauth": "refused-reauth",
+    "session": "error-403-signed-out",
+    "throttle": "error-429",
+    "server": "error-500",
+}
+NAMES = [scene.name for scene in SCENES]
+
+
+def test_every_page_has_a_scene() -> None:
+    seen = {scene.route for scene in SCENES}
+    pages = {
+        name
+        for name, row in ROUTES.items()
+        if row.get and not name.startswith("api:") and name not in NOT_PAGES
+    }
+    assert pages - seen == set()
+    assert seen - set(ROUTES) - {"error"} == set()
+
+
+def test_what_is_left_out_is_there() -> None:
+    assert NOT_PAGES.keys() <= ROUTES.keys()
+
+
+def test_every_state_and_refusal_has_a_scene() -> None:
+    assert {*STATES.values(), *CODES.values()} <= set(NAMES)
+
+
+def test_a_name_is_one_picture() -> None:
+    assert [name for name, count in Counter(NAMES).items() if count > 1] == []
