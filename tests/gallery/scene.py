@@ -29,7 +29,7 @@ B = TypeVar("B", bound=Build)
 @dataclass(frozen=True)
 class Scene:
     """`says` is read on the page once it is as it should be. `act` goes on from the
-    page that was opened; then the scene is built anew each time it is opened."""
+    page that was opened; the scene is then built anew for each width."""
 
     name: str
     route: str
@@ -37,6 +37,7 @@ class Scene:
     says: str
     who: str = "rita"
     act: Act | None = None
+    cut_off: bool = False  # the console tells that nobody answers
 
 
 @dataclass

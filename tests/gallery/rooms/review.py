@@ -209,7 +209,7 @@ def _offline(stage: Stage, page: Page) -> None:
     look(page)
 
 
-@ROOM.scene("offline", REVIEW, "Not connected.", act=_offline)
+@ROOM.scene("offline", REVIEW, "Not connected.", act=_offline, cut_off=True)
 def offline(stage: Stage) -> str:
     return path(stage.refund())
 

@@ -133,7 +133,6 @@ def shows_fifty(rita: Sitting) -> None:
     expect(page.locator(ROWS)).to_have_count(50)
     expect(page.locator(ROWS).first).to_contain_text("3.4 times the median")
     expect(page.locator(ROWS).first).to_contain_text("23.80")
-    rita.accessible()
 
 
 def row(rita: Sitting, request: ApprovalRequest) -> Locator:
