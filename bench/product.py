@@ -17,9 +17,9 @@ from agents.idempotency import Stored
 from agents.schemas import ProposalIn
 from policies.models import Person
 from reviews import decisions, executions
-from reviews.cases import Said
 from reviews.choices import Verdict
 from reviews.models import ApprovalRequest
+from reviews.said import Said
 
 from .asked import body
 from .seed import House

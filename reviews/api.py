@@ -18,12 +18,12 @@ from journal.errors import BadKey, NotAPerson, NotFound
 from policies.models import Person
 
 from . import decisions, state_readings, step_up, tokens
-from .cases import Said
 from .choices import Verdict
 from .models import ApprovalRequest
 from .queries import asked as queries
 from .queries import sensitive, visible
 from .queries.asked import Asked
+from .said import Said
 from .step_up import Proof
 
 PAGE = 100

@@ -15,7 +15,7 @@ from policies import facts
 from policies.choices import ExecutionClass
 from policies.models import Person
 
-from . import cases, locks, permissions, transitions, turns
+from . import locks, permissions, tallies, transitions, turns
 from .choices import ExecutionStatus, RequestStatus
 from .models import ApprovalRequest, Execution, RequestVersion
 
@@ -50,7 +50,7 @@ def close_recall_windows() -> list[str]:
     rows = list(locks.requests_due(over)[:CHUNK])
     now = clock.now()
     for row in rows:
-        cases.authorize(row, actor=TIMER, now=now)
+        tallies.authorize(row, actor=TIMER, now=now)
         faults.point("window_uncommitted", row.pk)
     return [row.proposal_id for row in rows]
 

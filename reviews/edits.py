@@ -8,11 +8,13 @@ from policies.choices import Tier
 
 from . import permissions, quorum, requests
 from .blocked import amount_place, blocked_edit
-from .cases import Case, check_step_up, close_to_voter, note, tally, write
+from .cases import Case, check_step_up
 from .governance import Action, Ruling, govern
 from .models import Revision
 from .readers import Reading
 from .revisions import Narrative, replace_revision
+from .tallies import close_to_voter, tally
+from .votes import note, write
 
 
 def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> None:

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from journal.errors import Decided, DomainError, Expired, LeaseLapsed, Withdrawn
 
-from .cases import Said
 from .choices import RequestStatus, Verdict
 from .models import ApprovalRequest, Decision
+from .said import Said
 
 MINE = {
     Verdict.APPROVE: "approval",

@@ -14,11 +14,12 @@ from policies import tools
 from policies.choices import Risk, Tier
 
 from . import permissions, readers, requests
-from .cases import Case, Said
+from .cases import Case
 from .edits import weigh
 from .models import ApprovalRequest
 from .quorum import StepData
 from .readers import Reading
+from .said import Said
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,17 @@ from policies.choices import Role
 from policies.evaluation import Evaluation
 from policies.models import Person
 
-from . import cases, leases, locks, notes, permissions, quorum, requests, transitions
+from . import (
+    cases,
+    leases,
+    locks,
+    notes,
+    permissions,
+    quorum,
+    requests,
+    tallies,
+    transitions,
+)
 from .choices import NoteKind, RequestStatus, Verdict
 from .models import ApprovalRequest, Decision, Note, RequestVersion
 from .quorum import StepData
@@ -55,7 +65,7 @@ def return_with_guidance(
             "expires_at": _topped_up(request, evaluation, now),
             "reminded_at": None,
         },
-        guard=cases.unchanged(request),
+        guard=tallies.unchanged(request),
         steps=steps,
         data={"cause": "returned"},
     )
@@ -137,7 +147,7 @@ def assign(*, request_id: str, person: Person, to: Person) -> ApprovalRequest:
         actor=log.Actor("person", person.public_id),
         now=now,
         changes={"assignee": to},
-        guard=cases.unchanged(request),
+        guard=tallies.unchanged(request),
         data={"to": to.public_id},
     )
     return request

@@ -22,9 +22,9 @@ from policies import versions
 from policies.choices import Role
 from policies.models import Person, PolicyVersion, Queue
 from reviews import deadlines, decisions
-from reviews.cases import Said
 from reviews.choices import Verdict
 from reviews.models import ApprovalRequest, Execution, Proposal
+from reviews.said import Said
 from reviews.step_up import Proof
 
 POLICY = Path(__file__).parent / "policy.yaml"

@@ -13,12 +13,12 @@ from django.db import transaction
 from journal import clock, faults
 from journal.errors import BatchChanged, Decided, DomainError
 from policies.models import Person
-from reviews import decisions, locks, membership, transitions
+from reviews import checks, locks, membership, transitions
 from reviews.cases import Case
 from reviews.choices import BatchStatus, Verdict
-from reviews.decisions import Outside
 from reviews.membership import Member
 from reviews.models import Batch, BatchItem
+from reviews.outside import Outside
 
 from . import lists, outside, records, verbs
 from .outside import Outsides
@@ -86,9 +86,9 @@ def _examined(
         seen=said.seen if member.id == said.items[0] else None,
     )
     with naming(member):
-        case = decisions.examine(one, member.request, asked, now=now)
+        case = checks.examine(one, member.request, asked, now=now)
         if said.verdict is Verdict.APPROVE:
-            return case, decisions.place_of(case, case.given())
+            return case, checks.place_of(case, case.given())
     return case, None
 
 

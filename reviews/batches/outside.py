@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from journal import clock
 from journal.errors import Invalid, NotFound, VerifierRefused
 from policies import tools
-from reviews import decisions, membership
+from reviews import membership
+from reviews import outside as alone
 from reviews.choices import Verdict
-from reviews.decisions import Outside
 from reviews.membership import Member
 from reviews.models import Batch
+from reviews.outside import Outside
 
 from . import verbs
 from .said import SaidOfMany, naming, said_of
@@ -38,7 +39,7 @@ def look(said: SaidOfMany) -> Outsides:
 
 def _asked(said: SaidOfMany, member: Member) -> Outside:
     with naming(member):
-        found = decisions.look_outside(said_of(said, member))
+        found = alone.look(said_of(said, member))
         if found.raised:
             raise VerifierRefused(
                 "A verifier asks for more authority for one of these, so none was"

@@ -11,9 +11,9 @@ from journal import log
 from journal.errors import DomainError, at
 from policies.models import Person
 from reviews import state_readings
-from reviews.cases import Said
 from reviews.choices import Verdict
 from reviews.membership import Member
+from reviews.said import Said
 from reviews.seen import Sight
 
 

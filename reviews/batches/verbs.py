@@ -10,7 +10,8 @@ from django.db.models import Q
 
 from journal.clock import ClockTimestamp
 from policies import facts
-from reviews import cases, decisions, transitions
+from reviews import tallies, transitions, verdicts
+from reviews import votes as rows
 from reviews.cases import Case
 from reviews.choices import Verdict
 
@@ -18,13 +19,13 @@ Votes = Sequence[tuple[Case, int | None]]  # each with the place that it fills
 
 
 def _approve(votes: Votes, now: datetime) -> None:
-    cases.write_many(votes)
+    rows.write_many(votes)
     first = votes[0][0]
     seconds = first.version.recall_seconds  # of all of them: they are alike
     if seconds == 0:
         for case, _ in votes:
-            cases.authorize(
-                case.request, actor=case.said.actor, now=now, guard=cases.still(case)
+            tallies.authorize(
+                case.request, actor=case.said.actor, now=now, guard=tallies.still(case)
             )
         return
     transitions.request.apply_many(
@@ -38,7 +39,7 @@ def _approve(votes: Votes, now: datetime) -> None:
 
 
 def _reject(votes: Votes, now: datetime) -> None:
-    cases.write_many(votes)
+    rows.write_many(votes)
     requests = [case.request for case, _ in votes]
     transitions.request.apply_many(
         requests,
@@ -55,7 +56,7 @@ def _reject(votes: Votes, now: datetime) -> None:
 def _escalate(votes: Votes, now: datetime) -> None:
     """Each asks a supervisor as well, and is decided alone from then on."""
     for case, _ in votes:
-        decisions.escalate(case)
+        verdicts.escalate(case)
 
 
 VERBS = {

@@ -17,7 +17,7 @@ from policies import active
 from policies.choices import Risk
 from policies.documents import Desk
 from reviews import micro_checks, seen, step_up
-from reviews.cases import Said
+from reviews.said import Said
 from reviews.choices import Verdict
 from reviews.micro_checks import Question
 from reviews.queries import sights

@@ -13,7 +13,7 @@ from django.http import QueryDict
 from journal.errors import DomainError, FieldError, InvalidArgs, Stale, Throttle
 from policies import tools
 from reviews import previews
-from reviews.cases import Said
+from reviews.said import Said
 from reviews.choices import Verdict
 from reviews.forms import arguments
 from reviews.forms.arguments import Form, places

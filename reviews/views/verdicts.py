@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from journal.errors import CheckMissed, DigestMissing, InvalidArgs, Reason
 from policies import tools
 from reviews import decisions, drafts, step_up
-from reviews.cases import Said
+from reviews.said import Said
 from reviews.choices import Verdict
 from reviews.forms import DecisionForm, arguments
 from reviews.queries.detail import Loaded

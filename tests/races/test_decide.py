@@ -15,10 +15,10 @@ from journal import errors
 from journal.models import LogRecord, OutboxMessage
 from policies.choices import Role
 from policies.models import Person
-from reviews import cases, decisions, locks
-from reviews.cases import Said
+from reviews import decisions, locks, votes
 from reviews.choices import RequestStatus, Verdict
 from reviews.models import ApprovalRequest, Decision, Execution, Grant
+from reviews.said import Said
 from tests import factories, guards
 from tests.conftest import Gate
 from tests.factories import decide, propose, said
@@ -221,7 +221,7 @@ def test_a_second_vote_waits_for_the_first_and_counts_it(
     the first one's vote and its count."""
     request = asked(gate, 1, "899.00")
     late = partial(decide, request, gate.sam)
-    rival = while_held(monkeypatch, cases, "_recorded", late)
+    rival = while_held(monkeypatch, votes, "_recorded", late)
     decide(ApprovalRequest.objects.get(pk=request.pk), gate.sue)
     assert rival.result.won
     request.refresh_from_db()

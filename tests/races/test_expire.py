@@ -12,7 +12,7 @@ import pytest
 from journal import clock, errors
 from journal.models import LogRecord
 from policies import facts
-from reviews import cases, deadlines, decisions, grants, locks
+from reviews import deadlines, decisions, grants, locks, tallies, verdicts
 from reviews.cases import Case
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision, Grant
@@ -100,7 +100,7 @@ def test_a_deadline_that_passes_during_the_decision_refuses_it(
     """T8: the guard asks the database's clock at the write itself, not `now()` of a
     transaction that began in time."""
     request = propose(gate.agent).request
-    monkeypatch.setattr(decisions, "tally", after_the_deadline(cases.tally))
+    monkeypatch.setattr(verdicts, "tally", after_the_deadline(tallies.tally))
     with pytest.raises(errors.Conflict):
         decide(request, gate.rita)
     assert status_of(request) == RequestStatus.PENDING

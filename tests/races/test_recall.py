@@ -9,7 +9,7 @@ import pytest
 
 from journal import clock, errors
 from journal.models import LogRecord
-from reviews import cases, deadlines, decisions, locks, recalls, requests
+from reviews import deadlines, decisions, locks, recalls, requests, votes
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Grant
 from tests.conftest import Gate
@@ -138,7 +138,7 @@ def test_a_rejection_waits_for_the_approval_and_still_wins(
 ) -> None:
     request = propose(gate.agent).request
     no = partial(decisions.decide, said(request, gate.tom, "reject"))
-    rival = while_held(monkeypatch, cases, "_recorded", no)
+    rival = while_held(monkeypatch, votes, "_recorded", no)
     decide(ApprovalRequest.objects.get(pk=request.pk), gate.rita)
     assert rival.result.won
     request.refresh_from_db()

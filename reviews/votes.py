@@ -1,0 +1,121 @@
+"""The rows that every verdict leaves, whatever it does: the decision, the copy of its
+page, its log record, and a lease that ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from journal import log
+
+from . import leases, seen, transitions
+from .cases import Case
+from .models import Decision, Snapshot
+
+BATCH, LEASE_BROKEN = "batch", "lease_broken"
+
+
+def write(case: Case, *, counts: int | None = None) -> Decision:
+    """One decision row and its log record; the person's words only as an HMAC."""
+    return write_many([(case, counts)])[0]
+
+
+def write_many(votes: Sequence[tuple[Case, int | None]]) -> list[Decision]:
+    """The same for many, in two statements. The second of a pair is the place that
+    the vote fills, None when it fills none."""
+    rows = Decision.objects.bulk_create(_row(case, place) for case, place in votes)
+    pages = [case.said.seen for case, _ in votes]
+    Snapshot.objects.bulk_create(
+        seen.snapshot(row, page)
+        for row, page in zip(rows, pages, strict=True)
+        if page is not None
+    )
+    log.append_many(_recorded(case, place) for case, place in votes)
+    for case, _ in votes:
+        leases.settle(case.lease, case.request)
+    return rows
+
+
+def _held(case: Case) -> dict[str, str]:
+    """Under which taking it was decided, for whoever comes after it lapsed."""
+    mine = case.lease is not None and case.lease.holder_id == case.said.person.pk
+    return {"lease": case.lease.token} if case.lease is not None and mine else {}
+
+
+def _row(case: Case, counts: int | None) -> Decision:
+    said, request = case.said, case.request
+    return Decision(
+        request=request,
+        version=request.version,
+        reviewer=said.person,
+        verdict=said.verdict,
+        counts=counts is not None,
+        step=counts,
+        reason_code=said.reason_code,
+        reason=said.reason,
+        action_hash=said.action_hash,
+        authority={
+            "role": case.role,
+            "queue": request.queue.name,
+            "step_up": said.step_up.method if said.step_up else "",
+            "by": said.by,
+            **_held(case),
+            **said.batch,
+        },
+        reading=case.reading,
+        flags=flags_of(case),
+        took_ms=said.took_ms,
+        check_asked=dict(said.check),
+        at=case.now,
+    )
+
+
+def _recorded(case: Case, counts: int | None) -> log.Entry:
+    said = case.said
+    more: dict[str, Any] = {}
+    if said.batch:
+        more["batch"] = said.batch["batch"]
+    if said.view:
+        more["view"] = said.view
+    if flags_of(case):
+        more["flags"] = flags_of(case)
+    return log.Entry(
+        "decision.recorded",
+        actor=case.said.actor,
+        at=case.now,
+        verdict=case.said.verdict,
+        data={
+            "reason_code": case.said.reason_code,
+            "counts": counts is not None,
+            "by": said.by,
+            **more,
+        },
+        private={"reason": case.said.reason},
+        **transitions.request.context(case.request),
+    )
+
+
+def flags_of(case: Case) -> list[str]:
+    """What else is true of the decision, for lists, filters and figures."""
+    said = case.said
+    broken = leases.was_broken(case.lease, said.person)
+    ours = [(BATCH, bool(said.batch)), (LEASE_BROKEN, broken)]
+    return [*(flag for flag, holds in ours if holds), *said.flags]
+
+
+def note(
+    case: Case,
+    kind: str,
+    *,
+    data: Mapping[str, Any],
+    private: Mapping[str, Any] | None = None,
+) -> None:
+    log.append(
+        kind,
+        actor=case.said.actor,
+        at=case.now,
+        verdict=case.said.verdict,
+        data=data,
+        private=private,
+        **transitions.request.context(case.request),
+    )
