@@ -9,6 +9,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from reviews import exports as operations
 from reviews import htmx, permissions
+from reviews.forms import ViewForm
 from reviews.permissions import Permission
 from reviews.queries import exports as export_queries
 from reviews.queries import log as log_queries
@@ -23,10 +24,17 @@ TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 @htmx.varies
 def log(request: HttpRequest) -> HttpResponse:
     """Every change, as a sentence."""
-    filters = log_queries.Filters.read(request.GET)
+    return shown(request, log_queries.Filters.read(request.GET))
+
+
+def shown(
+    request: HttpRequest, filters: log_queries.Filters, form: ViewForm | None = None
+) -> HttpResponse:
+    """The page of these filters, perhaps with a form that was refused."""
     page = log_queries.page(person(request), filters)
     template = htmx.part(request, "reviews/log.html", "log-table")
-    return render(request, template, {"page": page})
+    context = {"page": page, "view_form": form}
+    return render(request, template, context, status=422 if form else 200)
 
 
 @require_safe

@@ -1,4 +1,4 @@
-"""The queue, what is new in it, a look at one of its rows, and saved views of it."""
+"""The queue, what is new in it, and a look at one of its rows."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from dataclasses import astuple
 from datetime import UTC, datetime
 from zlib import crc32
 
-from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
-from django.views.decorators.http import require_GET, require_POST, require_safe
+from django.views.decorators.http import require_GET, require_safe
 
 from journal.errors import NotFound
-from policies.models import Person
-from reviews import htmx, saved_views
+from reviews import htmx
 from reviews.forms import ViewForm
 from reviews.queries import detail
 from reviews.queries import queue as queries
@@ -29,12 +28,13 @@ from .who import person
 @htmx.varies
 def queue(request: HttpRequest) -> HttpResponse:
     """My queue; all of its state is in the address."""
-    return _queue(request, Filters.read(request.GET))
+    return shown(request, Filters.read(request.GET))
 
 
-def _queue(
+def shown(
     request: HttpRequest, filters: Filters, form: ViewForm | None = None
 ) -> HttpResponse:
+    """The page of these filters, perhaps with a form that was refused."""
     desk = frame.of(request)
     desk.ready()
     page = queries.page(
@@ -89,28 +89,3 @@ def peek(request: HttpRequest, pk: str) -> HttpResponse:
     loaded = detail.load(person(request), pk, frame.of(request).now)
     template = htmx.part(request, "reviews/peek.html", "peek")
     return render(request, template, {"page": ReviewPage(loaded)})
-
-
-@require_POST
-def view_save(request: HttpRequest) -> HttpResponse:
-    """Keep the filter that is on the screen under a name."""
-    form = ViewForm(request.POST)
-    filters = Filters.read(QueryDict(request.POST.get("query", "")[:1000]))
-    if form.is_valid():
-        name = form.cleaned_data["name"]
-        error = htmx.attempt(lambda: _keep(person(request), name, filters))
-        if error is None:
-            return redirect(filters.url())
-        form.add_error("name", error.detail)
-    return _queue(request, filters, form)
-
-
-def _keep(person: Person, name: str, filters: Filters) -> None:
-    saved_views.save(person=person, page="queue", name=name, query=filters.query())
-
-
-@require_POST
-def view_delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Forget one of one's own views."""
-    page = saved_views.delete(person=person(request), view_id=pk)
-    return redirect("reviews:log" if page == "log" else "reviews:queue")

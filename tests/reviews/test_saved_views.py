@@ -60,9 +60,9 @@ def test_the_queue_says_which_view_is_on_the_screen(gate: Gate) -> None:
     save(person=gate.rita, page="queue", name="Refunds", query=filters.query())
     save(person=gate.rita, page="queue", name="Everything", query="")
     now = queue.page(gate.rita, filters, decidable=0, now=clock.now())
-    assert [(view.name, view.current) for view in now.views] == [
+    assert [(view.name, view.current) for view in now.saved.views] == [
         ("Everything", False),
         ("Refunds", True),
     ]
-    url = next(view.url for view in now.views if view.current)
+    url = next(view.url for view in now.saved.views if view.current)
     assert url == filters.url()

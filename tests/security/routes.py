@@ -145,7 +145,9 @@ ROUTES: dict[str, Row] = {
     "reviews:home": Row(get=PEOPLE),
     "reviews:queue": Row(get=PEOPLE),
     "reviews:view_save": Row(
-        post=PEOPLE, body=lambda world: {"name": "over", "query": "tab=done"}
+        post=PEOPLE,
+        ids={"page": "list"},
+        body=lambda world: {"name": "over", "query": "tab=done"},
     ),
     "reviews:view_delete": Row(post=HERSELF, sees=HERSELF, ids={"pk": "own_view"}),
     "reviews:queue_fresh": Row(get=PEOPLE, query="since=2026-01-01T00:00:00Z"),

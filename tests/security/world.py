@@ -144,6 +144,7 @@ def _fill(world: World, other: Agent) -> None:
     export = exports.ask(person=gate.otto, file_format="csv", query="kind=policy")
     exports.write(export.pk)
     world.ids |= {
+        "list": "queue",
         "export": export.pk,
         "request": world.waiting.pk,
         "held": held.pk,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import OuterRef, Subquery
 from django.urls import reverse
 
 from journal.models import LogRecord
@@ -73,11 +74,10 @@ class _Around:
     revisions: Mapping[tuple[str, int], Revision]
     masked: set[str]
     took: Mapping[tuple[str, int, str], int]
-    outcomes: Mapping[str, str]
 
 
 def events(person: Person, rows: Iterable[LogRecord]) -> list[Event]:
-    """Records as lines, in six queries however many there are."""
+    """Records as lines, in five queries however many there are."""
     rows = list(rows)
     leaves = {row.pk: json.loads(bytes(row.leaf)) for row in rows}
     around = _Around(
@@ -85,7 +85,6 @@ def events(person: Person, rows: Iterable[LogRecord]) -> list[Event]:
         revisions=_revisions(leaves.values()),
         masked=access.masked(person, rows),
         took=_took(rows),
-        outcomes=_outcomes(rows),
     )
     return [_event(person, row, leaves[row.pk], around) for row in rows]
 
@@ -108,10 +107,12 @@ def _revisions(
     leaves: Iterable[Mapping[str, Any]],
 ) -> dict[tuple[str, int], Revision]:
     wanted = {leaf["proposal"] for leaf in leaves if leaf["proposal"]}
-    found = Revision.objects.filter(proposal__in=wanted).select_related(
-        "tool", "proposal"
-    )
-    return {(one.proposal_id, one.number): one for one in found}
+    ran = Execution.objects.filter(proposal=OuterRef("proposal")).values("status")
+    found = Revision.objects.filter(proposal__in=wanted).annotate(ran=Subquery(ran))
+    return {
+        (one.proposal_id, one.number): one
+        for one in found.select_related("tool", "proposal")
+    }
 
 
 def _took(rows: Iterable[LogRecord]) -> dict[tuple[str, int, str], int]:
@@ -127,13 +128,9 @@ def _took(rows: Iterable[LogRecord]) -> dict[tuple[str, int, str], int]:
     }
 
 
-def _outcomes(rows: Iterable[LogRecord]) -> dict[str, str]:
-    wanted = {row.proposal for row in rows if row.proposal}
-    found = Execution.objects.filter(proposal__in=wanted)
-    return {
-        proposal: OUTCOMES[ExecutionStatus(status)]
-        for proposal, status in found.values_list("proposal", "status")
-    }
+def _outcome(revision: Revision | None) -> str:
+    status = getattr(revision, "ran", None)
+    return OUTCOMES[ExecutionStatus(status)] if status else ""
 
 
 def _event(
@@ -159,7 +156,7 @@ def _event(
         flags=flags(leaf),
         policy=leaf["policy"] or (revision.policy_number if revision else None),
         took=_seconds(around.took.get((row.request, leaf["version"], row.actor_id))),
-        outcome=around.outcomes.get(row.proposal, ""),
+        outcome=_outcome(revision),
         answer=answer(leaf),
     )
 

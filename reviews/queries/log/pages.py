@@ -17,7 +17,8 @@ from reviews import permissions
 from reviews.choices import ExecutionStatus
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
-from reviews.queries import snapshots
+from reviews.queries import saved, snapshots
+from reviews.queries.saved import Saved
 from reviews.queries.selects import Choice, choice
 from reviews.queries.words import short_hash
 
@@ -50,6 +51,7 @@ class LogPage:
     older_url: str
     scope_said: str
     may_export: bool
+    saved: Saved
 
     @property
     def query(self) -> str:
@@ -58,7 +60,7 @@ class LogPage:
 
 
 def page(person: Person, filters: Filters) -> LogPage:
-    """A page of the log, newest first, in nine queries."""
+    """A page of the log, newest first, in nine queries; and the person's views."""
     rows = list(fitting(person, filters)[: PAGE + 1])
     shown = lines.events(person, rows[:PAGE])
     older = filters.url(before=rows[PAGE - 1].pk) if len(rows) > PAGE else ""
@@ -67,6 +69,7 @@ def page(person: Person, filters: Filters) -> LogPage:
         for _, group in groupby(shown, key=lambda event: event.at.date())
         if (batch := list(group))
     ]
+    said = filters.query(before=None)
     kind, *further = [_choice(name, filters) for name in CHOICES]
     return LogPage(
         filters=filters,
@@ -76,6 +79,7 @@ def page(person: Person, filters: Filters) -> LogPage:
         older_url=older,
         scope_said=_scope_said(person),
         may_export=permissions.allowed(person, Permission.EXPORT),
+        saved=saved.of(person, "log", said, offers=bool(said)),
     )
 
 

@@ -14,12 +14,11 @@ from django.urls import reverse
 from journal import clock
 from policies.choices import Risk, Role
 from policies.models import Person
-from reviews import saved_views
-from reviews.models import SavedView
 from reviews.queries.selects import Choice
 from reviews.requests import BANDS
 
-from .. import badges, visible
+from .. import badges, saved, visible
+from ..saved import Saved
 from . import choices, figures, finding, gone, rows
 from .figures import Figures, OwnDay
 from .filters import MOST_ROWS, PAGE, TABS, Filters
@@ -61,22 +60,12 @@ class Tab:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """A saved view of this person's."""
-
-    id: int
-    name: str
-    url: str
-    current: bool
-
-
-@dataclass(frozen=True, slots=True)
 class QueuePage:
     filters: Filters
     tabs: list[Tab]
     choices: list[Choice]
     bands: list[list[Row]]
-    views: list[View]
+    saved: Saved
     time_label: str
     empty: str
     empty_note: str
@@ -127,7 +116,7 @@ def page(
         tabs=tabs,
         choices=choices.of(reach, filters, lines),
         bands=_banded(lines, filters),
-        views=_views(person, filters),
+        saved=saved.of(person, "queue", filters.query(), offers=filters.differs),
         time_label="Settled" if settled else "Expires",
         empty=EMPTY[filters.tab] if empty else "Nothing fits the filter.",
         empty_note=_with_others(tabs, filters),
@@ -187,17 +176,6 @@ def _banded(lines: list[Row], filters: Filters) -> list[list[Row]]:
         return [lines] if lines else []
     bands = groupby(lines, key=lambda one: BANDS[Risk(one.risk)])
     return [list(band) for _, band in bands]
-
-
-def _views(person: Person, filters: Filters) -> list[View]:
-    """The person's saved views of this list."""
-    said = filters.query()
-    return [_view(one, said) for one in saved_views.of(person, "queue")]
-
-
-def _view(saved: SavedView, said: str) -> View:
-    url = reverse("reviews:queue") + (f"?{saved.query}" if saved.query else "")
-    return View(saved.pk, saved.name, url, saved.query == said)
 
 
 def _with_others(tabs: Iterable[Tab], filters: Filters) -> str:

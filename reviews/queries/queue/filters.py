@@ -78,6 +78,11 @@ class Filters:
         return any((self.risk, self.tool, self.agent, self.q, self.same))
 
     @property
+    def differs(self) -> bool:
+        """Whether it is narrowed or ordered in a way of its own: worth a name."""
+        return self.narrow or self.sort != Filters().sort
+
+    @property
     def collapses(self) -> bool:
         """Whether identical proposals share a row: not where somebody looks for one."""
         return self.tab == "open" and not self.q and not self.same

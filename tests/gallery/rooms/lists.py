@@ -72,7 +72,7 @@ def peek(stage: Stage) -> str:
 
 @ROOM.scene("view-refused", "reviews:view_save", "name")
 def view_refused(stage: Stage) -> Sent:
-    return Sent("/queue/views/", {"name": "", "query": "tab=done"})
+    return Sent("/views/queue/", {"name": "", "query": "tab=done"})
 
 
 EMPTY = Room("empty")

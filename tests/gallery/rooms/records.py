@@ -8,7 +8,7 @@ from django.test import Client
 from playwright.sync_api import Page
 
 from journal.models import LogRecord
-from reviews import exports, leases
+from reviews import exports, leases, saved_views
 from reviews.models import Decision
 from tests import factories
 from tests.factories import decide
@@ -34,6 +34,11 @@ def furnish(stage: Stage) -> None:
     decide(stage.refund("24.00"), stage.rita, "reject", **said)
     decide(stage.refund("25.00"), stage.rita, "escalate", reason_code="unclear")
     leases.take(request_id=stage.mail().pk, person=stage.tom)
+    for name, query in (
+        ("refused", "verdict=reject"),
+        ("this week", "after=2026-11-16"),
+    ):
+        saved_views.save(person=stage.otto, page="log", name=name, query=query)
 
 
 ROOM.page("log", LOG, "/log/", "rejected it")

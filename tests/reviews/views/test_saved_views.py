@@ -1,4 +1,4 @@
-"""Saving what the queue shows, going back to it, and forgetting it."""
+"""Saving what a list shows, going back to it, and forgetting it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews.views.conftest import SignIn
 
-SAVE = "/queue/views/"
+SAVE = "/views/queue/"
 
 
 def test_a_filter_is_kept_and_is_a_link_back(gate: Gate, as_: SignIn) -> None:
@@ -73,9 +73,32 @@ def test_a_name_is_text(gate: Gate, as_: SignIn) -> None:
 def test_it_is_deleted_by_a_button(gate: Gate, as_: SignIn) -> None:
     rita = as_("rita")
     rita.post(SAVE, {"name": "Mine", "query": "risk=high"})
-    url = f"/queue/views/{SavedView.objects.get().pk}/delete/"
+    url = f"/views/{SavedView.objects.get().pk}/delete/"
     assert f'action="{url}"' in rita.get("/queue/").content.decode()
     assert as_("tom").post(url).status_code == 404
     assert rita.get(url).status_code == 405
     assert rita.post(url)["Location"] == "/queue/"
+    assert not SavedView.objects.exists()
+
+
+def test_a_search_of_the_log_is_kept_too(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    otto = as_("otto")
+    assert "Save this view…" not in otto.get("/log/").content.decode()
+    sent = {"name": "Revealed", "query": "flag=revealed&before=7"}
+    answer = otto.post("/views/log/", sent | {"name": ""})
+    assert answer.status_code == 422
+    assert 'aria-describedby="view-error"' in answer.content.decode()
+    answer = otto.post("/views/log/", sent | {"query": "flag=revealed"})
+    assert answer["Location"] == "/log/?flag=revealed"
+    there = otto.get("/log/?flag=revealed").content.decode()
+    assert 'aria-current="true">Revealed</a>' in there
+    assert "Revealed" not in otto.get("/queue/").content.decode()
+    url = f"/views/{SavedView.objects.get().pk}/delete/"
+    assert otto.post(url)["Location"] == "/log/"
+
+
+def test_no_other_list_has_views(gate: Gate, as_: SignIn) -> None:
+    answer = as_("rita").post("/views/agents/", {"name": "x", "query": ""})
+    assert answer.status_code == 404
     assert not SavedView.objects.exists()

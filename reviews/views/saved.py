@@ -1,0 +1,54 @@
+"""Saved views of the queue and of the log: keep one, forget one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from journal.errors import NotFound
+from reviews import htmx, saved_views
+from reviews.forms import ViewForm
+from reviews.queries.log import Filters as LogFilters
+from reviews.queries.queue import Filters as QueueFilters
+
+from . import logs, queue
+from .who import person
+
+MOST = 1000  # characters of a query
+
+# How each list reads its filters, and how it shows itself.
+LISTS: dict[str, tuple[Callable[[QueryDict], Any], Callable[..., HttpResponse]]] = {
+    "queue": (QueueFilters.read, queue.shown),
+    "log": (LogFilters.read, logs.shown),
+}
+
+
+@require_POST
+def view_save(request: HttpRequest, page: str) -> HttpResponse:
+    """Keep the filter that is on the screen under a name."""
+    if page not in LISTS:
+        raise NotFound
+    read, shown = LISTS[page]
+    form = ViewForm(request.POST)
+    filters = read(QueryDict(request.POST.get("query", "")[:MOST]))
+    if form.is_valid():
+        name, query = form.cleaned_data["name"], filters.query()
+        error = htmx.attempt(
+            lambda: saved_views.save(
+                person=person(request), page=page, name=name, query=query
+            )
+        )
+        if error is None:
+            return redirect(filters.url())
+        form.add_error("name", error.detail)
+    return shown(request, filters, form)
+
+
+@require_POST
+def view_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Forget one of one's own views."""
+    return redirect(f"reviews:{saved_views.delete(person=person(request), view_id=pk)}")
