@@ -14,6 +14,7 @@ from . import log, outbox
 from .errors import Conflict, IllegalTransition
 
 Row = TypeVar("Row", bound=models.Model)
+Said = Callable[[Any], Mapping[str, Any]]  # what the log says of one row
 NOWHERE = ""  # the source of a row that does not exist yet
 
 
@@ -26,6 +27,11 @@ class Edge:
     target: str
     logged_as: str
     published_as: str = ""
+
+
+def _nothing(row: models.Model) -> Mapping[str, Any]:
+    """More of each row than of all."""
+    return {}
 
 
 class Machine:
@@ -55,11 +61,27 @@ class Machine:
         self, row: Row, event: str, *, actor: log.Actor, now: datetime, **said: Any
     ) -> Row:
         """Insert a new row in its first status. Caller holds a transaction."""
-        edge = self.edge(NOWHERE, event)
-        row.status = edge.target  # type: ignore[attr-defined]
-        row.save(force_insert=True)
-        self._tell([row], edge, actor, now, said)
+        self.create_many([row], event, actor=actor, now=now, **said)
         return row
+
+    def create_many(
+        self,
+        rows: Sequence[Row],
+        event: str,
+        *,
+        actor: log.Actor,
+        now: datetime,
+        each: Said = _nothing,
+        **said: Any,
+    ) -> None:
+        """Insert many new rows in their first status, with one statement a kind."""
+        if not rows:
+            return
+        edge = self.edge(NOWHERE, event)
+        for row in rows:
+            row.status = edge.target  # type: ignore[attr-defined]
+        type(rows[0])._default_manager.bulk_create(rows)
+        self._tell(rows, edge, actor, now, each, said)
 
     def apply(
         self,
@@ -77,16 +99,9 @@ class Machine:
         Raises IllegalTransition, or Conflict when the row is no longer as read.
         Caller holds a transaction.
         """
-        edge = self.edge(row.status, event)  # type: ignore[attr-defined]
-        values = {"status": edge.target, **(changes or {})}
-        found = type(row)._default_manager.filter(
-            guard or models.Q(), pk=row.pk, status=edge.source
+        self.apply_many(
+            [row], event, actor=actor, now=now, changes=changes, guard=guard, **said
         )
-        if found.update(**values) != 1:
-            raise Conflict
-        for field, value in values.items():
-            setattr(row, field, value)
-        self._tell([row], edge, actor, now, said)
         return row
 
     def apply_many(
@@ -98,12 +113,14 @@ class Machine:
         now: datetime,
         changes: Mapping[str, Any] | None = None,
         guard: models.Q | None = None,
+        each: Said = _nothing,
         **said: Any,
     ) -> None:
         """Move many rows of one status along one edge, with one statement a kind.
+        `each` gives what the log says of one row beside what it says of all.
 
         Raises IllegalTransition, or Conflict when any row is no longer as read.
-        Caller locked the rows.
+        Caller holds a transaction, and for more than one row has locked them.
         """
         if not rows:
             return
@@ -117,7 +134,7 @@ class Machine:
         for row in rows:
             for field, value in values.items():
                 setattr(row, field, value)
-        self._tell(rows, edge, actor, now, said)
+        self._tell(rows, edge, actor, now, each, said)
 
     def _tell(
         self,
@@ -125,6 +142,7 @@ class Machine:
         edge: Edge,
         actor: log.Actor,
         now: datetime,
+        each: Said,
         said: Mapping[str, Any],
     ) -> None:
         about = [self.context(row) for row in rows]
@@ -135,9 +153,9 @@ class Machine:
                 at=now,
                 from_=edge.source,
                 to=edge.target,
-                **{**context, **said},
+                **{**context, **said, **each(row)},
             )
-            for context in about
+            for row, context in zip(rows, about, strict=True)
         )
         # Whoever waits for a proposal, or has it on a page, looks after the commit.
         outbox.announce(*{one["proposal"] for one in about if "proposal" in one})

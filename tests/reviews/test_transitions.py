@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
 from journal import canonical, clock, errors, log, outbox
 from journal.machine import NOWHERE, Machine
@@ -23,6 +24,7 @@ from reviews import (
     recalls,
     rechecks,
     settlements,
+    transitions,
 )
 from reviews.choices import RequestStatus
 from reviews.executors import Outcome
@@ -158,6 +160,39 @@ def test_a_row_that_moved_meanwhile_is_a_conflict(
         with pytest.raises(errors.Conflict):
             machine.apply_many([row], edge.event, actor=ACTOR, now=clock.now())
     assert everything() == before
+
+
+def test_many_move_as_one_does_each_with_its_record_or_none_of_them(
+    gate: Gate,
+) -> None:
+    rows = [states.pending(gate) for _ in range(3)]
+    last = LogRecord.objects.latest("pk").pk
+    move(rows, "hold", recall_until=clock.now())
+    records = LogRecord.objects.filter(pk__gt=last).order_by("pk")
+    leaves = [canonical.parse(bytes(record.leaf)) for record in records]
+    assert [leaf["request"] for leaf in leaves] == [row.pk for row in rows]
+    assert [leaf["data"] for leaf in leaves] == [said_of(row)["data"] for row in rows]
+    ApprovalRequest.objects.filter(pk=rows[1].pk).update(version=9)
+    before = everything()
+    with pytest.raises(errors.Conflict), transaction.atomic():
+        move(rows, "recall", recall_until=None)
+    assert everything() == before
+
+
+def move(rows: list[ApprovalRequest], event: str, **changes: Any) -> None:
+    transitions.request.apply_many(
+        rows,
+        event,
+        actor=ACTOR,
+        now=clock.now(),
+        changes=changes,
+        guard=Q(version=1),
+        each=said_of,
+    )
+
+
+def said_of(row: ApprovalRequest) -> dict[str, Any]:
+    return {"data": {"of": row.proposal_id}}
 
 
 def test_without_its_record_nothing_is_changed(
