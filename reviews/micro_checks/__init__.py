@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from policies.schemas import Schema
 from reviews.presenters.shapes import Part, Presentation
 
 from . import fields, viewed
@@ -40,9 +41,10 @@ def is_due(seed: bytes, one_in: int) -> bool:
     return one_in > 0 and Dice(seed + b"due").throw(one_in) == 0
 
 
-def question(shown: Presentation, seed: bytes) -> Question | None:
-    """The question of this seed; None when nothing of the presentation can be asked."""
-    drafts = [*fields.drafts(shown), *viewed.drafts(shown)]
+def question(shown: Presentation, seed: bytes, schema: Schema) -> Question | None:
+    """The question of this seed; None when nothing of the presentation can be asked.
+    `schema` is that of the tool's arguments: wrong answers are what it would allow."""
+    drafts = [*fields.drafts(shown, schema), *viewed.drafts(shown, schema)]
     drafts = [one for one in drafts if len(one.wrong) >= 2]
     if not drafts:
         return None

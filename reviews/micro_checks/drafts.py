@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from policies.schemas import Schema
+from reviews.presenters.declared import listed
 from reviews.presenters.shapes import Cell, Part, Row, Text, Value
 
 from .likeness import near_misses
@@ -34,7 +36,7 @@ class Draft:
 
 
 def of_rows(
-    rows: Sequence[Row], kind: str, place: Callable[[int], str]
+    rows: Sequence[Row], kind: str, place: Callable[[int], str], schema: Schema
 ) -> Iterator[Draft]:
     """What the values in some rows are. Which of several in a list is the first of
     them is not asked: nobody reads for that."""
@@ -42,15 +44,16 @@ def of_rows(
         if not can_be_asked(row.cell):
             continue
         name = _name(row)
-        listed = [other.cell.text for other in rows if _name(other) == name]
+        together = [other.cell.text for other in rows if _name(other) == name]
         beside = [
             other.cell
             for other in rows
             if _name(other) != name and other.cell.kind == row.cell.kind
         ]
-        wrong = others(row.cell.text, [one for one in beside if can_be_asked(one)])
-        wrong = tuple(text for text in wrong if text not in listed)
-        wordings = _of_value(name) if len(listed) == 1 else _of_list(name)
+        known = [one for one in beside if can_be_asked(one)]
+        wrong = others(row.cell.text, known, listed(schema, row.path))
+        wrong = tuple(text for text in wrong if text not in together)
+        wordings = _of_value(name) if len(together) == 1 else _of_list(name)
         yield Draft(f"{kind}:{number}", wordings, row.cell.text, wrong, place(number))
 
 
@@ -91,10 +94,16 @@ def can_be_asked(cell: Cell | None) -> bool:
     return cell.kind in _ASKED_KINDS and len(cell.text) <= LONGEST
 
 
-def others(right: str, known: Sequence[Cell | None]) -> tuple[str, ...]:
-    """Wrong answers that look alike: values from beside it, and near misses."""
+def others(
+    right: str, known: Sequence[Cell | None], could_be: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Wrong answers that look alike: what the schema lists beside it, or else values
+    from beside it, and near misses."""
     if right in {"yes", "no"}:
         return ()  # two answers are no question
+    rivals = tuple(one for one in could_be if one != right and len(one) <= LONGEST)
+    if len(rivals) > 1:
+        return rivals
     found = [cell.text for cell in known if cell is not None]
     found += [text for text in near_misses(right) if len(text) <= LONGEST]
     return tuple(text for text in dict.fromkeys(found) if text != right)

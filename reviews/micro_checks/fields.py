@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from policies.schemas import Schema
+from reviews.presenters.declared import listed
 from reviews.presenters.shapes import Presentation
 
 from .drafts import (
@@ -31,11 +33,14 @@ _WORDS = (
 _TO_WHOM = f"{CHANGES}, the recipients"
 
 
-def drafts(shown: Presentation) -> Iterator[Draft]:
+def drafts(shown: Presentation, schema: Schema) -> Iterator[Draft]:
     """Everything that could be asked, the rarest kinds first."""
-    yield from _changed(shown)
+    yield from _changed(shown, schema)
     yield from of_rows(
-        shown.other, "given", lambda row: f"{CHANGES}, the arguments, row {row}"
+        shown.other,
+        "given",
+        lambda row: f"{CHANGES}, the arguments, row {row}",
+        schema,
     )
     yield from _recipients(shown)
     yield from _outside(shown)
@@ -43,7 +48,7 @@ def drafts(shown: Presentation) -> Iterator[Draft]:
     yield from _undone(shown)
 
 
-def _changed(shown: Presentation) -> Iterator[Draft]:
+def _changed(shown: Presentation, schema: Schema) -> Iterator[Draft]:
     known = [change.after for change in shown.changes if can_be_asked(change.after)]
     for row, change in enumerate(shown.changes, 1):
         after = change.after
@@ -54,7 +59,8 @@ def _changed(shown: Presentation) -> Iterator[Draft]:
             about("What will ", change.label, " be after this?"),
             about("Once this has run, what does ", change.label, " say?"),
         )
-        wrong = others(after.text, [*before, *known])
+        could_be = listed(schema, change.path)
+        wrong = others(after.text, [*before, *known], could_be)
         yield Draft(f"after:{row}", wordings, after.text, wrong, _place(row))
 
 

@@ -44,8 +44,20 @@ def near_misses(text: str) -> Iterator[str]:
         yield f"{first}-old.{rest}"
         yield f"{first}-test.{rest}"
     elif _JOINED.fullmatch(text):
+        yield from _reworded(text)
+
+
+def _reworded(text: str) -> Iterator[str]:
+    """Of a word such as `not_received` what it denies; of a longer name, parts."""
+    head, _, tail = text.partition("_")
+    if head in {"not", "no", "never"}:
+        yield tail
+        yield f"partly_{tail}"
+        return
+    yield f"not_{text}"
+    if "_" in tail:
         yield text.rpartition("_")[0]
-        yield text.partition("_")[2]
+        yield tail
 
 
 def counts(number: int) -> tuple[str, ...]:

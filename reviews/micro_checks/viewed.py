@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
+from policies.schemas import Schema
 from reviews.presenters.shapes import Presentation, texts
 from reviews.presenters.views import Command, Difference, Group
 
@@ -16,11 +17,12 @@ from .likeness import PROGRAMS, counts, near_misses
 PROGRAM = "program"  # what a command's view calls its first word
 
 
-def drafts(shown: Presentation) -> Iterator[Draft]:
+def drafts(shown: Presentation, schema: Schema) -> Iterator[Draft]:
     """Everything that could be asked of the views, in the order of the page."""
     for number, view in enumerate(shown.views, 1):
         if isinstance(view, Group):
-            yield from of_rows(view.rows, f"view:{number}", partial(_row, view))
+            place = partial(_row, view)
+            yield from of_rows(view.rows, f"view:{number}", place, schema)
         elif isinstance(view, Command):
             yield from _command(view, number)
         elif isinstance(view, Difference):

@@ -1,8 +1,11 @@
-"""Whether a schema leaves a value any other type: only a doubt is printed. Pure."""
+"""What a schema says of a value: whether it leaves it any other type, so that only a
+doubt is printed, and which values it lists. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from policies import schemas
 
@@ -21,8 +24,20 @@ def settles(schema: schemas.Schema, path: str, kind: str) -> bool:
     """Whether what stands at this path of the arguments can be of this type only."""
     if kind not in _CALLED or '["' in path:
         return False
+    called = _of(schema, path).get("type")
+    return isinstance(called, str) and called in _CALLED[kind]
+
+
+def listed(schema: schemas.Schema, path: str) -> tuple[str, ...]:
+    """The texts of which the value at this path is one; empty where it is any."""
+    if '["' in path:
+        return ()
+    found = _of(schema, path).get("enum", ())
+    return tuple(one for one in found if isinstance(one, str))
+
+
+def _of(schema: schemas.Schema, path: str) -> Mapping[str, Any]:
     found = schemas.declared(schema, _STEP.sub("", path)) or {}
     if path.endswith("]"):
-        found = schemas.resolve(found.get("items"), schema)
-    called = found.get("type")
-    return isinstance(called, str) and called in _CALLED[kind]
+        return schemas.resolve(found.get("items"), schema)
+    return found

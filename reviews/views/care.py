@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
 from journal.errors import CheckMissed, DigestMissing, DomainError, Stale, TooFast
-from policies import active
+from policies import active, tools
 from policies.choices import Risk
 from policies.documents import Desk
 from reviews import micro_checks, seen, step_up
@@ -93,7 +93,10 @@ def asked(
     often = _desk(loaded).micro_check.get(Risk(loaded.sealed.risk), 0)
     seed = _seed(loaded)
     shown = regions.shown if micro_checks.is_due(seed, often) else None
-    question = micro_checks.question(shown, seed) if shown else None
+    if shown is None:
+        return None
+    schema = tools.definition(loaded.revision.known_tool).arguments
+    question = micro_checks.question(shown, seed, schema)
     if question is None:
         return None
     return Asked(question, _answers(session).get(_key(loaded), ()))

@@ -18,6 +18,8 @@ from tests.reviews.presenters import kinds
 
 ARGS = {"order_id": "78291", "amount": "899.00", "currency": "USD", "reason": "gone"}
 BEFORE = {"order_id": "78291", "amount": "240.00", "owner": "C-7", "state": "open"}
+SCHEMA = tool().arguments
+REASONS = ["gone", "broken", "too_late", "wrong_colour"]
 seeds = st.binary(min_size=32, max_size=32)
 
 
@@ -26,7 +28,7 @@ def shown(**args: str) -> Presentation:
 
 
 def asked(seed: bytes, **args: str) -> Question:
-    found = micro_checks.question(shown(**args), seed)
+    found = micro_checks.question(shown(**args), seed, SCHEMA)
     assert found is not None
     return found
 
@@ -78,10 +80,26 @@ def test_a_wrong_answer_is_wrong(seed: bytes) -> None:
         assert all(found.options[number] != after for number in others)
 
 
+def test_wrong_answers_are_what_the_schema_lists() -> None:
+    schema = tool().model_dump(by_alias=True)["schema"]
+    schema["properties"]["reason"] = {"type": "string", "enum": REASONS}
+    listing = tool(schema=schema)
+    page = present(listing, ARGS, before=BEFORE)
+    found = fields.drafts(page, listing.arguments)
+    of_reason = [one for one in found if one.right == "gone"]
+    assert [set(one.wrong) for one in of_reason] == [set(REASONS[1:])]
+
+
+def test_half_a_word_is_no_wrong_answer() -> None:
+    assert set(likeness.near_misses("not_received")) == {"received", "partly_received"}
+    assert set(likeness.near_misses("too_late")) == {"not_too_late"}
+    assert "refund_limit" in likeness.near_misses("refund_limit_check")
+
+
 @given(seeds)
 def test_what_is_hidden_is_not_asked_about(seed: bytes) -> None:
     hidden = present(tool(sensitive=["amount"]), ARGS, before=BEFORE)
-    found = micro_checks.question(hidden, seed)
+    found = micro_checks.question(hidden, seed, SCHEMA)
     assert found is not None
     assert not {"899.00", "240.00"} & set(found.options)
 
@@ -116,7 +134,8 @@ OF_VIEWS = [
 
 def drafts(name: str) -> list[Draft]:
     """What could be asked of a tool's view."""
-    return [one for one in viewed.drafts(kinds.show(name)) if len(one.wrong) >= 2]
+    found = viewed.drafts(kinds.show(name), kinds.definition(name).arguments)
+    return [one for one in found if len(one.wrong) >= 2]
 
 
 @pytest.mark.parametrize(("name", "kind", "right"), OF_VIEWS)
@@ -127,12 +146,12 @@ def test_a_dedicated_view_is_asked_about(name: str, kind: str, right: str) -> No
 
 @pytest.mark.parametrize("name", kinds.EXAMPLES)
 def test_some_seed_asks_of_the_view(name: str) -> None:
-    shown = kinds.show(name)
+    shown, schema = kinds.show(name), kinds.definition(name).arguments
     ids = {one.id for one in drafts(name)}
     asked_of = {
         found.id
         for number in range(300)
-        if (found := micro_checks.question(shown, seed_of(number)))
+        if (found := micro_checks.question(shown, seed_of(number), schema))
     }
     assert ids <= asked_of
 
@@ -141,9 +160,9 @@ def test_some_seed_asks_of_the_view(name: str) -> None:
 def test_the_right_answer_is_on_the_page_and_the_wrong_ones_are_wrong(
     name: str,
 ) -> None:
-    shown = kinds.show(name)
+    shown, schema = kinds.show(name), kinds.definition(name).arguments
     said = set(texts(shown))
-    for one in [*drafts(name), *fields.drafts(shown)]:
+    for one in [*drafts(name), *fields.drafts(shown, schema)]:
         assert one.right not in one.wrong
         assert len(set(one.wrong)) == len(one.wrong)
         assert one.right in said or one.right.isdigit()
@@ -167,13 +186,13 @@ def test_what_also_runs_is_no_wrong_answer() -> None:
 
 def test_a_command_that_was_not_read_is_not_asked_about() -> None:
     shown = kinds.show("run_command", cmd="echo 'unfinished")
-    found = {one.id.partition(":")[0] for one in viewed.drafts(shown)}
+    found = {one.id.partition(":")[0] for one in viewed.drafts(shown, {})}
     assert not found & {"program", "steps"}
 
 
 def test_how_many_are_outside_is_asked_as_the_page_counts() -> None:
     shown = kinds.show("send_mail")
-    found = {one.id: one for one in fields.drafts(shown)}
+    found = {one.id: one for one in fields.drafts(shown, {})}
     assert found["outside"].right == "1"
     assert "1 recipient outside the company" in kinds.tags(shown)
 
