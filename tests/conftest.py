@@ -19,6 +19,7 @@ from policies.models import Person, PolicyVersion
 from tests import emptying, factories, guards, stack, worlds
 
 ROOT = Path(__file__).resolve().parent.parent
+LONG = [ROOT / "tests/journeys/desk", ROOT / "tests/gallery"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,6 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("cov_source", None):
         engines: Any = settings.TEMPLATES
         engines[0]["OPTIONS"]["debug"] = True
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first: no process is left alone with it at the end."""
+    items.sort(key=lambda item: not any(one in item.path.parents for one in LONG))
 
 
 @pytest.fixture(scope="session")
