@@ -28,6 +28,8 @@ class Agent(models.Model):
         max_length=8, choices=[(r.value, r.value) for r in Risk], default=Risk.CRITICAL
     )
     unattended = models.BooleanField(default=False)
+    # Of its program, prompts and model, as its owner calls it; empty when never told.
+    version = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(db_default=Now())
 
     def __str__(self) -> str:

@@ -111,6 +111,7 @@ def identity(key: AgentKey) -> dict[str, Any]:
     return {
         "agent": agent.slug,
         "name": agent.name,
+        "version": agent.version,
         "tools": sorted(agent.tools),
         "risk_ceiling": agent.risk_ceiling,
         "scopes": key.scopes,

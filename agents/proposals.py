@@ -165,6 +165,7 @@ def _action(agent: Agent, asked: Asked, proposal_id: str) -> Action:
         uncertain=asked.uncertain,
         unattended=agent.unattended,
         risk_ceiling=Risk(agent.risk_ceiling),
+        agent_version=agent.version,
     )
 
 

@@ -277,6 +277,7 @@ class ToolOut(Schema):
 class WhoamiOut(Schema):
     agent: str
     name: str
+    version: str
     tools: list[str]
     risk_ceiling: str
     scopes: list[str]

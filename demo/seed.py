@@ -20,7 +20,7 @@ from policies.models import Person, PolicyVersion
 from . import cast, handover
 
 POLICY = Path(__file__).parent / "policy.yaml"
-RILEY = "riley"
+RILEY, VERSION = "riley", "1"
 TOOLS = (
     "look_up_order",
     "check_inventory",
@@ -103,4 +103,5 @@ def _riley(people: Mapping[str, Person]) -> Agent:
         owner=people["owner"],
         tools=TOOLS,
         by=people["administrator"],
+        version=VERSION,
     )

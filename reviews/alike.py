@@ -74,8 +74,8 @@ def key(
     agent: str,
     group: str = "",
 ) -> str:
-    """What members have in common: tool version, policy, rules, tier, queue, agent,
-    shape of the arguments, every argument that may not differ, and the currency."""
+    """What members have in common: tool version, policy, rules, tier, queue, agent
+    and its version, shape of the arguments, every argument that may not differ, and the currency."""
     revision = version.revision
     varying = definition.batchable.varying if definition.batchable else []
     args = revision.args
@@ -89,7 +89,7 @@ def key(
         "steps": version.steps,
         "reason": version.requires_reason,
         "recall": version.recall_seconds,
-        "agent": agent,
+        "agent": [agent, revision.agent_version],
         "group": group,
         "shape": _shape(args),
         "args": {name: args[name] for name in args if name not in varying},

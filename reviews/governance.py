@@ -36,6 +36,7 @@ class Action:
     uncertain: float = 0.0
     unattended: bool = False
     risk_ceiling: Risk = Risk.CRITICAL
+    agent_version: str = ""  # by the registry; no part of the bytes
 
     def with_args(self, args: Mapping[str, Any], reading: Reading | None) -> Action:
         """The same action with other arguments, looked up again."""

@@ -56,6 +56,7 @@ def add_revision(
         action_hash=canonical.digest(blob),
         author_kind=author.kind,
         author_id=author.id,
+        agent_version=action.agent_version,
         uncertain=action.uncertain,
         reading=action.reading.as_json() if action.reading else {},
         facts=dict(ruling.facts),

@@ -66,7 +66,7 @@ OPERATIONS = {
     "reviews/tokens.py": {"mint", "revoke"},
     "agents/keys.py": {"issue", "revoke"},
     "agents/proposals.py": {"propose", "revise", "withdraw", "finish", "log_refusal"},
-    "agents/registry.py": {"register", "allow"},
+    "agents/registry.py": {"register", "allow", "release"},
 }
 WRITERS = {"create", "update", "get_or_create", "update_or_create", "bulk_create"}
 MODELS = {"ApprovalRequest", "Grant", "Execution", "Thread", "PolicyVersion"}

@@ -73,6 +73,8 @@ class Revision(models.Model):
     action_hash = models.CharField(max_length=80)
     author_kind = models.CharField(max_length=16)
     author_id = models.CharField(max_length=64)
+    # Which version of the agent proposed it, by the registry.
+    agent_version = models.CharField(max_length=64, blank=True)
     rationale = models.TextField(blank=True)
     expected_outcome = models.TextField(blank=True)
     reversal = models.TextField(blank=True)

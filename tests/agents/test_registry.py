@@ -9,6 +9,7 @@ from agents import keys, registry
 from agents.models import Agent
 from journal.errors import Conflict
 from journal.models import LogRecord
+from tests import factories
 from tests.conftest import Gate
 
 
@@ -34,6 +35,36 @@ def test_the_command_prints_a_key_that_works(gate: Gate) -> None:
     assert keys.authenticate(out.getvalue().strip()).agent == Agent.objects.get(
         slug="ada"
     )
+
+
+def test_a_release_is_a_record_and_marks_what_is_proposed_from_then_on(
+    gate: Gate,
+) -> None:
+    before = factories.propose(gate.agent)
+    call_command("release_agent", "riley", "2026.11", by="adam")
+    after = factories.propose(Agent.objects.get(slug="riley"))
+    assert [one.current.agent_version for one in (before, after)] == ["", "2026.11"]
+    record = LogRecord.objects.get(kind="agent.released", agent="riley")
+    assert b'"version":"2026.11"' in bytes(record.leaf)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"slug": "zoe"}, "No agent is called zoe."),
+        ({"by": "zoe"}, "Nobody is called zoe."),
+        ({"agent_version": "x" * 65}, "at most 64 characters"),
+    ],
+)
+def test_a_release_says_what_is_wrong(
+    gate: Gate, words: dict[str, str], said: str
+) -> None:
+    told = {"slug": "riley", "agent_version": "2", "by": "adam", **words}
+    with pytest.raises(CommandError, match=said):
+        call_command(
+            "release_agent", told["slug"], told["agent_version"], by=told["by"]
+        )
+    assert Agent.objects.get().version == ""
 
 
 def test_the_command_names_who_is_missing(gate: Gate) -> None:

@@ -16,7 +16,7 @@ from reviews import (
     forming,
 )
 from reviews.choices import BatchStatus
-from reviews.models import Batch
+from reviews.models import Batch, BatchItem
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import propose
@@ -96,6 +96,16 @@ def test_what_needs_two_people_or_a_password_is_decided_alone(gate: Gate) -> Non
     forming.form_all()
     factories.decide(request, gate.rita, "escalate")
     assert request.pk not in [member.id for member in members(batch)]
+
+
+def test_another_version_of_an_agent_has_batches_of_its_own(gate: Gate) -> None:
+    old = proposed(gate, "7.00")[0]
+    gate.agent.version = "2"
+    propose(gate.agent, "repay", customer="C-8")
+    assert forming.form_all() == []
+    propose(gate.agent, "repay", customer="C-9")
+    assert len(forming.form_all()) == 1
+    assert not BatchItem.objects.filter(request=old).exists()
 
 
 def test_the_agents_group_is_a_batch_without_a_window(gate: Gate) -> None:

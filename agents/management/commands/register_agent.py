@@ -25,6 +25,7 @@ class Command(BaseCommand):
             "--risk-ceiling", choices=[risk.value for risk in Risk], default="critical"
         )
         parser.add_argument("--unattended", action="store_true")
+        parser.add_argument("--agent-version", default="", help="as its owner calls it")
 
     def handle(self, *args: Any, **options: Any) -> None:
         by = self._person(options["by"])
@@ -37,6 +38,7 @@ class Command(BaseCommand):
                 by=by,
                 risk_ceiling=Risk(options["risk_ceiling"]),
                 unattended=options["unattended"],
+                version=options["agent_version"],
             )
         except DomainError as error:
             raise CommandError(error.detail) from error

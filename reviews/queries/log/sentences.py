@@ -60,6 +60,8 @@ SENTENCES = {
     "thread.started": "{who} began a run",
     "thread.finished": "{who} finished the run",
     "agent.registered": "{who} registered an agent",
+    "agent.tools_changed": "{who} changed what an agent may propose",
+    "agent.released": "{who} recorded another version of an agent",
     "agent.key_issued": "{who} issued a key of an agent",
     "agent.key_revoked": "{who} revoked a key of an agent",
     "person.token_minted": "{who} minted a personal token",
