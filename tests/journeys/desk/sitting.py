@@ -11,6 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Error, Locator, Route, expect
 
 from journal import clock
+from reviews import seen
 from reviews.models import ApprovalRequest
 from tests.browser.conftest import PAINTED, Desk
 from tests.stack import wait_until
@@ -88,9 +89,11 @@ class Sitting(Desk):
             self.settled()
 
     def floor_is_over(self, request: ApprovalRequest) -> None:
-        """Wait until the page was read for as long as its risk asks for."""
+        """Wait until the page was read for as long as its risk asks for, from when it
+        says itself that it was made."""
+        page = seen.read(self.page.locator("#seen").input_value())
         seconds = overlay()["desk"]["time_floor"][request.risk]
-        over = clock.now() + timedelta(seconds=seconds)
+        over = page.rendered_at + timedelta(seconds=seconds)
         wait_until(lambda: clock.now() > over, WITHIN_S)
 
     def look_again(self) -> None:

@@ -94,8 +94,8 @@ def test_a_hold_that_lapsed_was_taken_over(
     moments.passed(request, minutes=6)
     opens(tom, request).holds()
     assert Lease.objects.get(pk=request.pk).holder == house.tom
-    tom.floor_is_over(request)
     tom.hand.arm("approve")
+    tom.floor_is_over(request)
     tom.hand.commit()
     expect(tom.state()).to_contain_text("Approved, runs in")
     moments.window_over(request)

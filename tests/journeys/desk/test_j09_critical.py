@@ -62,7 +62,6 @@ def asked(house: House) -> ApprovalRequest:
 def opened(desk: Sitting, request: ApprovalRequest) -> Sitting:
     desk.open(f"/requests/{request.pk}/")
     desk.holds()
-    desk.floor_is_over(request)
     return desk
 
 
@@ -136,6 +135,7 @@ def approves_after_a_wrong_answer(
     sue.hand.choose(wrong + 1)
     sue.hand.type("#id_reason", NOTE)
     sue.hand.type("#id_password", factories.PASSWORD)
+    sue.floor_is_over(asked)
     sue.hand.commit()
     error = page.locator("#question-error")
     expect(error).to_contain_text("That is not what this request does.")
@@ -208,4 +208,5 @@ def approves(house: House, desk: Sitting, name: str, asked: ApprovalRequest) -> 
     desk.hand.arm("approve")
     desk.hand.choose(question.right + 1)
     desk.hand.type("#id_password", factories.PASSWORD)
+    desk.floor_is_over(asked)
     desk.hand.commit()
