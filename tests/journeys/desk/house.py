@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 import httpx
 import yaml
 from django.conf import global_settings
+from django.contrib.auth.hashers import make_password
 from django.test import override_settings
 
 from agents import keys
@@ -82,10 +84,9 @@ class House:
         return ApprovalRequest.objects.get(pk=made["request"]["id"])
 
     def knows_password(self, name: str) -> None:
-        """Tests hash passwords cheaply; the web process wants them hashed well."""
-        with override_settings(PASSWORD_HASHERS=global_settings.PASSWORD_HASHERS):
-            self.people[name].set_password(factories.PASSWORD)
-            self.people[name].save()
+        """The password of all tests, as the web process wants it kept."""
+        self.people[name].password = hashed()
+        self.people[name].save()
 
     def ran(self, request: ApprovalRequest) -> Execution:
         """The execution, once it is over."""
@@ -93,6 +94,13 @@ class House:
         over = found.filter(finished_at__isnull=False)
         wait_until(over.exists, SOON_S, lambda: self.live.log("worker"))
         return found.get()
+
+
+@functools.cache
+def hashed() -> str:
+    """Tests hash passwords cheaply; the web process wants them hashed well."""
+    with override_settings(PASSWORD_HASHERS=global_settings.PASSWORD_HASHERS):
+        return make_password(factories.PASSWORD)
 
 
 def furnish(live: Stack, store: Store) -> House:
