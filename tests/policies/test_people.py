@@ -68,6 +68,25 @@ def test_the_command_reads_the_password_and_admits(
     assert zoe.check_password("a long enough secret")
 
 
+def test_the_commands_admit_and_dismiss(gate: Gate) -> None:
+    people.dismiss(gate.rita, Queue.objects.all(), by=BY)
+    call_command("admit", "rita", "--queue=money", "--queue=mail")
+    rita = Person.objects.get(username="rita")
+    both = set(Queue.objects.filter(name__in=["money", "mail"]).values_list("pk"))
+    assert {(pk,) for pk in permissions.queues_of(rita)} == both
+    call_command("dismiss", "rita", "--queue=money")
+    rita = Person.objects.get(username="rita")
+    assert permissions.queues_of(rita) == {Queue.objects.get(name="mail").pk}
+
+
+@pytest.mark.parametrize("command", ["admit", "dismiss"])
+def test_the_commands_name_who_or_what_is_missing(gate: Gate, command: str) -> None:
+    with pytest.raises(CommandError, match="Nobody is called zoe"):
+        call_command(command, "zoe", "--queue=money")
+    with pytest.raises(CommandError, match="no queue gold"):
+        call_command(command, "rita", "--queue=money", "--queue=gold")
+
+
 def test_a_policy_is_loaded_by_one_and_activated_by_another(
     gate: Gate, tmp_path: Path
 ) -> None:
