@@ -12,6 +12,7 @@ HIDDEN_NAME = "A reviewer"
 SENTENCES = {
     "proposal.submitted": "{who} proposed",
     "proposal.blocked": "{who} proposed what the policy blocks",
+    "proposal.refused": "{who} made a call that was refused",
     "proposal.announced": "It was announced to people",
     "request.opened": "People were asked",
     "request.revised": "{who} replaced the proposal; earlier votes are void",
@@ -64,6 +65,10 @@ SENTENCES = {
     "agent.released": "{who} recorded another version of an agent",
     "agent.key_issued": "{who} issued a key of an agent",
     "agent.key_revoked": "{who} revoked a key of an agent",
+    "value.revealed": "{who} looked at a hidden value",
+    "person.added": "{who} added a person",
+    "person.admitted": "{who} let a person decide in {queue}",
+    "person.dismissed": "{who} took a person out of {queue}",
     "person.token_minted": "{who} minted a personal token",
     "person.token_revoked": "{who} revoked a personal token",
     "batch.formed": "Alike requests were put together in a batch",
@@ -119,6 +124,7 @@ def said(row: LogRecord, leaf: Mapping[str, Any], actor: str) -> tuple[Part, ...
         who=actor,
         scope=_scope(data.get("scope")),
         key=str(data.get("key", "")),
+        queue=str(data.get("queue", "")),
         version=str(data.get("number", leaf["policy"] or "")),
     )
 
