@@ -153,7 +153,7 @@ def seal(
         step_up=evaluation.step_up or request.tier == Tier.ESCALATE,
         recall_seconds=evaluation.recall,
         expires_at=request.expires_at,
-        policy=revision.policy,
+        policy_id=_policy_of(revision),
         rules=[rule.as_json() for rule in evaluation.rules],
         created_at=now,
     )
@@ -162,6 +162,13 @@ def seal(
     if version.number > 1:
         _list_anew(version)
     return version
+
+
+def _policy_of(revision: Revision) -> int:
+    """Its id alone: the document is large. What is asked was judged by some policy."""
+    if revision.policy_id is None:
+        raise LookupError(f"{revision} was judged by no policy.")
+    return revision.policy_id
 
 
 def _list_anew(version: RequestVersion) -> None:
@@ -198,7 +205,7 @@ def _sealed(version: RequestVersion) -> dict[str, Any]:
         "step_up": version.step_up,
         "recall_seconds": version.recall_seconds,
         "expires_at": version.expires_at.isoformat(),
-        "policy": version.policy.number,
+        "policy": version.revision.policy_number,
         "rules": version.rules,
     }
 
