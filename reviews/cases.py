@@ -3,8 +3,11 @@ steps have already."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+
+from django.db.models import F
 
 from journal.errors import Reauth
 from policies.choices import Role
@@ -25,28 +28,29 @@ class Case:
     now: datetime
     lease: Lease | None = None  # locked; it ends with the decision
     reading: StateReading | None = None  # what was shown; None for the revision's own
-
-    def given(self) -> list[int]:
-        """Step indexes already filled in the request's current version."""
-        return given(self.request)
+    filled: Sequence[int] = ()  # step indexes that have their people's votes already
 
 
-def given(request: ApprovalRequest) -> list[int]:
-    """Step indexes already filled in the request's current version."""
-    return [
-        step
-        for step in Decision.objects.filter(
-            request=request, version=request.version, counts=True
-        ).values_list("step", flat=True)
-        if step is not None
-    ]
+def filled(requests: Iterable[ApprovalRequest]) -> dict[str, list[int]]:
+    """Step indexes already filled in the current versions, in one query."""
+    found: dict[str, list[int]] = {request.pk: [] for request in requests}
+    votes = Decision.objects.filter(
+        request__in=found, version=F("request__version"), counts=True
+    )
+    for pk, step in votes.order_by("pk").values_list("request", "step"):
+        if step is not None:
+            found[pk].append(step)
+    return found
 
 
 def people_of_complete_steps(
-    request: ApprovalRequest, version: RequestVersion
+    request: ApprovalRequest, version: RequestVersion, given: Sequence[int]
 ) -> list[str]:
-    """Who filled the steps that are complete: counted on, and not asked again."""
-    lacking = quorum.missing(version.steps, given(request))
+    """Who filled the steps that are complete: counted on, and not asked again. `given`
+    are the steps' indexes of all votes that count."""
+    lacking = quorum.missing(version.steps, given)
+    if all(lacking):
+        return []
     votes = Decision.objects.filter(
         request=request, version=version.number, counts=True
     ).select_related("reviewer")

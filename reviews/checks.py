@@ -3,62 +3,109 @@ of a batch is checked as it would be alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from journal.errors import Conflict, NotYours, Reason, Stale, Withdrawn
 
-from . import lateness, leases, permissions, quorum, state_readings, stops
-from .cases import Case, check_step_up
+from . import lateness, leases, locks, permissions, quorum, state_readings, stops
+from .cases import Case, check_step_up, filled
 from .choices import ReasonCode, StopMode, Verdict
-from .models import ApprovalRequest, Proposal, RequestVersion, StateReading
+from .models import ApprovalRequest, Lease, Proposal, RequestVersion, StateReading
 from .outside import Outside
+from .permissions import Known
 from .said import Said
+from .state_readings import Readings
+from .stops import Action
+from .votes import Vote
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the checks of one person's verdicts need to know, read once for all."""
+
+    stopped: Mapping[Action, StopMode | None]
+    known: Known
+    leases: Mapping[str, Lease]  # locked
+    readings: Readings
+    filled: Mapping[str, Sequence[int]]
+
+
+def look(said: Sequence[Said], requests: Mapping[str, ApprovalRequest]) -> Found:
+    """For these verdicts of one person, in a few queries however many they are. Caller
+    holds the locks of the requests, and has read the person after them."""
+    rows = [requests[one.request_id] for one in said]
+    ids = [row.pk for row in rows]
+    return Found(
+        stopped=stops.in_force_over({_action(row.proposal) for row in rows}),
+        known=permissions.known(said[0].person, ids),
+        leases=locks.leases(ids),
+        readings=state_readings.readings(
+            [
+                (requests[one.request_id].sealed.revision, one.reading)
+                for one in said
+                if one.commits
+            ]
+        ),
+        filled=filled(rows),
+    )
 
 
 def examine(
-    said: Said, request: ApprovalRequest, outside: Outside, *, now: datetime
+    said: Said,
+    request: ApprovalRequest,
+    outside: Outside,
+    found: Found,
+    *,
+    now: datetime,
 ) -> Case:
     """Everything that must hold for one verdict, whoever composes the operation.
 
-    Raises what `decide` raises. Caller holds the request's lock, and has read the
-    person after it.
+    Raises what `decide` raises. Caller holds the request's lock, and has looked under
+    it.
     """
     version = request.sealed
-    _check_current(said, request, now)
+    _check_current(said, request, found, now)
     if not outside.current:
         raise Conflict  # it became current while we waited, unseen by its verifiers
-    role = permissions.check_can_decide(said.person, request, version)
-    lease = leases.check(request, said.person, now, said.lease)
-    reading = _check_reading(said, version)
+    role = permissions.check_can_decide(said.person, request, version, found.known)
+    lease = found.leases.get(request.pk)
+    leases.check(lease, said.person, now, said.lease)
+    reading = _check_reading(said, version, found.readings)
     _check_reason(said, version)
     if version.step_up and said.commits:
         check_step_up(said, now)
-    return Case(said, request, version, role, now, lease, reading)
+    return Case(
+        said, request, version, role, now, lease, reading, found.filled[request.pk]
+    )
 
 
-def _check_reading(said: Said, version: RequestVersion) -> StateReading | None:
-    """Nothing happens on a state that moved; a refusal needs none. An edit has a
-    reading of its own, made for its arguments."""
-    if not said.commits:
-        return None
-    shown = state_readings.check(version.revision, said.reading)
-    return None if said.verdict is Verdict.MODIFY else shown
-
-
-def _check_current(said: Said, request: ApprovalRequest, now: datetime) -> None:
+def _check_current(
+    said: Said, request: ApprovalRequest, found: Found, now: datetime
+) -> None:
     lateness.check(request, said, now)
-    _check_not_stopped(request.proposal)
+    # Under a stop nothing waits: what the withdrawal has not reached yet is no longer
+    # to be decided either. A pause keeps it decidable.
+    if found.stopped[_action(request.proposal)] is StopMode.STOPPED:
+        raise Withdrawn("This was stopped. Your decision was not recorded.")
     if said.is_stale(request):
         raise Stale(current_version=request.version)
 
 
-def _check_not_stopped(proposal: Proposal) -> None:
-    """Under a stop nothing waits: what the withdrawal has not reached yet is no
-    longer to be decided either. A pause keeps it decidable."""
-    mode = stops.in_force(proposal.agent, proposal.thread, proposal.tool_name)
-    if mode is StopMode.STOPPED:
-        raise Withdrawn("This was stopped. Your decision was not recorded.")
+def _action(proposal: Proposal) -> Action:
+    return proposal.agent, proposal.thread, proposal.tool_name
+
+
+def _check_reading(
+    said: Said, version: RequestVersion, found: Readings
+) -> StateReading | None:
+    """Nothing happens on a state that moved; a refusal needs none. An edit has a
+    reading of its own, made for its arguments."""
+    if not said.commits:
+        return None
+    shown = state_readings.check(version.revision, said.reading, found)
+    return None if said.verdict is Verdict.MODIFY else shown
 
 
 def _check_reason(said: Said, version: RequestVersion) -> None:
@@ -74,14 +121,17 @@ def _check_reason(said: Said, version: RequestVersion) -> None:
         raise Reason(errors=[{"path": "reason", "message": "say which"}])
 
 
-def place_of(case: Case, given: Sequence[int]) -> int:
-    """The step that this approval fills. Raises NotYours."""
+def vote(case: Case) -> Vote:
+    """The verdict with the step that it fills, where it is an approval. Raises
+    NotYours."""
+    if case.said.verdict is not Verdict.APPROVE:
+        return Vote(case)
     revision = case.version.revision
     if permissions.above_ceiling(
         case.said.person, revision.amount_minor, revision.currency
     ):
         raise NotYours("This amount is above what you may decide.")
-    step = quorum.place(case.version.steps, given, case.role)
-    if step is None:
+    place = quorum.place(case.version.steps, case.filled, case.role)
+    if place is None:
         raise NotYours("Your part is done already. Someone else must go on.")
-    return step
+    return Vote(case, place)

@@ -15,7 +15,7 @@ from policies import facts
 from policies.choices import ExecutionClass
 from policies.models import Person
 
-from . import locks, permissions, tallies, transitions, turns
+from . import locks, membership, permissions, tallies, transitions, turns
 from .choices import ExecutionStatus, RequestStatus
 from .models import ApprovalRequest, Execution, RequestVersion
 
@@ -49,8 +49,9 @@ def close_recall_windows() -> list[str]:
     )
     rows = list(locks.requests_due(over)[:CHUNK])
     now = clock.now()
+    membership.sealed(rows)  # what each asks, in one query
+    tallies.authorize(rows, actor=TIMER, now=now)
     for row in rows:
-        tallies.authorize(row, actor=TIMER, now=now)
         faults.point("window_uncommitted", row.pk)
     return [row.proposal_id for row in rows]
 

@@ -18,6 +18,7 @@ from .edits import modify
 from .models import ApprovalRequest
 from .outside import Outside
 from .said import Said
+from .votes import Vote
 
 
 def decide(said: Said) -> ApprovalRequest:
@@ -41,13 +42,14 @@ def _record(said: Said, found: Outside) -> ApprovalRequest:
     request = locks.approval_request(said.request_id)
     # Read anew: an authority taken away while we waited is gone.
     said = replace(said, person=Person.objects.get(pk=said.person.pk))
-    case = checks.examine(said, request, found, now=clock.now())
+    known = checks.look([said], {request.pk: request})
+    case = checks.examine(said, request, found, known, now=clock.now())
     if said.verdict is Verdict.MODIFY:
         modify(case, found.reading, least=found.least)
     elif found.raised:
-        verdicts.escalate(case, cause="verifier")
+        verdicts.escalate([Vote(case)], cause="verifier")
     else:
-        verdicts.VERDICTS[said.verdict](case)
+        verdicts.VERDICTS[said.verdict]([checks.vote(case)])
     if said.objection is not None:
         raise said.objection  # and all of the above is rolled back
     faults.point("decided_uncommitted", request.pk)

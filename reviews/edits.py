@@ -13,8 +13,8 @@ from .governance import Action, Ruling, govern
 from .models import Revision
 from .readers import Reading
 from .revisions import Narrative, replace_revision
-from .tallies import close_to_voter, tally
-from .votes import note, write
+from .tallies import tally
+from .votes import Vote, note, write
 
 
 def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> None:
@@ -28,7 +28,7 @@ def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> N
     shown = Tier(request.tier)
     rises = requests.asked_tier(ruling.evaluation, least).rank > shown.rank
     if rises:
-        write(case)
+        write([Vote(case)])
     narrative = _narrative_of(before)
     replace_revision(
         request,
@@ -40,7 +40,7 @@ def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> N
         event="modify",
         least=least,
     )
-    case.version = request.sealed
+    case.version, case.filled = request.sealed, ()  # every vote before it is void
     if not rises:
         _count_editor(case)
     _log_edit(case, before, shown)
@@ -96,6 +96,7 @@ def _edited(case: Case, before: Revision, reading: Reading | None) -> Action:
         preconditions=before.preconditions,
         reading=reading,
         uncertain=before.uncertain,
+        agent_version=before.agent_version,
         unattended=bool(before.facts.get("agent", {}).get("unattended")),
     )
 
@@ -115,11 +116,9 @@ def _count_editor(case: Case) -> None:
     if case.version.step_up:
         check_step_up(case.said, case.now)  # the edit alone may have made it needed
     step = quorum.place(case.version.steps, [], case.role)
-    write(case, counts=step)
-    if step is None:
-        close_to_voter(case)
-    else:
-        tally(case, [step])
+    vote = Vote(case, step)
+    write([vote])
+    tally([vote])
 
 
 def _log_edit(case: Case, before: Revision, shown: Tier) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 from django.conf import settings
 
 from journal import log
 from journal.errors import NotFound
 from policies import tools
+from policies.documents import ToolDefinition
 from policies.models import Queue
 
 from . import transitions, turns
@@ -52,50 +55,94 @@ def idempotency_key(proposal_id: str, action_hash: str) -> str:
     return "hp-" + hashlib.sha256(material).hexdigest()[:48]
 
 
+class _Permit(NamedTuple):
+    proposal: Proposal
+    revision: Revision
+    request: ApprovalRequest | None = None
+    announced_in: Queue | None = None
+
+    @property
+    def definition(self) -> ToolDefinition:
+        return tools.definition(self.revision.known_tool)
+
+
 def issue(
     proposal: Proposal,
     revision: Revision,
     *,
     actor: log.Actor,
     now: datetime,
-    request: ApprovalRequest | None = None,
     announced_in: Queue | None = None,
 ) -> Execution:
-    """Permit one revision and queue its execution; the people of `announced_in` are
-    told of it at once.
+    """Permit what asks nobody, and queue its execution; the people of `announced_in`
+    are told of it at once. Caller is in the transaction that proposed it."""
+    permit = _Permit(proposal, revision, announced_in=announced_in)
+    return _issue([permit], actor, now)[0]
 
-    Caller is in the transaction that authorised it and holds the request's lock if
-    there is a request.
-    """
-    about = {"request": request.pk, "version": request.version} if request else {}
+
+def issue_many(
+    requests: Sequence[ApprovalRequest], *, actor: log.Actor, now: datetime
+) -> list[Execution]:
+    """Permit the revisions that these ask about, and queue their executions. Caller is
+    in the transaction that authorised them, and holds their locks."""
+    permits = [_Permit(one.proposal, one.sealed.revision, one) for one in requests]
+    return _issue(permits, actor, now)
+
+
+def _issue(
+    permits: Sequence[_Permit], actor: log.Actor, now: datetime
+) -> list[Execution]:
+    by_proposal = {permit.proposal.pk: permit.request for permit in permits}
+
+    def asked(row: Grant | Execution) -> dict[str, Any]:
+        request = by_proposal[row.proposal_id]
+        return {"request": request.pk, "version": request.version} if request else {}
+
+    granted = [_grant(permit, now) for permit in permits]
+    transitions.grant.create_many(granted, "issue", actor=actor, now=now, each=asked)
+    queued = _executions(permits, granted, now)
+    transitions.execution.create_many(queued, "queue", actor=actor, now=now, each=asked)
+    return queued
+
+
+def _grant(permit: _Permit, now: datetime) -> Grant:
     grant_id = new_grant_id()
-    grant = Grant(
+    return Grant(
         id=grant_id,
-        proposal=proposal,
-        revision=revision,
-        action_hash=revision.action_hash,
+        proposal=permit.proposal,
+        revision=permit.revision,
+        action_hash=permit.revision.action_hash,
         token_hash=token_hash(token(grant_id)),
         issued_at=now,
         expires_at=now + WINDOW,
     )
-    transitions.grant.create(grant, "issue", actor=actor, now=now, **about)
-    definition = tools.definition(revision.known_tool)
-    batch, place = None, None
-    if request and definition.batchable:
-        batch, place = turns.place_of(request.pk, request.version)
-    execution = Execution(
-        proposal=proposal,
+
+
+def _executions(
+    permits: Sequence[_Permit], granted: Sequence[Grant], now: datetime
+) -> list[Execution]:
+    batchable = [one.request for one in permits if one.definition.batchable]
+    places = turns.places_of([one.pk for one in batchable if one is not None])
+    return [
+        _execution(permit, grant, places, now)
+        for permit, grant in zip(permits, granted, strict=True)
+    ]
+
+
+def _execution(
+    permit: _Permit, grant: Grant, places: Mapping[str, turns.Place], now: datetime
+) -> Execution:
+    place = places.get(permit.request.pk) if permit.request else None
+    return Execution(
+        proposal=permit.proposal,
         grant=grant,
-        batch_id=batch,
-        batch_position=place,
-        by_agent=definition.executor.kind == "agent",
-        idempotency_key=idempotency_key(proposal.pk, revision.action_hash),
-        announced_in=announced_in,
+        batch_id=place.batch if place else None,
+        batch_position=place.position if place else None,
+        by_agent=permit.definition.executor.kind == "agent",
+        idempotency_key=idempotency_key(permit.proposal.pk, grant.action_hash),
+        announced_in=permit.announced_in,
         due_at=now,
         queued_at=now,
-    )
-    return transitions.execution.create(
-        execution, "queue", actor=actor, now=now, **about
     )
 
 

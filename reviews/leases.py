@@ -4,7 +4,7 @@ authority, and every one of them ends (ux.md 0.4)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -233,7 +233,7 @@ def break_hold(*, request_id: str, person: Person, reason: str) -> None:
     actor = log.Actor("person", person.public_id)
     holder = lease.holder.public_id if lease.holder else ""
     _tell(request, "lease.broken", actor, now, {"holder": holder}, {"reason": reason})
-    _clear(lease, _ended(lease, person, LostHow.BROKEN, now))
+    _clear([lease], _ended(lease, person, LostHow.BROKEN, now))
     outbox.publish("request.broken", request.pk, person=holder)
     outbox.announce(request.proposal_id)
 
@@ -287,17 +287,11 @@ def lapse_chunk() -> int:
     return len(rows)
 
 
-def check(
-    request: ApprovalRequest, person: Person, now: datetime, token: str = ""
-) -> Lease | None:
-    """Nobody else may be at it. The lease, locked, for `settle`.
-
-    `token` is the one on the page that the decision comes from. Raises Held or
-    LeaseLapsed. Caller holds the request's lock.
-    """
-    lease = locks.lease(request.pk)
+def check(lease: Lease | None, person: Person, now: datetime, token: str = "") -> None:
+    """Nobody else may be at it. `token` is the one on the page that the decision comes
+    from. Raises Held or LeaseLapsed. Caller locked the lease and its request."""
     if lease is None or not is_held(lease, now) or lease.holder_id == person.pk:
-        return lease
+        return
     if token:
         raise LeaseLapsed(
             f"Your hold ended and {lease.holder} took it over at "
@@ -316,15 +310,20 @@ def let_go(request: ApprovalRequest, person: Person, now: datetime) -> None:
         _free(lease, "lease.released", log.Actor("person", person.public_id), now)
 
 
-def settle(lease: Lease | None, request: ApprovalRequest) -> None:
-    """A decision was made: whoever was at it no longer is. Its record says so; the
-    lease writes none. Caller holds the locks of both."""
-    if lease is None or not (
-        lease.holder_id or lease.asked_by or lease.lost_by_id or lease.broken
-    ):
-        return
-    lease.request = request
-    _clear(lease, NOTHING_LOST)
+def settle(held: Iterable[tuple[Lease | None, ApprovalRequest]]) -> None:
+    """Decisions were made: whoever was at these no longer is. Their records say so;
+    the leases write none. Caller holds the locks of all."""
+    over = []
+    for lease, request in held:
+        if lease is not None and _says_something(lease):
+            lease.request = request
+            over.append(lease)
+    _clear(over, NOTHING_LOST)
+
+
+def _says_something(lease: Lease) -> bool:
+    kept = lease.holder_id or lease.asked_by or lease.lost_by_id or lease.broken
+    return bool(kept)
 
 
 def was_broken(lease: Lease | None, person: Person) -> bool:
@@ -343,13 +342,15 @@ def _free(
     data: Mapping[str, Any] | None = None,
 ) -> None:
     _tell(lease.request, kind, actor, now, data)
-    _clear(lease)
+    _clear([lease])
     outbox.announce(lease.request.proposal_id)
 
 
-def _clear(lease: Lease, lost: Mapping[str, Any] | None = None) -> None:
+def _clear(leases: Sequence[Lease], lost: Mapping[str, Any] | None = None) -> None:
     """Nobody's again; who asked hears of it, unless there is nothing left to decide."""
-    Lease.objects.filter(pk=lease.pk).update(
+    if not leases:
+        return
+    Lease.objects.filter(pk__in=[lease.pk for lease in leases]).update(
         holder=None,
         token="",
         taken_at=None,
@@ -358,9 +359,11 @@ def _clear(lease: Lease, lost: Mapping[str, Any] | None = None) -> None:
         asked_by=[],
         **(lost or {}),
     )
-    if lease.request.status == RequestStatus.PENDING:
-        for asked in lease.asked_by:
-            outbox.publish("request.freed", lease.pk, person=asked)
+    waiting = [one for one in leases if one.request.status == RequestStatus.PENDING]
+    outbox.publish_many(
+        "request.freed",
+        [(one.pk, {"person": asked}) for one in waiting for asked in one.asked_by],
+    )
 
 
 def _tell(

@@ -5,7 +5,7 @@ its row by whoever holds an execution: nobody who holds a batch waits for one.""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from django.db.models import QuerySet
 
@@ -60,7 +60,14 @@ def leases_of(person: str) -> None:
 
 def lease(request: str) -> Lease | None:
     """Who holds a request, locked; None when nobody ever did."""
-    return _locked_leases().filter(pk=request).first()
+    return leases([request]).get(request)
+
+
+def leases(requests: Collection[str]) -> dict[str, Lease]:
+    """Who holds each of these, locked in the order of their pk; without those that
+    nobody ever held."""
+    rows = _locked_leases().filter(pk__in=requests).order_by("pk")
+    return {row.pk: row for row in rows}
 
 
 def leases_due(queryset: QuerySet[Lease]) -> QuerySet[Lease]:

@@ -21,7 +21,6 @@ from .models import (
     Batch,
     BatchItem,
     RequestVersion,
-    Revision,
     StateReading,
 )
 
@@ -107,7 +106,7 @@ def decided(batch: Batch, *, now: datetime) -> list[Member]:
 
 def _members(batch: Batch, items: list[BatchItem], now: datetime) -> list[Member]:
     versions = sealed(item.request for item in items)
-    readings = newest_readings(version.revision for version in versions.values())
+    readings = state_readings.newest_of(one.revision for one in versions.values())
     found = []
     for item in items:
         version = versions[item.request_id]
@@ -131,15 +130,6 @@ def sealed(requests: Iterable[ApprovalRequest]) -> dict[str, RequestVersion]:
         row.revision.proposal = row.request.proposal
         row.request._sealed = row
     return {row.request_id: row for row in rows}
-
-
-def newest_readings(revisions: Iterable[Revision]) -> dict[int, StateReading]:
-    """The newest re-reading of each revision that was read again, in one query."""
-    rows = StateReading.objects.filter(
-        revision__in=[one.pk for one in revisions], cause=state_readings.OPENED
-    )
-    newest = rows.order_by("revision", "-at", "-pk").distinct("revision")
-    return {row.revision_id: row for row in newest}
 
 
 def _why_gone(member: Member, batch: Batch, now: datetime) -> str:

@@ -198,8 +198,8 @@ def check_can_decide(
     """The role in which this person may decide this version now.
 
     Raises NotYours or Escalated. The same person never votes twice, over all steps
-    and versions in which their vote still counts. `known` spares a list its queries;
-    an operation asks anew, under its lock.
+    and versions in which their vote still counts. `known` spares many their queries;
+    an operation reads it under its locks.
     """
     if person.public_id in request.proposal.barred:
         raise NotYours("You started this run, so someone else must decide it.")

@@ -45,14 +45,16 @@ def return_with_guidance(
     version = request.sealed
     _check_waiting(request, now)
     _check_supervises(person, request)
-    leases.check(request, person, now)
+    leases.check(locks.lease(request.pk), person, now)
     if not requests.is_handed_up(request):
         raise Conflict("Nobody escalated this, so there is nothing to give back.")
     if not guidance.strip():
         raise Reason("Write what they should look at. Nothing was returned.")
     evaluation = requests.evaluation_of(version.revision)
-    steps = _steps_again(request, version, evaluation)
-    carried = [*version.carried, *cases.people_of_complete_steps(request, version)]
+    given = cases.filled([request])[request.pk]
+    steps = _steps_again(version, given, evaluation)
+    complete = cases.people_of_complete_steps(request, version, given)
+    carried = [*version.carried, *complete]
     actor = log.Actor("person", person.public_id)
     transitions.request.apply(
         request,
@@ -98,10 +100,10 @@ def _check_supervises(person: Person, request: ApprovalRequest) -> None:
 
 
 def _steps_again(
-    request: ApprovalRequest, version: RequestVersion, evaluation: Evaluation
+    version: RequestVersion, given: Sequence[int], evaluation: Evaluation
 ) -> list[StepData]:
     """The policy's steps that nobody has completed: what passing it up added goes."""
-    open_steps = quorum.unfinished(version.steps, cases.given(request))
+    open_steps = quorum.unfinished(version.steps, given)
     steps = _both(requests.steps_of(evaluation), open_steps)
     if not steps:
         raise Conflict("All that the policy asks for is there. Only you are missing.")

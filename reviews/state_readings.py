@@ -3,7 +3,8 @@ its execution is claimed. A decision says which reading was on its page (gate.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from journal import canonical, clock
@@ -19,14 +20,37 @@ OWN = 0  # stands for the revision's own reading where a page names one
 NONE_SUCH = -1  # names a reading that was never made: `check` refuses it
 
 
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What was read again of some revisions, and what pages named of it."""
+
+    newest: Mapping[int, StateReading]  # by revision
+    named: Mapping[int, StateReading]  # by its number
+
+
 def newest(revision: Revision) -> StateReading | None:
     """The last reading that differed from the one before; None while the revision's
     own still holds."""
-    return (
-        StateReading.objects.filter(revision=revision, cause=OPENED)
-        .order_by("-at", "-pk")
-        .first()
+    return newest_of([revision]).get(revision.pk)
+
+
+def newest_of(revisions: Iterable[Revision]) -> dict[int, StateReading]:
+    """The same for many that were read again, by revision, in one query."""
+    rows = StateReading.objects.filter(
+        revision__in=[one.pk for one in revisions], cause=OPENED
     )
+    found = rows.order_by("revision", "-at", "-pk").distinct("revision")
+    return {row.revision_id: row for row in found}
+
+
+def readings(pages: Sequence[tuple[Revision, int | None]]) -> Readings:
+    """What `check` needs for these revisions and the numbers that their pages name, in
+    at most two queries; none where no page showed any."""
+    shown = [(revision, number) for revision, number in pages if number is not None]
+    newest = newest_of(revision for revision, _ in shown) if shown else {}
+    numbers = {number for _, number in shown if number != OWN}
+    named = StateReading.objects.in_bulk(numbers) if numbers else {}
+    return Readings(newest, named)
 
 
 def reread(revision: Revision) -> StateReading | None:
@@ -79,17 +103,6 @@ def said(row: StateReading | None, revision: Revision) -> Mapping[str, Any]:
     return found
 
 
-def on_page(revision: Revision, number: int | None) -> StateReading | None:
-    """The row that a page's number names; None for the revision's own. Raises
-    Precondition for a number that is none of this revision's."""
-    if not number:
-        return None
-    found = StateReading.objects.filter(revision=revision, pk=number).first()
-    if found is None:
-        raise Precondition
-    return found
-
-
 def number(revision: Revision, said: str) -> int:
     """The number of the newest reading with this digest, for who was shown only that;
     NONE_SUCH where none says so."""
@@ -100,7 +113,9 @@ def number(revision: Revision, said: str) -> int:
     return OWN if digest(revision.reading) == said else NONE_SUCH
 
 
-def check(revision: Revision, number: int | None) -> StateReading | None:
+def check(
+    revision: Revision, number: int | None, found: Readings
+) -> StateReading | None:
     """The reading that was on the page, if what it says still stands.
 
     `number` is the page's: OWN for the revision's, None where no page showed any, and
@@ -108,7 +123,7 @@ def check(revision: Revision, number: int | None) -> StateReading | None:
     """
     if number is None:
         return None
-    shown, now = on_page(revision, number), newest(revision)
+    shown, now = _on_page(revision, number, found), found.newest.get(revision.pk)
     if digest_of(shown, revision) != digest_of(now, revision):
         at = now.at if now else revision.created_at
         raise Precondition(
@@ -116,3 +131,14 @@ def check(revision: Revision, number: int | None) -> StateReading | None:
             f"{at:%H:%M:%S}. Nothing was sent. Refresh the comparison and decide again."
         )
     return shown
+
+
+def _on_page(revision: Revision, number: int, found: Readings) -> StateReading | None:
+    """The row that a page's number names; None for the revision's own. Raises
+    Precondition for a number that is none of this revision's."""
+    if number == OWN:
+        return None
+    row = found.named.get(number)
+    if row is None or row.revision_id != revision.pk:
+        raise Precondition
+    return row

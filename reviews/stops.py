@@ -3,6 +3,7 @@ what waits; stopped refuses and withdraws it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from django.db import IntegrityError, connection, transaction
@@ -17,12 +18,11 @@ from .models import Stop
 
 # By hand: one round trip of the gate asks five times.
 _IN_FORCE = """
-SELECT mode FROM reviews_stop
-WHERE lifted_at IS NULL
-  AND (scope = 'everything'
-       OR (scope, key) IN (('agent', %s), ('thread', %s), ('tool', %s)))
+SELECT scope, key, mode FROM reviews_stop
+WHERE lifted_at IS NULL AND (scope = 'everything' OR key = ANY(%s))
 """
 ANY = "stops"  # announced: every page that shows something stoppable looks again
+Action = tuple[str, str, str]  # agent, thread, tool
 LONGEST_KEY = 200  # characters: an agent's slug, a slash and a thread's name
 
 
@@ -33,12 +33,40 @@ def thread_key(agent: str, thread: str) -> str:
 
 def in_force(agent: str, thread: str, tool: str) -> StopMode | None:
     """The strictest switch over one action now: stopped, paused or None."""
+    action = (agent, thread, tool)
+    return in_force_over([action])[action]
+
+
+def in_force_over(actions: Collection[Action]) -> dict[Action, StopMode | None]:
+    """The same for many actions, in one query."""
+    switches = {action: _switches(*action) for action in actions}
+    keys = {key for named in switches.values() for _, key in named}
     with connection.cursor() as cursor:
-        cursor.execute(_IN_FORCE, [agent, thread_key(agent, thread), tool])
-        modes = {mode for (mode,) in cursor.fetchall()}
-    if StopMode.STOPPED in modes:
+        cursor.execute(_IN_FORCE, [sorted(keys)])
+        off = cursor.fetchall()
+    return {
+        action: _strictest(
+            mode
+            for scope, key, mode in off
+            if scope == Scope.EVERYTHING or (scope, key) in named
+        )
+        for action, named in switches.items()
+    }
+
+
+def _switches(agent: str, thread: str, tool: str) -> set[tuple[str, str]]:
+    return {
+        (Scope.AGENT, agent),
+        (Scope.THREAD, thread_key(agent, thread)),
+        (Scope.TOOL, tool),
+    }
+
+
+def _strictest(modes: Iterable[str]) -> StopMode | None:
+    found = set(modes)
+    if StopMode.STOPPED in found:
         return StopMode.STOPPED
-    return StopMode.PAUSED if modes else None
+    return StopMode.PAUSED if found else None
 
 
 def check_may_propose(agent: str, thread: str, tool: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Q
 
@@ -14,26 +15,38 @@ from . import grants, quorum, transitions
 from .cases import Case
 from .choices import RequestStatus
 from .models import ApprovalRequest
+from .votes import Vote
 
 
-def tally(case: Case, given: Sequence[int]) -> None:
-    """Close the question once every step has its people. Caller wrote the vote, and
-    `given` are all places that are filled, theirs too."""
-    if not quorum.complete(case.version.steps, given):
-        close_to_voter(case)
-        return
-    seconds = case.version.recall_seconds
+def tally(votes: Sequence[Vote]) -> None:
+    """Answer each question whose every step has its people now; from the voters of the
+    others it is closed. Caller wrote the votes."""
+    done = []
+    for case, place in votes:
+        given = case.filled if place is None else [*case.filled, place]
+        if quorum.complete(case.version.steps, given):
+            done.append(case)
+        else:
+            close_to_voter(case)
+    for seconds in sorted({case.version.recall_seconds for case in done}):
+        _answer([one for one in done if one.version.recall_seconds == seconds])
+
+
+def _answer(cases: Sequence[Case]) -> None:
+    """Authorised at once, or held for as long as they all may be recalled."""
+    first, rows = cases[0], [case.request for case in cases]
+    seconds, actor, now = first.version.recall_seconds, first.said.actor, first.now
     if seconds == 0:
-        authorize(case.request, actor=case.said.actor, now=case.now, guard=still(case))
+        authorize(rows, actor=actor, now=now, guard=unchanged(*rows))
         return
-    until = case.now + timedelta(seconds=seconds)
-    transitions.request.apply(
-        case.request,
+    until = now + timedelta(seconds=seconds)
+    transitions.request.apply_many(
+        rows,
         "hold",
-        actor=case.said.actor,
-        now=case.now,
+        actor=actor,
+        now=now,
         changes={"recall_until": until},
-        guard=still(case),
+        guard=unchanged(*rows),
     )
 
 
@@ -46,35 +59,37 @@ def close_to_voter(case: Case) -> None:
         found.update(closed_to=request.closed_to)
 
 
-def still(case: Case) -> Q:
-    """The decision's guard: version, bytes and the deadline by the database's clock."""
-    return unchanged(case.request)
-
-
-def unchanged(request: ApprovalRequest) -> Q:
-    """That the row still is as it was read, and in time."""
-    guard = Q(version=request.version, action_hash=request.action_hash)
-    if request.status == RequestStatus.PENDING:
-        guard &= Q(expires_at__gt=clock.ClockTimestamp())
-    return guard
+def unchanged(*requests: ApprovalRequest) -> Q:
+    """A decision's guard: that the rows still are as they were read, and in time by
+    the database's clock. What can be recalled has no deadline."""
+    as_read = [
+        Q(pk=one.pk, version=one.version, action_hash=one.action_hash)
+        for one in requests
+    ]
+    in_time = Q(expires_at__gt=clock.ClockTimestamp())
+    return Q(*as_read, _connector=Q.OR) & (in_time | ~Q(status=RequestStatus.PENDING))
 
 
 def authorize(
-    request: ApprovalRequest,
+    requests: Sequence[ApprovalRequest],
     *,
     actor: log.Actor,
     now: datetime,
     guard: Q | None = None,
 ) -> None:
-    """The question is answered yes: grant and execution. Caller holds its lock."""
-    revision = request.sealed.revision
-    transitions.request.apply(
-        request,
+    """These questions of one status are answered yes: grants and executions. Caller
+    holds their locks."""
+    transitions.request.apply_many(
+        requests,
         "authorize",
         actor=actor,
         now=now,
         changes={"settled_at": now, "recall_until": None},
         guard=guard,
-        policy=revision.policy_number,
+        each=_policy,
     )
-    grants.issue(request.proposal, revision, actor=actor, now=now, request=request)
+    grants.issue_many(requests, actor=actor, now=now)
+
+
+def _policy(request: ApprovalRequest) -> dict[str, Any]:
+    return {"policy": request.sealed.revision.policy_number}

@@ -4,9 +4,11 @@ a person lets them run."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
+from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from .choices import ExecutionStatus
 from .models import Batch, Decision, Execution
@@ -14,15 +16,26 @@ from .models import Batch, Decision, Execution
 UNFINISHED = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
 
 
-def place_of(request_id: str, version: int) -> tuple[str | None, int | None]:
-    """The batch that a request was approved in and its place there; None for one that
-    was decided alone. The vote itself says so."""
-    vote = Decision.objects.filter(
-        request=request_id, version=version, counts=True, flags__contains=["batch"]
-    ).first()
-    if vote is None:
-        return None, None
-    return vote.authority["batch"], vote.authority["position"]
+class Place(NamedTuple):
+    """Where in which batch something was approved."""
+
+    batch: str
+    position: int
+
+
+def places_of(requests: Collection[str]) -> dict[str, Place]:
+    """The places of those that were approved in a batch, in one query; without those
+    that were decided alone. The votes themselves say so."""
+    if not requests:
+        return {}
+    votes = Decision.objects.filter(
+        request__in=requests,
+        version=F("request__version"),
+        counts=True,
+        flags__contains=["batch"],
+    )
+    found = votes.values_list("request", "authority__batch", "authority__position")
+    return {pk: Place(batch, position) for pk, batch, position in found}
 
 
 def waiting() -> Q:

@@ -1,49 +1,59 @@
-"""What each verdict does to a request. Whoever calls examined the case and holds the
-request's lock."""
+"""What a verdict does to one request or to many alike, in a few statements for all.
+Whoever calls examined each case and holds the locks of the requests."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from policies import facts
 from policies.choices import Tier
 
-from . import checks, requests, transitions
+from . import requests, transitions
 from .cases import Case, people_of_complete_steps
 from .choices import Verdict
-from .tallies import still, tally
-from .votes import write
+from .tallies import tally, unchanged
+from .votes import Vote, write
 
 
-def _approve(case: Case) -> None:
-    given = case.given()
-    step = checks.place_of(case, given)
-    write(case, counts=step)
-    tally(case, [*given, step])
+def approve(votes: Sequence[Vote]) -> None:
+    """Each fills its place; what has all its people goes on."""
+    write(votes)
+    tally(votes)
 
 
-def _reject(case: Case) -> None:
-    write(case)
-    transitions.request.apply(
-        case.request,
+def reject(votes: Sequence[Vote]) -> None:
+    """One no is enough, and what was weighed in sums is not any more."""
+    write(votes)
+    first, rows = votes[0].case, [case.request for case, _ in votes]
+    transitions.request.apply_many(
+        rows,
         "reject",
-        actor=case.said.actor,
-        now=case.now,
-        changes={"settled_at": case.now, "recall_until": None},
-        guard=still(case),
+        actor=first.said.actor,
+        now=first.now,
+        changes={"settled_at": first.now, "recall_until": None},
+        guard=unchanged(*rows),
         verdict=Verdict.REJECT,
     )
-    facts.release(case.request.proposal_id)
+    facts.release_many([request.proposal_id for request in rows])
 
 
-def escalate(case: Case, cause: str = "escalated") -> None:
-    """One supervisor more, and once more time. Steps already complete are dropped.
-    Caller examined the case under the request's lock."""
-    write(case)
+def escalate(votes: Sequence[Vote], cause: str = "escalated") -> None:
+    """Each asks a supervisor as well. `cause` says who wants that: the voter, or a
+    verifier of what they approved."""
+    write(votes)
+    for case, _ in votes:
+        _hand_up(case, cause)
+
+
+def _hand_up(case: Case, cause: str) -> None:
+    """One supervisor more, and once more time. Steps already complete are dropped."""
     request, version = case.request, case.version
-    given = case.given()
-    steps = requests.escalated_steps(version, given)
-    carried = [*version.carried, *people_of_complete_steps(request, version)]
+    steps = requests.escalated_steps(version, case.filled)
+    carried = [
+        *version.carried,
+        *people_of_complete_steps(request, version, case.filled),
+    ]
     evaluation = requests.evaluation_of(version.revision)
     transitions.request.apply(
         request,
@@ -55,7 +65,7 @@ def escalate(case: Case, cause: str = "escalated") -> None:
             "tier": Tier.ESCALATE,
             "expires_at": _extended(case, evaluation.timeout),
         },
-        guard=still(case),
+        guard=unchanged(request),
         steps=steps,
         verdict=case.said.verdict,
         data={"cause": cause},
@@ -85,7 +95,7 @@ def _extended(case: Case, seconds: int) -> datetime:
 
 
 VERDICTS = {
-    Verdict.APPROVE: _approve,
-    Verdict.REJECT: _reject,
+    Verdict.APPROVE: approve,
+    Verdict.REJECT: reject,
     Verdict.ESCALATE: escalate,
 }

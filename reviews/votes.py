@@ -4,7 +4,7 @@ page, its log record, and a lease that ends."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from journal import log
 
@@ -15,25 +15,25 @@ from .models import Decision, Snapshot
 BATCH, LEASE_BROKEN = "batch", "lease_broken"
 
 
-def write(case: Case, *, counts: int | None = None) -> Decision:
-    """One decision row and its log record; the person's words only as an HMAC."""
-    return write_many([(case, counts)])[0]
+class Vote(NamedTuple):
+    """A case, and the place of its steps that the verdict fills; None for none."""
+
+    case: Case
+    place: int | None = None
 
 
-def write_many(votes: Sequence[tuple[Case, int | None]]) -> list[Decision]:
-    """The same for many, in two statements. The second of a pair is the place that
-    the vote fills, None when it fills none."""
-    rows = Decision.objects.bulk_create(_row(case, place) for case, place in votes)
-    pages = [case.said.seen for case, _ in votes]
+def write(votes: Sequence[Vote]) -> None:
+    """One decision row each and its log record, however many in a few statements; the
+    person's words only as an HMAC."""
+    rows = Decision.objects.bulk_create(_row(*vote) for vote in votes)
+    pages = [vote.case.said.seen for vote in votes]
     Snapshot.objects.bulk_create(
         seen.snapshot(row, page)
         for row, page in zip(rows, pages, strict=True)
         if page is not None
     )
-    log.append_many(_recorded(case, place) for case, place in votes)
-    for case, _ in votes:
-        leases.settle(case.lease, case.request)
-    return rows
+    log.append_many(_recorded(*vote) for vote in votes)
+    leases.settle((case.lease, case.request) for case, _ in votes)
 
 
 def _held(case: Case) -> dict[str, str]:
@@ -42,15 +42,15 @@ def _held(case: Case) -> dict[str, str]:
     return {"lease": case.lease.token} if case.lease is not None and mine else {}
 
 
-def _row(case: Case, counts: int | None) -> Decision:
+def _row(case: Case, place: int | None) -> Decision:
     said, request = case.said, case.request
     return Decision(
         request=request,
         version=request.version,
         reviewer=said.person,
         verdict=said.verdict,
-        counts=counts is not None,
-        step=counts,
+        counts=place is not None,
+        step=place,
         reason_code=said.reason_code,
         reason=said.reason,
         action_hash=said.action_hash,
@@ -70,7 +70,7 @@ def _row(case: Case, counts: int | None) -> Decision:
     )
 
 
-def _recorded(case: Case, counts: int | None) -> log.Entry:
+def _recorded(case: Case, place: int | None) -> log.Entry:
     said = case.said
     more: dict[str, Any] = {}
     if said.batch:
@@ -86,7 +86,7 @@ def _recorded(case: Case, counts: int | None) -> log.Entry:
         verdict=case.said.verdict,
         data={
             "reason_code": case.said.reason_code,
-            "counts": counts is not None,
+            "counts": place is not None,
             "by": said.by,
             **more,
         },

@@ -13,14 +13,15 @@ from django.db import transaction
 from journal import clock, faults
 from journal.errors import BatchChanged, Decided, DomainError
 from policies.models import Person
-from reviews import checks, locks, membership, transitions
-from reviews.cases import Case
-from reviews.choices import BatchStatus, Verdict
+from reviews import checks, locks, membership, transitions, verdicts
+from reviews.choices import BatchStatus
 from reviews.membership import Member
 from reviews.models import Batch, BatchItem
 from reviews.outside import Outside
+from reviews.said import Said
+from reviews.votes import Vote
 
-from . import lists, outside, records, verbs
+from . import lists, outside, records
 from .outside import Outsides
 from .said import SaidOfMany, naming, said_of
 
@@ -55,11 +56,11 @@ def _record(said: SaidOfMany, asked: Outsides) -> Batch:
     said = replace(said, person=Person.objects.get(pk=said.person.pk))
     chosen = [member for member in members if member.id in set(said.items)]
     lists.check_total(batch, chosen)
-    found = [_examined(said, one, asked.get(one.id, Outside()), now) for one in chosen]
+    found = _examined(said, chosen, asked, now)
     if said.objection is not None:
         raise said.objection  # and all of the above is rolled back
     _close(batch, said, members, now)
-    verbs.VERBS[said.verdict](found, now)
+    verdicts.VERDICTS[said.verdict](found)
     faults.point("batch_uncommitted", batch.pk)
     return batch
 
@@ -74,22 +75,30 @@ def _over(batch: Batch) -> DomainError:
 
 
 def _examined(
-    said: SaidOfMany, member: Member, asked: Outside, now: datetime
-) -> tuple[Case, int | None]:
-    """One item's case, and for an approval the place it fills: the same checks as for
-    a decision on it alone."""
-    one = replace(
+    said: SaidOfMany, chosen: Sequence[Member], asked: Outsides, now: datetime
+) -> list[Vote]:
+    """Each item's case, and for an approval the place it fills: the same checks as for
+    a decision on it alone, and one look at what they need."""
+    each = {member.id: _said_of(said, member) for member in chosen}
+    requests = {member.id: member.request for member in chosen}
+    known = checks.look(list(each.values()), requests)
+    votes = []
+    for member in chosen:
+        one, outside = each[member.id], asked.get(member.id, Outside())
+        with naming(member):
+            case = checks.examine(one, member.request, outside, known, now=now)
+            votes.append(checks.vote(case))
+    return votes
+
+
+def _said_of(said: SaidOfMany, member: Member) -> Said:
+    return replace(
         said_of(said, member),
         flags=said.flags,
         check=said.samples.get(member.id, {}),
         # One page was read for all of them, and one copy of it is kept.
         seen=said.seen if member.id == said.items[0] else None,
     )
-    with naming(member):
-        case = checks.examine(one, member.request, asked, now=now)
-        if said.verdict is Verdict.APPROVE:
-            return case, checks.place_of(case, case.given())
-    return case, None
 
 
 def _close(

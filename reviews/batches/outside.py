@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from journal import clock
 from journal.errors import Invalid, NotFound, VerifierRefused
 from policies import tools
-from reviews import membership
+from reviews import membership, verdicts
 from reviews import outside as alone
 from reviews.choices import Verdict
 from reviews.membership import Member
 from reviews.models import Batch
 from reviews.outside import Outside
 
-from . import verbs
 from .said import SaidOfMany, naming, said_of
 
 Outsides = Mapping[str, Outside]
@@ -22,7 +21,7 @@ Outsides = Mapping[str, Outside]
 
 def look(said: SaidOfMany) -> Outsides:
     """Every item's verifiers, before any lock is taken."""
-    if said.verdict not in verbs.VERBS:
+    if said.verdict not in verdicts.VERDICTS:
         raise Invalid(
             "A batch is approved, rejected or escalated. Nothing was recorded."
         )

@@ -61,7 +61,7 @@ def of(person: Person, requests: Collection[ApprovalRequest]) -> list[Asked]:
     were loaded with their proposals and queues."""
     ids = [request.pk for request in requests]
     versions = membership.sealed(requests)
-    readings = membership.newest_readings(one.revision for one in versions.values())
+    readings = state_readings.newest_of(one.revision for one in versions.values())
     given, known = _given(ids), permissions.known(person, ids)
     found = []
     for request in requests:

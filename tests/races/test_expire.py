@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -13,9 +12,9 @@ from journal import clock, errors
 from journal.models import LogRecord
 from policies import facts
 from reviews import deadlines, decisions, grants, locks, tallies, verdicts
-from reviews.cases import Case
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision, Grant
+from reviews.votes import Vote
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose, said
@@ -88,7 +87,7 @@ def test_the_sweep_passes_over_what_is_being_decided(
         return deadlines.expire_chunk()
 
     overdue = ApprovalRequest.objects.filter(expires_at__lt=clock.ClockTimestamp())
-    rival = before(monkeypatch, grants, "issue", sweep_when_due)
+    rival = before(monkeypatch, grants, "issue_many", sweep_when_due)
     decisions.decide(seen)
     assert rival.result.value == []
     assert status_of(request) == RequestStatus.AUTHORIZED
@@ -108,9 +107,10 @@ def test_a_deadline_that_passes_during_the_decision_refuses_it(
 
 
 def after_the_deadline(tally: Callable[..., None]) -> Callable[..., None]:
-    def late(case: Case, *more: Any) -> None:
-        factories.overdue(case.request)
-        tally(case, *more)
+    def late(votes: Sequence[Vote]) -> None:
+        for vote in votes:
+            factories.overdue(vote.case.request)
+        tally(votes)
 
     return late
 

@@ -125,7 +125,7 @@ def test_what_is_settled_during_the_withdrawal_does_not_hold_up_the_rest(
     def rejecting(call: partial[ApprovalRequest]) -> None:
         # In time: the verdict's own look at the switches came before the stop.
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(stops, "in_force", lambda *_: None)
+            patch.setattr(stops, "in_force_over", dict.fromkeys)
             call()
 
     stop()
