@@ -390,7 +390,8 @@
     xhr.at < newest ? event.preventDefault() : newest = xhr.at;
   });
   on("beforeSwap", ({ detail }) => { if (detail.xhr.at < newest) detail.shouldSwap = false; });
-  on("afterSettle", ({ detail: { target } }) => {
+  /* At once: its button goes, and the focus with it. */
+  on("afterSwap", ({ detail: { target } }) => {
     if (!target?.matches(".items tr")) return;
     $("summary", target.nextElementSibling)?.focus();
     target.dispatchEvent(new Event("change", { bubbles: true }));

@@ -177,6 +177,23 @@ def test_shift_ticks_a_range_and_escape_disarms(gate: Gate, sit_down: SitDown) -
     assert statuses() == {RequestStatus.PENDING}
 
 
+def test_the_focus_goes_straight_into_what_is_opened(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    """Never to nothing in between, where the button that had it is hidden."""
+    batch = formed(gate, "7.00", "8.00", "9.00")
+    page = sit_down("rita").open(f"/batches/{batch.pk}/")
+    page.evaluate(
+        """() => {
+            window.went = []
+            addEventListener("focusout", e => went.push(e.relatedTarget?.tagName))
+        }"""
+    )
+    page.locator("[data-open]").first.click()
+    focused(page, "p-")
+    assert page.evaluate("went") == ["SUMMARY"]
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_state_is_accessible_and_fits(
