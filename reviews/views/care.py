@@ -17,7 +17,6 @@ from policies import active, tools
 from policies.choices import Risk
 from policies.documents import Desk
 from reviews import micro_checks, seen, step_up
-from reviews.said import Said
 from reviews.choices import Verdict
 from reviews.micro_checks import Question
 from reviews.queries import sights
@@ -25,7 +24,10 @@ from reviews.queries.detail import Loaded
 from reviews.queries.regions import Regions
 from reviews.queries.review import ReviewPage
 from reviews.queries.words import people
+from reviews.said import Said
 from reviews.seen import Seen
+
+from . import throttle
 
 FAST, MISSED, NARROW = "fast", "check_missed", "narrow"
 REMADE = "remade"
@@ -112,7 +114,6 @@ def added(request: HttpRequest, loaded: Loaded, said: Said) -> Said:
         raise DigestMissing
     regions = _regions(loaded, page)
     sight = sights.of(regions)
-    took = loaded.now - page.rendered_at
     question = asked(request.session, loaded, regions, said.verdict)
     answer = _answer(request, question)
     told = list(_told(page, question, answer))
@@ -121,12 +122,13 @@ def added(request: HttpRequest, loaded: Loaded, said: Said) -> Said:
         said,
         seen=sight,
         reading=page.reading or 0,
-        took_ms=max(round(took.total_seconds() * 1000), 0),
+        took_ms=page.took_ms(loaded.now),
         check=_stored(question, answer),
         flags=(*said.flags, *told, *narrow),
         objection=_remade(page, said, sight.digest)
         or _missed(question, answer)
-        or _too_fast(loaded, page, said),
+        or _too_fast(loaded, page, said)
+        or _too_many(loaded, said),
     )
 
 
@@ -228,6 +230,13 @@ def _missed(question: Asked | None, answer: int | None) -> DomainError | None:
         "That is not what this request does. Nothing was recorded. "
         f"Look at: {question.question.look}."
     )
+
+
+def _too_many(loaded: Loaded, said: Said) -> DomainError | None:
+    if said.verdict not in COMMITS:
+        return None
+    most = _desk(loaded).most_decisions
+    return throttle.objection(loaded.person, most=most, now=loaded.now)
 
 
 def _too_fast(loaded: Loaded, page: Seen, said: Said) -> DomainError | None:

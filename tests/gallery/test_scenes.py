@@ -61,7 +61,7 @@ CODES = {
     "not-yours": "error-403",
     "reauth": "refused-reauth",
     "session": "error-403-signed-out",
-    "throttle": "error-429",
+    "throttle": "refused-throttle",
     "server": "error-500",
 }
 NAMES = [scene.name for scene in SCENES]

@@ -173,6 +173,16 @@ def too_fast(stage: Stage) -> Sent:
     return sent(request, **{**panel(request, "approve"), **fresh})
 
 
+@ROOM.scene("throttle", DECIDE, "You have decided")
+def throttled(stage: Stage) -> Sent:
+    document = shop.policy()
+    document["desk"] = {"micro_check": {"high": 0}, "most_decisions": 1}
+    factories.policy(stage.gate.people, document)
+    decide(stage.refund(), stage.rita)
+    request = stage.refund("59.00")
+    return sent(request, **panel(request, "approve"))
+
+
 @ROOM.scene("ceiling", DECIDE, "above what you may decide")
 def ceiling(stage: Stage) -> Sent:
     stage.rita.ceiling_minor = 5_000
