@@ -52,6 +52,11 @@ class Seen:
             return self
         return replace(self, rendered_at=before.rendered_at, warned=before.warned)
 
+    def took_ms(self, now: datetime) -> int:
+        """How long it has been on the screen, in milliseconds."""
+        took = now - self.rendered_at
+        return max(round(took.total_seconds() * 1000), 0)
+
     def is_for(self, person: str, request: str) -> bool:
         return (self.person, self.request) == (person, request)
 

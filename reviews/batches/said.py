@@ -35,6 +35,7 @@ class SaidOfMany:
     marks: Mapping[str, str] = field(default_factory=dict)
     samples: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seen: Sight | None = None
+    took_ms: int | None = None  # from the page to the commit; None without a page
     flags: tuple[str, ...] = ()
     by: str = "api"  # or "page"
     # What the page itself has against it: raised when nothing else is wrong.
@@ -62,6 +63,7 @@ def said_of(said: SaidOfMany, member: Member) -> Said:
             "by": said.by,
             "view": said.seen.digest if said.seen else "",
         },
+        took_ms=said.took_ms,
         reading=member.reading.pk if member.reading else state_readings.OWN,
     )
 

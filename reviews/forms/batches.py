@@ -42,7 +42,8 @@ class RowSent(NamedTuple):
 
 class BatchForm(forms.Form):
     """`row` is `<request>~<mark>~<version>~<reading>` for every row, `item` the
-    requests that are ticked, `opened` and `noted` the tokens of rows."""
+    requests that are ticked, `opened` and `noted` the tokens of rows, `seen` that of
+    the page."""
 
     verdict = forms.ChoiceField(
         choices=[(verdict.value, verdict.value) for verdict in VERDICTS],
@@ -101,6 +102,12 @@ class BatchForm(forms.Form):
     @property
     def opened(self) -> list[str]:
         return self._list("opened", LONGEST_TOKEN)
+
+    @property
+    def seen(self) -> str:
+        """The token of the page."""
+        sent = str(self.data.get("seen", ""))
+        return sent if len(sent) <= LONGEST_TOKEN * 2 else ""
 
     @property
     def noted(self) -> list[str]:

@@ -34,6 +34,7 @@ def selection(loaded: Loaded, form: BatchForm) -> Selection:
         made=bool(form.rows),
         opened=tuple(form.opened),
         changed=notes.read(form.noted, whose, loaded.marks),
+        page=form.seen,
     )
 
 

@@ -22,6 +22,7 @@ from reviews.queries.batches import (
     Shown,
     kept,
     samples,
+    timing,
 )
 from reviews.seen import Sight
 
@@ -87,11 +88,13 @@ def _said(loaded: Loaded, form: BatchForm) -> SaidOfMany:
         return said
     page = BatchPage(loaded, selection(loaded, form))
     sight = _sight(page, form)
+    took_ms = timing.took_ms(loaded, form.marks, form.seen)
     return replace(
         said,
+        took_ms=took_ms,
         samples=samples.recorded(page.opened, loaded.now),
         seen=sight,
-        objection=not_yet(page, form.meant) or _not_seen(sight),
+        objection=not_yet(page, form.meant) or _not_seen(sight, took_ms),
     )
 
 
@@ -109,9 +112,9 @@ def _sight(page: BatchPage, form: BatchForm) -> Sight | None:
     return kept.sight(page, rows)
 
 
-def _not_seen(sight: Sight | None) -> DomainError | None:
+def _not_seen(sight: Sight | None, took_ms: int | None) -> DomainError | None:
     """A page that cannot have been ours is no page to decide on."""
-    if sight is not None:
+    if sight is not None and took_ms is not None:
         return None
     return BatchChanged(
         "This batch is not as it was when you opened it. None of its items was decided."

@@ -3,7 +3,7 @@ decided (ux.md 4.3)."""
 
 from __future__ import annotations
 
-from . import changes, kept, notes, samples
+from . import changes, kept, notes, samples, timing
 from .as_shown import Shown
 from .choice import Selection
 from .lists import Listed, listed
@@ -33,4 +33,5 @@ __all__ = [
     "of_many",
     "peek",
     "samples",
+    "timing",
 ]

@@ -26,6 +26,7 @@ class Selection:
     opened: tuple[str, ...] = ()
     open_now: tuple[str, ...] = ()
     changed: Mapping[str, str] = field(default_factory=dict)
+    page: str = ""  # the token of the page that sent it
 
 
 class Choice:

@@ -11,7 +11,7 @@ from journal.errors import BatchChanged, DomainError
 from reviews.membership import Member
 from reviews.presenters.shapes import Part
 
-from . import notes, samples
+from . import notes, samples, timing
 from .changes import News
 from .choice import Choice, Selection
 from .facts import Facts
@@ -116,6 +116,11 @@ class BatchPage:
         if member.id in self.selection.open_now:
             return peek_of(self.loaded, member)
         return None
+
+    @property
+    def token(self) -> str:
+        """Since when these rows have been on the screen."""
+        return timing.token(self.loaded, self.selection.page)
 
     @property
     def gone(self) -> list[tuple[str, str]]:

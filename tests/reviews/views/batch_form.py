@@ -47,6 +47,7 @@ class Form:
             "noted": self.noted,
             "verdict": inputs(self.text, "verdict"),
             "digest": inputs(self.text, "digest"),
+            "seen": inputs(self.text, "seen"),
             **fields,
         }
         response = self.client.post(url(self.batch, "decide"), sent)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from journal import clock
 from journal.models import LogRecord
-from reviews import leases, membership, state_readings
+from reviews import leases, membership, seen, state_readings
 from reviews.models import Batch, Decision, Snapshot
 from reviews.queries import sights
 from reviews.readers import Reading
+from reviews.seen import Seen
 from tests import factories
 from tests.conftest import Gate
 from tests.reviews.batching import decide, formed, members
-from tests.reviews.views.batch_form import Form, source, url
+from tests.reviews.views.batch_form import Form, inputs, source, url
 from tests.reviews.views.conftest import SignIn
 
 
@@ -162,3 +165,55 @@ def test_what_makes_its_bytes_is_in_its_template_version(
     monkeypatch.setattr(sights, "template_version", fresh)
     page = opened(as_, "otto", Decision.objects.all()[0])
     assert "it reads the same" in page
+
+
+# How long it was on the screen.
+def since(form: Form) -> datetime:
+    (token,) = inputs(form.text, "seen")
+    return seen.read(token).rendered_at
+
+
+def test_each_decision_says_how_long_the_page_was_on_the_screen(
+    gate: Gate, as_: SignIn
+) -> None:
+    form = Form(as_("rita"), formed(gate))
+    first = since(form)
+    form.open_samples().press("arm:approve")
+    assert since(form) == first  # the same rows: still the same reading
+    form.press("commit")
+    decision = Decision.objects.all()[0]
+    assert set(Decision.objects.values_list("took_ms", flat=True)) == {decision.took_ms}
+    assert decision.took_ms is not None
+    most = (decision.at - first).total_seconds() * 1000
+    assert 0 < decision.took_ms <= most
+    assert "On screen" in opened(as_, "otto", decision)
+
+
+def test_what_changed_under_the_reader_is_read_anew(gate: Gate, as_: SignIn) -> None:
+    form = Form(as_("rita"), formed(gate))
+    first = since(form)
+    member = members(form.batch)[1]
+    args = {**member.version.revision.args, "amount": "9.00"}
+    factories.revised(gate.agent, member.request.proposal, args)
+    assert since(form.press("refresh")) > first
+
+
+@pytest.mark.parametrize("whose", ["nobodys", "another batch's", "another person's"])
+def test_no_page_says_another_time_than_its_own(
+    gate: Gate, as_: SignIn, whose: str
+) -> None:
+    batch = formed(gate)
+    form = Form(as_("rita"), batch).open_samples().press("arm:approve")
+    tokens = {
+        "nobodys": ["x"],
+        "another batch's": [replace(own(form), request="b-other").token()],
+        "another person's": inputs(Form(as_("tom"), batch).text, "seen"),
+    }
+    form.press("commit", seen=tokens[whose])
+    assert form.status == 409
+    assert not Decision.objects.exists()
+
+
+def own(form: Form) -> Seen:
+    (token,) = inputs(form.text, "seen")
+    return seen.read(token)
