@@ -57,12 +57,14 @@ def _furnished(_stack: Stack) -> Iterator[tuple[Stack, Store]]:
     _stack.extra[worlds.LEDGER] = str(_ledger(_stack))
     _stack.start_web()
     store = stores.start(_stack)
-    _stack.start_worker()
-    yield _stack, store
-    _stack.kill_worker()
-    _stack.empty_broker()
-    store.child.stop(within=5)
-    del _stack.extra[worlds.LEDGER]
+    try:
+        _stack.start_worker()
+        yield _stack, store
+    finally:
+        _stack.kill_worker()
+        _stack.empty_broker()
+        store.child.stop(within=5)
+        del _stack.extra[worlds.LEDGER]
 
 
 def _ledger(live: Stack) -> Path:
