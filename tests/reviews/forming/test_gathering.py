@@ -1,5 +1,4 @@
-"""Batches form by themselves: who belongs together, who leaves, and when nobody joins
-any more (gate.md 6)."""
+"""Who belongs together, and when nobody joins any more (gate.md 6)."""
 
 from __future__ import annotations
 
@@ -9,10 +8,9 @@ from typing import Any
 import pytest
 
 from agents.models import Agent
-from journal import clock, errors
+from journal import clock
 from journal.models import LogRecord
 from reviews import (
-    batches,
     forming,
 )
 from reviews.choices import BatchStatus
@@ -20,12 +18,10 @@ from reviews.models import Batch, BatchItem
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import propose
-from tests.reviews import states
 from tests.reviews.batching import (
     formed,
     members,
     proposed,
-    said,
 )
 
 
@@ -122,46 +118,3 @@ def test_the_agents_group_is_a_batch_without_a_window(gate: Gate) -> None:
 def test_the_ceiling_of_a_batch_bounds_its_forming(gate: Gate) -> None:
     batch = formed(gate, *["200.00"] * 26)
     assert len(members(batch)) == 25  # 5,000.00 in all
-
-
-# Leaving.
-def test_who_leaves_is_seen_from_the_members(gate: Gate) -> None:
-    batch = formed(gate, *["7.00"] * 5)
-    one, two, three = members(batch)[:3]
-    factories.decide(one.request, gate.rita)
-    factories.overdue(two.request)
-    states.withdraw(gate.agent, three.request.proposal)
-    assert len(members(batch)) == 2
-    assert forming.tidy(batch_id=batch.pk)
-    assert batch.items.filter(left_at__isnull=False).count() == 3
-
-
-def test_a_batch_of_one_is_dissolved(gate: Gate) -> None:
-    batch = formed(gate, "7.00", "8.00")
-    factories.decide(members(batch)[0].request, gate.rita)
-    forming.tidy_all()
-    batch.refresh_from_db()
-    assert batch.status == BatchStatus.DISSOLVED
-    with pytest.raises(errors.BatchChanged):
-        batches.decide(said(batch, gate.rita, items=["r-1"], digest="none"))
-
-
-def test_a_replacement_that_is_still_alike_stays_and_changes_the_digest(
-    gate: Gate,
-) -> None:
-    batch = formed(gate)
-    before = said(batch, gate.rita)
-    member = members(batch)[1]
-    args = {**member.version.revision.args, "amount": "70.00"}
-    factories.revised(gate.agent, member.request.proposal, args)
-    after = said(batch, gate.rita)
-    assert after.items == before.items
-    assert after.digest != before.digest
-
-
-def test_a_replacement_above_the_ceiling_leaves(gate: Gate) -> None:
-    batch = formed(gate)
-    member = members(batch)[1]
-    args = {**member.version.revision.args, "amount": "270.00"}
-    factories.revised(gate.agent, member.request.proposal, args)
-    assert member.id not in [one.id for one in members(batch)]
