@@ -75,7 +75,8 @@ def key(
     group: str = "",
 ) -> str:
     """What members have in common: tool version, policy, rules, tier, queue, agent
-    and its version, shape of the arguments, every argument that may not differ, and the currency."""
+    and its version, shape of the arguments, every argument that may not differ, and
+    the currency."""
     revision = version.revision
     varying = definition.batchable.varying if definition.batchable else []
     args = revision.args

@@ -227,6 +227,15 @@ def was_escalated(request: ApprovalRequest) -> bool:
     return request.versions.filter(cause__in=HANDED_UP).exists()
 
 
+def escalated_until(request: ApprovalRequest, seconds: int) -> datetime:
+    """The deadline once it is handed up: it moves on the first time only, by the rule's
+    time-out, and never past the rule's most."""
+    if was_escalated(request):
+        return request.expires_at
+    later = request.expires_at + timedelta(seconds=seconds)
+    return min(later, request.expires_at_most)
+
+
 def is_handed_up(request: ApprovalRequest) -> bool:
     """Whether it was handed up and not given back since."""
     said = request.versions.filter(cause__in=[*HANDED_UP, "returned"])

@@ -43,6 +43,7 @@ class Said:
     # Which reading of the business state was shown: 0 for the revision's own, None
     # where none was. What moved since is not decided on.
     reading: int | None = None
+    pause: bool = False  # with a rejection: the run is paused as well
 
     @property
     def actor(self) -> log.Actor:

@@ -97,15 +97,47 @@ def stop(
     now = clock.now()
     if mode is StopMode.STOPPED:
         _end_pause(scope, key, person, now)
-    try:
-        row = Stop.objects.create(
-            scope=scope, key=key, mode=mode, reason=reason, by=person.public_id, at=now
-        )
-    except IntegrityError:
-        raise Conflict("This is switched off already. Nothing was changed.") from None
-    _tell("stop.raised", row, person, now, reason, reason_code)
-    outbox.publish("stop.raised", subject=str(row.pk))
+    row = Stop(
+        scope=scope, key=key, mode=mode, reason=reason, by=person.public_id, at=now
+    )
+    if not _switched_off(row, person, reason_code):
+        raise Conflict("This is switched off already. Nothing was changed.")
     return row
+
+
+def pause_run(
+    *,
+    agent: str,
+    thread: str,
+    person: Person,
+    now: datetime,
+    reason: str,
+    reason_code: str,
+) -> None:
+    """Beside another change of this transaction: nothing more of the run starts. What
+    is switched off already stays so. Raises NotYours."""
+    permissions.check_can_stop(person, Scope.THREAD, StopMode.PAUSED)
+    row = Stop(
+        scope=Scope.THREAD,
+        key=thread_key(agent, thread),
+        mode=StopMode.PAUSED,
+        reason=reason,
+        by=person.public_id,
+        at=now,
+    )
+    _switched_off(row, person, reason_code)
+
+
+def _switched_off(row: Stop, person: Person, reason_code: str) -> bool:
+    """False when the same switch is off already, also since this very moment."""
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError:
+        return False
+    _tell("stop.raised", row, person, row.at, row.reason, reason_code)
+    outbox.publish("stop.raised", subject=str(row.pk))
+    return True
 
 
 def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:

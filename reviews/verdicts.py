@@ -4,12 +4,11 @@ Whoever calls examined each case and holds the locks of the requests."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 
 from policies import facts
 from policies.choices import Tier
 
-from . import requests, transitions
+from . import requests, stops, transitions
 from .cases import Case, people_of_complete_steps
 from .choices import Verdict
 from .tallies import tally, unchanged
@@ -36,6 +35,21 @@ def reject(votes: Sequence[Vote]) -> None:
         verdict=Verdict.REJECT,
     )
     facts.release_many([request.proposal_id for request in rows])
+    for case, _ in votes:
+        if case.said.pause:
+            _pause_run(case)
+
+
+def _pause_run(case: Case) -> None:
+    said, proposal = case.said, case.request.proposal
+    stops.pause_run(
+        agent=proposal.agent,
+        thread=proposal.thread,
+        person=said.person,
+        now=case.now,
+        reason=said.reason,
+        reason_code=said.reason_code,
+    )
 
 
 def escalate(votes: Sequence[Vote], cause: str = "escalated") -> None:
@@ -63,7 +77,7 @@ def _hand_up(case: Case, cause: str) -> None:
         changes={
             "version": request.version + 1,
             "tier": Tier.ESCALATE,
-            "expires_at": _extended(case, evaluation.timeout),
+            "expires_at": requests.escalated_until(request, evaluation.timeout),
         },
         guard=unchanged(request),
         steps=steps,
@@ -83,15 +97,6 @@ def _hand_up(case: Case, cause: str) -> None:
         carried=carried,
         escalated_by=escalated_by,
     )
-
-
-def _extended(case: Case, seconds: int) -> datetime:
-    """The deadline moves on the first escalation only, never past the rule's most."""
-    request = case.request
-    if requests.was_escalated(request):
-        return request.expires_at
-    later = request.expires_at + timedelta(seconds=seconds)
-    return min(later, request.expires_at_most)
 
 
 VERDICTS = {

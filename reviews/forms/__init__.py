@@ -41,6 +41,7 @@ class DecisionForm(forms.Form):
     leaning = forms.ChoiceField(
         choices=[("approve", ""), ("reject", "")], required=False
     )
+    pause = forms.BooleanField(required=False)  # the run, with a rejection
     password = forms.CharField(max_length=4096, required=False, strip=False)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -106,16 +107,25 @@ def takes_up(person: Person, sealed: RequestVersion) -> bool:
 
 def eligible(request: ApprovalRequest, sealed: RequestVersion) -> QuerySet[Person]:
     """People of a fitting role who are admitted to the queue and not barred."""
-    queue = request.queue_id
     steps = {step["role"] for step in sealed.steps}
-    roles = [r.value for r in Role if any(quorum.fills(r, step) for step in steps)]
+    roles = [r for r in Role if any(quorum.fills(r, step) for step in steps)]
+    return _admitted(request, roles)
+
+
+def supervisors(request: ApprovalRequest) -> QuerySet[Person]:
+    """Who is asked when it is handed up."""
+    return _admitted(request, [Role.SUPERVISOR])
+
+
+def _admitted(request: ApprovalRequest, roles: Iterable[Role]) -> QuerySet[Person]:
+    queue = request.queue_id
     never = [role.value for role in permissions.NEVER_DECIDE]
     admitted = Q(queueuserpermission__content_object=queue) | Q(
         groups__queuegrouppermission__content_object=queue
     )
     return (
         Person.objects.filter(admitted, is_active=True)
-        .filter(pk__in=Person.objects.filter(groups__name__in=roles).values("pk"))
+        .filter(pk__in=Person.objects.filter(groups__name__in=[*roles]).values("pk"))
         .exclude(pk__in=Person.objects.filter(groups__name__in=never).values("pk"))
         .exclude(public_id__in=request.proposal.barred)
         .distinct()

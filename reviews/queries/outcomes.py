@@ -194,13 +194,22 @@ def _about(loaded: Loaded, status: RequestStatus) -> list[str]:
     said = {
         RequestStatus.PENDING: ["Nobody answered in time. The agent is told."],
         RequestStatus.RECALLABLE: ["It is held until then. Nothing has run yet."],
-        RequestStatus.REJECTED: ["Nothing was executed. The agent has the reason."],
+        RequestStatus.REJECTED: [
+            "Nothing was executed. The agent has the reason.",
+            *_if_paused(loaded),
+        ],
         RequestStatus.EXPIRED: ["Nobody answered in time. The agent is told."],
         RequestStatus.WITHDRAWN: ["There is nothing to decide. Nothing was executed."],
         RequestStatus.SUPERSEDED: ["There is nothing to decide here any more."],
         RequestStatus.AUTHORIZED: [],
     }
     return said[status]
+
+
+def _if_paused(loaded: Loaded) -> list[str]:
+    if loaded.stopped is not StopMode.PAUSED:
+        return []
+    return ["Its run, its agent or its tool is paused: nothing more of it starts."]
 
 
 def _about_effect(execution: Execution | None) -> list[str]:

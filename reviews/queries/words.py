@@ -4,6 +4,7 @@ values bold without any markup inside a text."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import NamedTuple
 
 DEEPEST = 6
@@ -34,6 +35,20 @@ def people(count: int, word: str = "person") -> str:
         return f"1 {word}"
     many = word.removesuffix("person") + "people" if word.endswith("person") else ""
     return f"{count} {many or word + 's'}"
+
+
+def span(value: timedelta | None) -> str:
+    """A duration in the largest unit that still says something: `11 min`."""
+    if value is None:
+        return ""
+    seconds = max(int(value.total_seconds()), 0)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 120 * 60:
+        return f"{seconds // 60} min"
+    if seconds < 48 * 3600:
+        return f"{seconds // 3600} h"
+    return f"{seconds // 86400} days"
 
 
 def lines_of(value: object, path: str = "") -> Iterator[tuple[str, str]]:

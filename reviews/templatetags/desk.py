@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from reviews.queries import words
 
 register = template.Library()
 register.filter("short_hash", words.short_hash)
+register.filter("span", words.span)
 
 
 @register.simple_tag
@@ -52,21 +53,6 @@ def _icon(name: str) -> SafeString:
 def pie(quarters: int) -> SafeString:
     """A clock face with 0 to 4 quarters left."""
     return format_html('<span class="pie pie-{}" aria-hidden="true"></span>', quarters)
-
-
-@register.filter
-def span(value: timedelta | None) -> str:
-    """A duration in the largest unit that still says something: `11 min`."""
-    if value is None:
-        return ""
-    seconds = max(int(value.total_seconds()), 0)
-    if seconds < 60:
-        return f"{seconds} s"
-    if seconds < 120 * 60:
-        return f"{seconds // 60} min"
-    if seconds < 48 * 3600:
-        return f"{seconds // 3600} h"
-    return f"{seconds // 86400} days"
 
 
 @register.filter

@@ -17,8 +17,9 @@ from django.utils.safestring import SafeString
 from reviews.queries.queue import Head, Row
 from reviews.queries.selects import Option
 from reviews.queries.states import State
+from reviews.queries.words import span
 
-from .desk import clock, day, icon, pie, span
+from .desk import clock, day, icon, pie
 
 register = template.Library()
 

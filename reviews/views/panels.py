@@ -12,12 +12,15 @@ from typing import Any
 
 from journal.errors import DomainError, FieldError
 from policies import tools
+from reviews import permissions, requests
 from reviews.choices import OFFERED, REASONS, Verdict
 from reviews.forms import arguments
 from reviews.forms.arguments import Form
 from reviews.models import Draft
+from reviews.permissions import Permission
+from reviews.queries import on_call
 from reviews.queries.detail import Loaded
-from reviews.queries.words import people, short_hash
+from reviews.queries.words import people, short_hash, span
 
 HEADINGS = {
     Verdict.APPROVE: "Approve",
@@ -40,9 +43,8 @@ STAYING = {
     "invalid",
     "too_fast",
     "check",
+    "throttle",
 }
-
-
 BESIDE = {"reason", "reauth", "check"}  # said where it belongs, not on top
 
 
@@ -80,6 +82,8 @@ class Panel:
     check_error: str = ""
     asked: Any = None  # the control question, once the page is known
     answered: int | None = None
+    may_pause: bool = False  # the run as well
+    pauses: bool = False
     proved: bool = False  # the password was given a moment ago, for exactly this
 
     @property
@@ -144,7 +148,15 @@ def build(
         other_errors=_above(edits, error),
         commit=_commit(loaded, verdict, edits),
         after=_after(loaded, verdict),
+        may_pause=verdict is Verdict.REJECT and _may_pause(loaded),
+        pauses=bool(typed.get("pause")),
     )
+
+
+def _may_pause(loaded: Loaded) -> bool:
+    """Where nothing of the run is switched off already."""
+    allowed = permissions.allowed(loaded.person, Permission.PAUSE)
+    return allowed and loaded.stopped is None
 
 
 def _typed(draft: Draft | None, verdict: Verdict) -> Mapping[str, str]:
@@ -218,10 +230,12 @@ def _lines(loaded: Loaded, verdict: Verdict) -> list[str]:
         return [said, *_blind(loaded)]
     if verdict is Verdict.REJECT:
         return [
-            "Nothing will be executed. The agent is told your reason, not your name."
+            "Nothing will be executed. The agent is told “rejected”, the reason you"
+            " choose and your note, word for word. It is not told your name."
         ]
     if verdict is Verdict.ESCALATE:
-        return ["A supervisor is asked as well. You can no longer decide it yourself."]
+        asked = on_call.said(loaded.request, loaded.person, loaded.now)
+        return [asked, "You can no longer decide it yourself."]
     return []
 
 
@@ -248,7 +262,12 @@ def _commit(loaded: Loaded, verdict: Verdict, edits: Form | None) -> str:
 
 def _after(loaded: Loaded, verdict: Verdict) -> str:
     if verdict is Verdict.ESCALATE:
-        return "If nobody answers in time it expires. Nothing is executed."
+        timeout = requests.evaluation_of(loaded.revision).timeout
+        until = requests.escalated_until(loaded.request, timeout)
+        return (
+            f"Then it expires at {until:%H:%M:%S}, {span(until - loaded.now)} from now."
+            " If nobody answers by then, nothing is executed."
+        )
     if verdict is Verdict.REJECT:
         return ""
     seconds = loaded.sealed.recall_seconds

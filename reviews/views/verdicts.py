@@ -12,10 +12,10 @@ from django.http import HttpRequest
 from journal.errors import CheckMissed, DigestMissing, InvalidArgs, Reason
 from policies import tools
 from reviews import decisions, drafts, step_up
-from reviews.said import Said
 from reviews.choices import Verdict
 from reviews.forms import DecisionForm, arguments
 from reviews.queries.detail import Loaded
+from reviews.said import Said
 from reviews.step_up import Proof
 
 from . import care
@@ -36,6 +36,7 @@ def commit(request: HttpRequest, loaded: Loaded, form: DecisionForm) -> None:
         reason=sent["reason"].replace("\r\n", "\n"),
         lease=request.POST.get("lease", "")[:40],
         flags=_leaning(form),
+        pause=sent["pause"] and form.meant is Verdict.REJECT,
     )
     proof = _proof(request, said, sent["password"], loaded.now)
     said = replace(said, args=_args(loaded, form), step_up=proof)
