@@ -3,6 +3,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from journal import clock, errors
 from journal.models import LogRecord, OutboxMessage
@@ -61,6 +63,24 @@ def test_an_approval_is_held_and_then_authorised(gate: Gate) -> None:
     window_over(request)
     assert deadlines.close_recall_windows() == [request.proposal_id]
     assert Execution.objects.get().status == ExecutionStatus.QUEUED
+
+
+def test_many_windows_close_in_as_many_statements_as_one(gate: Gate) -> None:
+    patient(gate)
+    assert closing(gate, 1) == closing(gate, 12)
+    assert Execution.objects.count() == 13
+
+
+def closing(gate: Gate, count: int) -> int:
+    for number in range(count):
+        request = propose(gate.agent, customer=f"C-{count}-{number}").request
+        decide(request, gate.rita)
+    past = clock.now() - timedelta(seconds=1)
+    held = ApprovalRequest.objects.filter(status=RequestStatus.RECALLABLE)
+    held.update(recall_until=past)
+    with CaptureQueriesContext(connection) as taken:
+        assert len(deadlines.close_recall_windows()) == count
+    return len(taken)
 
 
 def test_a_recalled_approval_is_asked_again(gate: Gate) -> None:

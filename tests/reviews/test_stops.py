@@ -50,6 +50,26 @@ def test_a_pause_takes_nothing_back(gate: Gate) -> None:
     decide(request, gate.rita)
 
 
+def test_many_actions_are_looked_at_at_once(
+    gate: Gate, django_assert_num_queries: Any
+) -> None:
+    """The strictest of each; a name is a switch of its own scope only."""
+    tool = ("riley", "t-1", "pay")
+    thread = ("riley", "t-2", "look")
+    namesake = ("pay", "riley", "riley")
+    for scope, key, mode in [
+        (Scope.TOOL, "pay", StopMode.PAUSED),
+        (Scope.THREAD, "riley/t-1", StopMode.STOPPED),
+        (Scope.THREAD, "riley/t-2", StopMode.PAUSED),
+    ]:
+        stops.stop(scope=scope, key=key, mode=mode, person=gate.sue, reason="odd")
+    with django_assert_num_queries(1):
+        found = stops.in_force_over([tool, thread, namesake])
+    assert found == {tool: StopMode.STOPPED, thread: StopMode.PAUSED, namesake: None}
+    stops.stop(scope=Scope.EVERYTHING, person=gate.adam, reason="odd")
+    assert stops.in_force(*namesake) is StopMode.STOPPED
+
+
 @pytest.mark.parametrize(
     ("name", "scope", "mode", "may"),
     [
