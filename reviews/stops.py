@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 
 from journal import clock, log, outbox
 from journal.errors import AgentStopped, Conflict, Invalid, NotFound, NotYours, at
@@ -100,9 +100,10 @@ def stop(
     row = Stop(
         scope=scope, key=key, mode=mode, reason=reason, by=person.public_id, at=now
     )
-    if not _switched_off(row, person, reason_code):
+    made = _switched_off(row, person, reason_code)
+    if made is None:
         raise Conflict("This is switched off already. Nothing was changed.")
-    return row
+    return made
 
 
 def pause_run(
@@ -128,16 +129,16 @@ def pause_run(
     _switched_off(row, person, reason_code)
 
 
-def _switched_off(row: Stop, person: Person, reason_code: str) -> bool:
-    """False when the same switch is off already, also since this very moment."""
-    try:
-        with transaction.atomic():
-            row.save(force_insert=True)
-    except IntegrityError:
-        return False
-    _tell("stop.raised", row, person, row.at, row.reason, reason_code)
-    outbox.publish("stop.raised", subject=str(row.pk))
-    return True
+def _switched_off(row: Stop, person: Person, reason_code: str) -> Stop | None:
+    """The row as it is kept; None when the same switch is off already, also since this
+    very moment."""
+    Stop.objects.bulk_create([row], ignore_conflicts=True)
+    same = Stop.objects.filter(scope=row.scope, key=row.key, lifted_at__isnull=True)
+    made = same.filter(at=row.at, by=row.by, mode=row.mode).first()
+    if made is not None:
+        _tell("stop.raised", made, person, made.at, made.reason, reason_code)
+        outbox.publish("stop.raised", subject=str(made.pk))
+    return made
 
 
 def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:
