@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from journal.errors import BatchChanged, DomainError, TooFast
+from policies import active
 from reviews import batches as operations
 from reviews import htmx
 from reviews.batches import SaidOfMany
@@ -26,7 +27,7 @@ from reviews.queries.batches import (
 )
 from reviews.seen import Sight
 
-from . import batch_panels
+from . import batch_panels, throttle
 from .batch_answers import (
     RESULT,
     anew,
@@ -94,8 +95,17 @@ def _said(loaded: Loaded, form: BatchForm) -> SaidOfMany:
         took_ms=took_ms,
         samples=samples.recorded(page.opened, loaded.now),
         seen=sight,
-        objection=not_yet(page, form.meant) or _not_seen(sight, took_ms),
+        objection=not_yet(page, form.meant)
+        or _not_seen(sight, took_ms)
+        or _too_many(loaded, form.meant),
     )
+
+
+def _too_many(loaded: Loaded, verdict: Verdict) -> DomainError | None:
+    if verdict is not Verdict.APPROVE:
+        return None
+    desk = active.compiled(loaded.members[0].version.policy).desk
+    return throttle.objection(loaded.person, most=desk.most_decisions, now=loaded.now)
 
 
 def _in_order(loaded: Loaded, items: Sequence[str]) -> list[str]:

@@ -13,7 +13,6 @@ from django.http import QueryDict
 from journal.errors import DomainError, FieldError, InvalidArgs, Stale, Throttle
 from policies import tools
 from reviews import previews
-from reviews.said import Said
 from reviews.choices import Verdict
 from reviews.forms import arguments
 from reviews.forms.arguments import Form, places
@@ -22,6 +21,7 @@ from reviews.queries import three_way
 from reviews.queries.detail import Loaded
 from reviews.queries.three_way import ThreeWay
 from reviews.queries.words import people
+from reviews.said import Said
 
 from . import panels
 from .pace import Pace
