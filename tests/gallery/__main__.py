@@ -38,7 +38,7 @@ def main(args: list[str]) -> int:
     begun = time.monotonic()
     FOLDER.mkdir(parents=True, exist_ok=True)
     environ = {**os.environ, "HOLDPOINT_GALLERY": str(FOLDER)}
-    tests = ["-m", "pytest", "-v", "--no-header", "tests/gallery/looked_at.py"]
+    tests = ["-m", "pytest", "-v", "--no-header", "tests/gallery/test_gallery.py"]
     done = subprocess.run([sys.executable, *tests, *args], cwd=ROOT, env=environ)
     count = _write(FOLDER)
     took = round(time.monotonic() - begun)

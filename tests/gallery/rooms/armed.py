@@ -54,7 +54,7 @@ def modify_lists(stage: Stage) -> str:
     return armed(stage.mail(), "modify")
 
 
-@ROOM.scene("modify-nested", DECIDE, "Approve with my changes", who="sue")
+@ROOM.scene("modify-nested", DECIDE, "Your changes", who="sue")
 def modify_nested(stage: Stage) -> str:
     return armed(stage.address(), "modify")
 

@@ -125,7 +125,7 @@ def result(stage: Stage) -> str:
     return page_of(batch)
 
 
-@ROOM.scene("dissolved", BATCH, "Batch")
+@ROOM.scene("dissolved", BATCH, "This batch is dissolved")
 def dissolved(stage: Stage) -> str:
     batch = formed(stage, "dissolved")
     for member in batching.members(batch)[:4]:
