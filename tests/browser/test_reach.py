@@ -1,0 +1,161 @@
+"""What axe cannot see of ux.md 6.4: a page of 320 px and one with wide-set text lose
+nothing, what is pressed is large enough, and what has the focus is in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from tests.browser.conftest import NARROW, WIDE, Desk, SitDown
+from tests.conftest import Gate
+from tests.gallery import stage
+from tests.gallery.rooms import batches
+from tests.gallery.stage import Stage, path
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+SMALLEST = 320
+MOST_TABS = 150
+# The four properties of WCAG 2.2, 1.4.12, as its bookmarklet sets them.
+SPACED = """
+* { line-height: 1.5 !important; letter-spacing: .12em !important;
+    word-spacing: .16em !important }
+p { margin-bottom: 2em !important }
+"""
+# Words that a box of a fixed height or width cuts off; what scrolls by itself may.
+CUT = """() => {
+  const clips = style => ["hidden", "clip"].includes(style.overflowX) ||
+    ["hidden", "clip"].includes(style.overflowY)
+  return [...document.body.querySelectorAll("*")].filter(one => {
+    const style = getComputedStyle(one)
+    if (!clips(style) || style.position === "absolute" || !one.innerText?.trim())
+      return false
+    return one.scrollWidth > one.clientWidth + 1 ||
+      one.scrollHeight > one.clientHeight + 1
+  }).map(one => one.outerHTML.slice(0, 160))
+}"""
+# Whether the middle of what has the focus is covered by something else.
+COVERED = """() => {
+  const one = document.activeElement
+  if (!one || one === document.body) return ""
+  const box = one.getBoundingClientRect()
+  if (!box.width || !box.height) return ""
+  const within = (at, end) => Math.min(Math.max(at, 1), end - 1)
+  const x = within(box.left + Math.min(box.width, 40) / 2, innerWidth)
+  const y = within(box.top + box.height / 2, innerHeight)
+  const top = document.elementFromPoint(x, y)
+  const near = top && (one.contains(top) || top.contains(one) ||
+    top.closest("label")?.control === one)
+  const said = other => other?.outerHTML.slice(0, 100)
+  return near ? "" : `${said(one)} under ${said(top)}`
+}"""
+WHO = "document.activeElement.outerHTML.slice(0, 160)"
+TARGETS: dict[str, Any] = {"runOnly": {"type": "rule", "values": ["target-size"]}}
+
+Place = Callable[[Stage], str]
+
+
+def _review(made: Stage) -> str:
+    return path(made.refund("59.00"))
+
+
+def _armed(verdict: str) -> Place:
+    def build(made: Stage) -> str:
+        return path(made.refund("59.00"), "decide") + f"?arm={verdict}"
+
+    return build
+
+
+def _queue(made: Stage) -> str:
+    for amount in ("59.00", "61.00"):
+        made.refund(amount)
+    made.mail()
+    return "/queue/"
+
+
+def _batch(made: Stage) -> str:
+    return batches.page_of(batches.formed(made))
+
+
+def _at(place: str) -> Place:
+    return lambda made: place
+
+
+PLACES: dict[str, Place] = {
+    "queue": _queue,
+    "review": _review,
+    "approve": _armed("approve"),
+    "modify": _armed("modify"),
+    "reject": _armed("reject"),
+    "batch": _batch,
+    "log": _at("/log/?risk=high"),
+    "stop": _at("/stop/"),
+    "notifications": _at("/me/notifications/"),
+    "keys": _at("/me/shortcuts/"),
+}
+
+
+@pytest.fixture(params=PLACES.values(), ids=PLACES)
+def desk(
+    request: pytest.FixtureRequest, gate: Gate, sit_down: SitDown, tmp_path: Path
+) -> Desk:
+    """Rita at one of the pages."""
+    place = request.param(stage.set_up(gate, tmp_path))
+    found = sit_down("rita", reduced_motion="reduce")
+    found.open(place)
+    return found
+
+
+def test_all_of_a_page_is_within_reach(desk: Desk) -> None:
+    what_is_pressed_is_large_enough(desk)
+    what_has_the_focus_is_in_sight(desk)
+    it_can_be_read_in_320_pixels_and_with_wide_set_text(desk)
+
+
+def it_can_be_read_in_320_pixels_and_with_wide_set_text(desk: Desk) -> None:
+    for width in (WIDE["width"], SMALLEST):
+        desk.page.set_viewport_size({"width": width, "height": 700})
+        assert desk.overflow() <= 0, width
+    desk.page.set_viewport_size(NARROW)  # type: ignore[arg-type]
+    _space(desk.page)
+    assert desk.page.evaluate(CUT) == []
+    assert desk.overflow() <= 0
+
+
+def _space(page: Page) -> None:
+    """As a bookmarklet would: a sheet made by a script is not the page's own."""
+    page.evaluate(
+        """css => {
+          const sheet = new CSSStyleSheet()
+          sheet.replaceSync(css)
+          document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet]
+        }""",
+        SPACED,
+    )
+
+
+def what_is_pressed_is_large_enough(desk: Desk) -> None:
+    for size in (WIDE, NARROW):
+        desk.page.set_viewport_size(size)  # type: ignore[arg-type]
+        found = Axe().run(desk.page, options=TARGETS).response["violations"]
+        assert [node["html"][:160] for one in found for node in one["nodes"]] == []
+
+
+def what_has_the_focus_is_in_sight(desk: Desk) -> None:
+    """From the first to the last stop of the Tab key."""
+    for size in (WIDE, NARROW):
+        desk.page.set_viewport_size(size)  # type: ignore[arg-type]
+        desk.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
+        stops: list[str] = []
+        for _ in range(MOST_TABS):
+            desk.page.keyboard.press("Tab")
+            if desk.focus() == "BODY":
+                break
+            assert desk.page.evaluate(COVERED) == "", size
+            stops.append(desk.page.evaluate(WHO))
+        assert 3 < len(stops) < MOST_TABS
