@@ -100,7 +100,7 @@ PLACES: dict[str, Place] = {
 }
 
 
-@pytest.fixture(params=PLACES.values(), ids=PLACES)
+@pytest.fixture(params=list(PLACES.values()), ids=list(PLACES))
 def desk(
     request: pytest.FixtureRequest, gate: Gate, sit_down: SitDown, tmp_path: Path
 ) -> Desk:
