@@ -48,6 +48,17 @@ def test_a_release_is_a_record_and_marks_what_is_proposed_from_then_on(
     assert b'"version":"2026.11"' in bytes(record.leaf)
 
 
+def test_an_edit_by_a_person_keeps_the_version_that_proposed(gate: Gate) -> None:
+    gate.agent.version = "2026.11"
+    proposal = factories.propose(gate.agent)
+    args = {**proposal.current.args, "amount": "39.00"}
+    sent = {"args": args, "reason_code": "wrong_amount"}
+    factories.decide(proposal.request, gate.rita, "modify", **sent)
+    proposal.refresh_from_db()
+    assert proposal.revision == 2
+    assert proposal.current.agent_version == "2026.11"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
