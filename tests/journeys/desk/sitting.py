@@ -13,7 +13,7 @@ from playwright.sync_api import BrowserContext, Error, Locator, Route, expect
 from journal import clock
 from reviews import seen
 from reviews.models import ApprovalRequest
-from tests.browser.conftest import PAINTED, Desk
+from tests.browser.conftest import PAINTED, VIOLATIONS, Desk
 from tests.stack import wait_until
 
 from .hands import Hand, Keyboard, Mouse, Way
@@ -125,7 +125,7 @@ class Sitting(Desk):
             page = copy.new_page()
             page.route("**/*", serve)
             page.goto(here)
-            found = Axe().run(page).response["violations"]
+            found = Axe().run(page, options=VIOLATIONS).response["violations"]
         finally:
             copy.close()
         return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
