@@ -6,10 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 from journal import clock
+from journal.errors import NotFound
 from policies.models import Person
 from reviews import state_readings
-from reviews.models import ApprovalRequest
-from reviews.queries import sights
+from reviews.models import ApprovalRequest, Batch
+from reviews.queries import batches, sights
+from reviews.queries.batches import timing
 from reviews.queries.regions import Regions
 from reviews.seen import Seen
 
@@ -41,3 +43,12 @@ def seen(request: ApprovalRequest, by: str = "rita", **fields: Any) -> Seen:
 def token(request: ApprovalRequest, by: str = "rita", **fields: Any) -> str:
     """The same as the page's hidden field."""
     return seen(request, by, **fields).token()
+
+
+def batch_token(batch: Batch, by: str = "rita") -> str:
+    """The same of a batch's page, as it is now; nothing for who has none."""
+    person = Person.objects.get(username=by)
+    try:
+        return timing.token(batches.load(person, batch.pk, clock.now()), before="")
+    except NotFound:
+        return ""

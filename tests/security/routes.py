@@ -67,9 +67,12 @@ def _verdict(world: World) -> dict[str, Any]:
 
 def _on_page(world: World) -> dict[str, Any]:
     """The same from the caller's own page, as far as they have one."""
+    return {**_verdict(world), "seen": pages.token(world.waiting, _caller(world))}
+
+
+def _caller(world: World) -> str:
     person = world.people.get(world.caller, world.people[Who.REVIEWER])
-    seen = pages.token(world.waiting, person.get_username())
-    return {**_verdict(world), "seen": seen}
+    return person.get_username()
 
 
 def _stop(scope: str, mode: str) -> Body:
@@ -126,6 +129,7 @@ def _rejected_together(world: World) -> dict[str, Any]:
         "digest": meant.digest,
         "item": meant.items,
         "row": [f"{pk}~{mark}~1~" for pk, mark in meant.marks.items()],
+        "seen": pages.batch_token(world.batch, _caller(world)),
     }
 
 
