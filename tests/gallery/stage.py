@@ -78,7 +78,9 @@ class Stage:
     def asked(self, tool: str, args: dict[str, Any], **words: Any) -> Proposal:
         """One proposal in a run of its own, unless `thread` names one."""
         said = {"thread": f"ticket-{480 + next(self._numbers)}", **WORDS, **words}
-        said.setdefault("rationale", RATIONALE.format(order=args.get("order_id", "")))
+        said.setdefault(
+            "rationale", RATIONALE.format(order=args.get("order_id", "78291"))
+        )
         return factories.propose(self.agent, tool, args=args, **said)
 
     def wants(self, tool: str, args: dict[str, Any], **words: Any) -> ApprovalRequest:

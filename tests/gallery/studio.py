@@ -143,7 +143,8 @@ class Studio:
     def _looked_at(self, page: Page, scene: Scene, width: int) -> Iterator[str]:
         for number, theme in enumerate(self.looks[width]):
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-            look = {"says": scene.says, "width": width, "dark": theme == "dark"}
+            says = "" if number else scene.says  # narrow, it may go once it was there
+            look = {"says": says, "width": width, "dark": theme == "dark"}
             page.wait_for_function(READY, arg=look)
             if width == min(HEIGHTS):
                 page.evaluate(NARROWED)

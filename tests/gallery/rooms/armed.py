@@ -34,7 +34,7 @@ def approve_mail(stage: Stage) -> str:
     return armed(stage.mail(), "approve")
 
 
-@ROOM.scene("approve-critical", DECIDE, "Your password", who="sue")
+@ROOM.scene("approve-critical", DECIDE, "1 person more will be asked", who="sue")
 def approve_critical(stage: Stage) -> str:
     return armed(stage.address(), "approve")
 
@@ -54,7 +54,7 @@ def modify_lists(stage: Stage) -> str:
     return armed(stage.mail(), "modify")
 
 
-@ROOM.scene("modify-nested", DECIDE, "Your changes", who="sue")
+@ROOM.scene("modify-nested", DECIDE, "Modify, then approve", who="sue")
 def modify_nested(stage: Stage) -> str:
     return armed(stage.address(), "modify")
 

@@ -66,7 +66,7 @@ def never_told(stage: Stage) -> ApprovalRequest:
 
 @ROOM.scene("recallable", REVIEW, "Recall")
 def recallable(stage: Stage) -> str:
-    return path(decide(stage.refund(), stage.rita))
+    return path(decide(stage.refund(), stage.rita, reason_code="verified"))
 
 
 @ROOM.scene("queued", REVIEW, "Approved, starts now")

@@ -132,7 +132,8 @@ def second(stage: Stage) -> str:
 
 @ROOM.scene("voted", REVIEW, "Your vote is recorded.", who="sue")
 def voted(stage: Stage) -> str:
-    return path(decide(stage.address(), stage.sue))
+    request = stage.address()
+    return path(decide(request, stage.sue, reason_code="verified"))
 
 
 @ROOM.scene("escalated", REVIEW, "You escalated this.")
