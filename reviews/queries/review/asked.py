@@ -50,6 +50,6 @@ class Asked(Strip):
     @property
     def if_silent(self) -> str:
         """What happens without an answer; empty once there is one."""
-        if self.loaded.request.settled_at is not None:
+        if not self.loaded.waiting:
             return ""
         return "It expires when the time is up. Nothing is executed."
