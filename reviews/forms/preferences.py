@@ -114,7 +114,7 @@ class NotificationsForm(forms.Form):
     digest_at = forms.TimeField(label="The daily digest goes out at", widget=TIME)
     quiet_from = forms.TimeField(label="Quiet from", required=False, widget=TIME)
     quiet_until = forms.TimeField(label="Quiet until", required=False, widget=TIME)
-    zone = forms.CharField(label="Time zone of these times", max_length=64)
+    zone = forms.CharField(label="Their time zone", max_length=64)
     per_hour = forms.IntegerField(label="Mails an hour", min_value=1, max_value=1000)
     once_taken = forms.BooleanField(required=False)
     on_call = forms.BooleanField(required=False)
