@@ -201,7 +201,7 @@
     /* A hidden page asks nothing, and one that is told asks only when it is told to. */
     if (document.hidden || (streaming && requestConfig.triggeringEvent?.type !== "look")) event.preventDefault();
   });
-  on("sendError", () => trouble("Not connected. Nothing you press is sent."));
+  on("sendError", () => $("#trouble")?.hidden && trouble(`Not connected since ${new Date().toISOString().slice(11, 19)}. Nothing you press is sent.`));
   on("timeout", () => trouble("No answer yet. Reload this page to see whether it was recorded."));
   on("beforeSwap", (event) => {
     const { xhr } = event.detail;

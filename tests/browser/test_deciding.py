@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -261,8 +263,14 @@ def test_a_lost_connection_is_said(waiting: ApprovalRequest, sit_down: SitDown) 
     page = desk.open(f"/requests/{waiting.pk}/")
     page.route("**/live/*", lambda route: route.abort())
     page.route("**/live/", lambda route: route.abort())
-    expect(page.locator("#trouble")).to_contain_text("Not connected.")
+    since = re.compile(
+        r"Not connected since \d\d:\d\d:\d\d\. Nothing you press is sent\."
+    )
+    expect(page.locator("#trouble")).to_contain_text(since)
+    verb = page.get_by_test_id("verb-approve")
+    expect(verb).to_have_css("cursor", "not-allowed")
     page.unroute_all()
+    expect(verb).not_to_have_css("cursor", "not-allowed")
     desk.said.clear()  # the browser itself told of the lost connection
 
 

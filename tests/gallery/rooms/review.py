@@ -210,7 +210,7 @@ def _offline(stage: Stage, page: Page) -> None:
     look(page)
 
 
-@ROOM.scene("offline", REVIEW, "Not connected.", act=_offline, cut_off=True)
+@ROOM.scene("offline", REVIEW, "Not connected since", act=_offline, cut_off=True)
 def offline(stage: Stage) -> str:
     return path(stage.refund())
 
