@@ -30,7 +30,8 @@ def mails(chosen: Sequence[str]) -> int:
         getattr(tasks, message.task.rsplit(".", 1)[1])(message.pk)
     _gather()
     assert mail.outbox
-    long = [text for text in chosen if len(text) > 12]
+    # A plain word or number is what mails may say of an argument.
+    long = [t for t in chosen if len(t) > 12 and not email.PLAIN.fullmatch(t)]
     for one in mail.outbox:
         _check_mail(one, long)
     return len(mail.outbox)
@@ -51,7 +52,7 @@ def _gather() -> None:
 def _check_mail(one: EmailMessage, long: Sequence[str]) -> None:
     raw = f"{one.subject}{one.body}"
     assert MARK not in raw
-    assert not any(text in raw for text in long)
+    assert [text for text in long if text in raw] == []
     assert is_seen(raw)
     assert "\n" not in one.subject
     assert "http://evil.example" not in raw

@@ -10,8 +10,9 @@ import pytest
 from django.core import mail
 
 from journal.models import OutboxMessage
-from reviews import forming, tasks
+from reviews import forming, preferences, tasks
 from reviews.models import ApprovalRequest, Batch
+from reviews.preferences import Notifications
 from tests.browser.conftest import SitDown
 from tests.browser.facts import facts, ours, settled
 from tests.browser.hostile import Stage, batched, everywhere, sampled, stage
@@ -33,6 +34,9 @@ PLAIN = {"rationale": "The customer asked for it."}
 
 @pytest.fixture
 def hostile(gate: Gate) -> Stage:
+    """Where everybody is told of everything: a mail each, however many there are."""
+    for person in gate.people.values():
+        preferences.save(person=person, notifications=Notifications(per_hour=1000))
     return stage(gate)
 
 
