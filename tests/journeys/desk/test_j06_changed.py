@@ -58,6 +58,7 @@ def test_the_agent_replaces_what_is_being_read(
     assert "The agent replaced this request" in rita.heard("#sr-alert")
     rita.settled()
     expect(page.locator("[data-key='r']")).to_contain_text("Review the new version")
+    expect(rita.state()).to_contain_text("New version 2 while you were reading")
     assert page.locator(f"{VERBS}, [data-testid=commit]").count() == 0
     assert reading(page) == before
     expect(page.locator("#kept textarea")).to_have_value(NOTE)
