@@ -11,6 +11,7 @@ from django.db.models import Count, Q
 from journal.errors import DomainError, Throttle
 from policies.models import Person
 from reviews.models import Decision
+from reviews.queries.words import people
 
 WINDOW = timedelta(minutes=10)
 RETRY_AFTER_S = 60
@@ -24,7 +25,8 @@ def objection(person: Person, *, most: int, now: datetime) -> DomainError | None
         return None
     minutes = WINDOW // timedelta(minutes=1)
     return Throttle(
-        f"You have decided {count} items in {minutes} minutes. Nothing was recorded. "
+        f"You have decided {people(count, 'item')} in {minutes} minutes. "
+        "Nothing was recorded. "
         "Take a minute, then commit again; your note is kept.",
         retry_after=RETRY_AFTER_S,
     )

@@ -145,6 +145,8 @@ def plain(said: Any) -> str:
         return ", ".join(f"{name} {plain(item)}" for name, item in said.items())
     if isinstance(said, list):
         return "; ".join(plain(item) for item in said) or "none"
+    if isinstance(said, bool):
+        return "yes" if said else "no"
     return str(said)
 
 

@@ -90,6 +90,7 @@ def test_a_record_of_a_decision_shows_the_form_and_its_neighbours(
     source = as_("otto").get(f"/log/{record.pk}/").content.decode()
     assert "Hash seen" in source
     assert "unsafe" in source
+    assert "counts no" in source
     assert 'rel="prev"' in source
     assert 'rel="next"' in source
 
