@@ -19,6 +19,7 @@ from policies.models import Person, PolicyVersion
 from tests import emptying, factories, guards, stack, worlds
 
 ROOT = Path(__file__).resolve().parent.parent
+LEAVING_S = 20  # what was just ended takes a moment to leave the database
 LONG = [ROOT / "tests/journeys/desk", ROOT / "tests/gallery"]
 
 
@@ -59,6 +60,8 @@ def django_db_setup(
     patch.setattr(TransactionTestCase, "_fixture_teardown", emptying.teardown)
     yield
     patch.undo()
+    with django_db_blocker.unblock():
+        stack.wait_until(lambda: not emptying.others(), LEAVING_S, emptying.others)
 
 
 @pytest.fixture

@@ -26,6 +26,11 @@ ALWAYS = """
     WHERE tgenabled = 'A' AND NOT tgisinternal
 """
 
+OTHERS = """
+    SELECT application_name, state, backend_start, left(query, 200)
+    FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
 
 def remember() -> None:
     """Copy every table that is not empty after migrating into a schema of its own."""
@@ -50,6 +55,13 @@ def empty() -> None:
         except OperationalError:  # a deadlock, or a lock that was not given in time
             if not left:
                 raise
+
+
+def others() -> str:
+    """Who else is at the database, and with what; empty when nobody is."""
+    with connection.cursor() as cursor:
+        cursor.execute(OTHERS)
+        return "; ".join(" ".join(map(str, row)) for row in cursor.fetchall())
 
 
 def teardown(self: Any) -> None:
