@@ -128,8 +128,13 @@ class NotificationsForm(forms.Form):
             initial[f"desk-{risk}"] = now.desk.get(risk, "now")
         super().__init__(data, initial=initial)
         for risk in Risk:
-            self.fields[f"email-{risk}"] = forms.ChoiceField(choices=MAIL)
-            self.fields[f"desk-{risk}"] = forms.ChoiceField(choices=DESK)
+            name = risk.value.capitalize()
+            self.fields[f"email-{risk}"] = forms.ChoiceField(
+                choices=MAIL, label=f"{name}, by mail"
+            )
+            self.fields[f"desk-{risk}"] = forms.ChoiceField(
+                choices=DESK, label=f"{name}, on an open page"
+            )
 
     def clean_zone(self) -> str:
         zone: str = self.cleaned_data["zone"]
