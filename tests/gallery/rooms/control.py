@@ -56,7 +56,7 @@ def return_refused(stage: Stage) -> Sent:
     return Sent(path(escalated(stage), "return"), {"guidance": " "})
 
 
-@UP.scene("assign-refused", "reviews:assign", "To whom", who="sue")
+@UP.scene("assign-refused", "reviews:assign", "Choose who takes it over.", who="sue")
 def assign_refused(stage: Stage) -> Sent:
     return Sent(path(escalated(stage), "assign"), {"to": ""})
 
@@ -68,7 +68,7 @@ def assigned(stage: Stage) -> str:
     return f"/escalations/{request.pk}/"
 
 
-@UP.scene("close-refused", "reviews:arbitrate", "What this taught", who="sue")
+@UP.scene("close-refused", "reviews:arbitrate", "Write what this taught.", who="sue")
 def close_refused(stage: Stage) -> Sent:
     split = ApprovalRequest.objects.filter(status="rejected").latest("opened_at")
     return Sent(path(split, "arbitrate"), {"text": ""})
@@ -120,7 +120,7 @@ def halted(stage: Stage) -> str:
     return f"/stop/{enforced(off).pk}/"
 
 
-@CONTROL.scene("lift-refused", "reviews:lift", "Switch on again", who="sam")
+@CONTROL.scene("lift-refused", "reviews:lift", "Say why.", who="sam")
 def lift_refused(stage: Stage) -> Sent:
     off = Stop.objects.latest("pk")
     return Sent(f"/stop/{off.pk}/lift/", {"reason": ""})

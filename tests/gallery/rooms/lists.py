@@ -70,7 +70,7 @@ def peek(stage: Stage) -> str:
     return "/queue/"
 
 
-@ROOM.scene("view-refused", "reviews:view_save", "name")
+@ROOM.scene("view-refused", "reviews:view_save", "Give the view a name.")
 def view_refused(stage: Stage) -> Sent:
     return Sent("/views/queue/", {"name": "", "query": "tab=done"})
 

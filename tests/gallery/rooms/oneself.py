@@ -5,8 +5,9 @@ from __future__ import annotations
 from playwright.sync_api import Page
 
 from policies.models import Person
-from reviews import preferences, tokens
-from reviews.preferences import Display
+from reviews import preferences, shortcuts, tokens
+from reviews.forms.preferences import NotificationsForm
+from reviews.preferences import Display, Notifications
 from tests.factories import PASSWORD
 from tests.gallery.scene import Room, Sent
 from tests.gallery.stage import Stage, path
@@ -32,14 +33,18 @@ ROOM.page("help-guest", "reviews:help", "/help/", "Shortcuts", who="")
 ROOM.page("api", "docs", "/api/v1/docs", "API", who="")
 
 
-@ROOM.scene("keys-refused", "reviews:keys", "Shortcuts")
+@ROOM.scene("keys-refused", "reviews:keys", "“Arm Approve” and “Arm Reject”")
 def keys_refused(stage: Stage) -> Sent:
-    return Sent("/me/shortcuts/", {"on": "on", "key-a": "x"})
+    approve = next(one for one in shortcuts.choices({}) if one.shortcut.key == "a")
+    return Sent("/me/shortcuts/", {"on": "on", approve.field: "x"})
 
 
-@ROOM.scene("notifications-refused", "reviews:notifications", "Critical")
+@ROOM.scene("notifications-refused", "reviews:notifications", "Nothing was saved.")
 def notifications_refused(stage: Stage) -> Sent:
-    return Sent("/me/notifications/", {"minutes": "99999", "digest_at": "08:00"})
+    form = NotificationsForm(Notifications())
+    usual = {field.html_name: field.value() or "" for field in form}
+    odd = {"minutes": "99999", "zone": "Atlantis", "per_hour": ""}
+    return Sent("/me/notifications/", {**usual, **odd})
 
 
 @ROOM.scene("tokens", "reviews:tokens", "Copy it now.")
@@ -48,7 +53,7 @@ def minted(stage: Stage) -> Sent:
     return Sent("/me/tokens/", {"name": "triage script", "days": "90"})
 
 
-@ROOM.scene("tokens-refused", "reviews:tokens", "One more")
+@ROOM.scene("tokens-refused", "reviews:tokens", "Name what will use it")
 def tokens_refused(stage: Stage) -> Sent:
     return Sent("/me/tokens/", {"name": "", "days": "90"})
 
