@@ -20,7 +20,7 @@ class Strip(SeenRegions):
     @cached_property
     def state(self) -> State:
         """What the strip says: that the ground moved comes before all else."""
-        if 0 < self.old < self.version and self.loaded.waiting:
+        if self.moved and self.loaded.waiting and 0 < self.old < self.version:
             said = f"New version {self.version} while you were reading"
             return State("moved", said, icon="warn")
         if not self.target_moved:
