@@ -19,7 +19,6 @@ from policies.models import Person, PolicyVersion
 from tests import emptying, factories, guards, stack, worlds
 
 ROOT = Path(__file__).resolve().parent.parent
-LEAVING_S = 20  # what was just ended takes a moment to leave the database
 LONG = [ROOT / "tests/journeys/desk", ROOT / "tests/gallery"]
 
 
@@ -61,7 +60,7 @@ def django_db_setup(
     yield
     patch.undo()
     with django_db_blocker.unblock():
-        stack.wait_until(lambda: not emptying.others(), LEAVING_S, emptying.others)
+        emptying.part()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ Django would TRUNCATE. Here:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,8 +27,9 @@ ALWAYS = """
     WHERE tgenabled = 'A' AND NOT tgisinternal
 """
 
-OTHERS = """
-    SELECT application_name, state, backend_start, left(query, 200)
+PART = """
+    SELECT pg_terminate_backend(pid), application_name, state, backend_start::text,
+        left(query, 200)
     FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
 
@@ -57,11 +59,13 @@ def empty() -> None:
                 raise
 
 
-def others() -> str:
-    """Who else is at the database, and with what; empty when nobody is."""
+def part() -> None:
+    """End every other session at the database, or it could not be dropped: a browser's
+    last request may have left one behind. What they did is told."""
     with connection.cursor() as cursor:
-        cursor.execute(OTHERS)
-        return "; ".join(" ".join(map(str, row)) for row in cursor.fetchall())
+        cursor.execute(PART)
+        for row in cursor.fetchall():
+            sys.stderr.write(f"ended at the database: {row}\n")
 
 
 def teardown(self: Any) -> None:
