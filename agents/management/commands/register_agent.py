@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from agents import keys, registry
 from journal.errors import DomainError
 from policies.choices import Risk
-from policies.models import Person
+from policies.management import lookups
 
 
 class Command(BaseCommand):
@@ -28,12 +28,12 @@ class Command(BaseCommand):
         parser.add_argument("--agent-version", default="", help="as its owner calls it")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        by = self._person(options["by"])
+        by = lookups.person(options["by"])
         try:
             agent = registry.register(
                 slug=options["slug"],
                 name=options["name"] or options["slug"].title(),
-                owner=self._person(options["owner"]),
+                owner=lookups.person(options["owner"]),
                 tools=options["tools"],
                 by=by,
                 risk_ceiling=Risk(options["risk_ceiling"]),
@@ -43,9 +43,3 @@ class Command(BaseCommand):
         except DomainError as error:
             raise CommandError(error.detail) from error
         self.stdout.write(keys.issue(agent=agent, by=by))
-
-    def _person(self, username: str) -> Person:
-        try:
-            return Person.objects.get(username=username)
-        except Person.DoesNotExist:
-            raise CommandError(f"Nobody is called {username}.") from None

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from agents import registry
 from agents.models import Agent
 from journal.errors import DomainError
-from policies.models import Person
+from policies.management import lookups
 
 
 class Command(BaseCommand):
@@ -25,11 +25,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         agent = Agent.objects.filter(slug=options["slug"]).first()
-        by = Person.objects.filter(username=options["by"]).first()
         if agent is None:
             raise CommandError(f"No agent is called {options['slug']}.")
-        if by is None:
-            raise CommandError(f"Nobody is called {options['by']}.")
+        by = lookups.person(options["by"])
         try:
             registry.release(agent=agent, version=options["agent_version"], by=by)
         except DomainError as error:

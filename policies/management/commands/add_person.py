@@ -12,7 +12,7 @@ from journal.errors import DomainError
 from journal.log import Actor
 from policies import money, people
 from policies.choices import Role
-from policies.models import Queue
+from policies.management import lookups
 
 
 class Command(BaseCommand):
@@ -29,7 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         by = Actor("system", "command")
-        queues = [self._queue(name) for name in options["queues"]]
+        queues = [lookups.queue(name) for name in options["queues"]]
         ceiling = options["ceiling"]
         try:
             person = people.add(
@@ -49,12 +49,6 @@ class Command(BaseCommand):
             rules = "; ".join(entry["message"] for entry in error.errors)
             raise CommandError(f"{error.detail} {rules}".strip()) from error
         self.stdout.write(f"{person.username} is {person.public_id}")
-
-    def _queue(self, name: str) -> Queue:
-        try:
-            return Queue.objects.get(name=name)
-        except Queue.DoesNotExist:
-            raise CommandError(f"There is no queue {name}.") from None
 
     def _password(self) -> str:
         if sys.stdin.isatty():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from journal.log import Actor
 from policies import people
-from policies.models import Person, Queue
+from policies.management import lookups
 
 
 class Command(BaseCommand):
@@ -23,14 +23,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        person = Person.objects.filter(username=options["username"]).first()
-        if person is None:
-            raise CommandError(f"Nobody is called {options['username']}.")
-        queues = [self._queue(name) for name in options["queues"]]
+        person = lookups.person(options["username"])
+        queues = [lookups.queue(name) for name in options["queues"]]
         type(self).change(person, queues, by=Actor("system", "command"))
-
-    def _queue(self, name: str) -> Queue:
-        found = Queue.objects.filter(name=name).first()
-        if found is None:
-            raise CommandError(f"There is no queue {name}.")
-        return found

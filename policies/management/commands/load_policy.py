@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from journal.errors import DomainError
 from policies import versions
+from policies.management import lookups
 from policies.models import Person, PolicyVersion
 
 
@@ -28,11 +29,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        by = lookups.person(options["by"])
         try:
-            by = Person.objects.get(username=options["by"])
             version = self._do(by, options)
-        except Person.DoesNotExist:
-            raise CommandError(f"Nobody is called {options['by']}.") from None
         except PolicyVersion.DoesNotExist:
             raise CommandError(f"There is no version {options['activate']}.") from None
         except DomainError as error:
