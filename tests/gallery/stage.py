@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from policies.models import Person
+from reviews import drafts
 from reviews.models import ApprovalRequest, Proposal
 from tests import factories
 from tests.conftest import Gate
@@ -121,6 +122,17 @@ class Stage:
     def deletion(self) -> ApprovalRequest:
         """Critical, of one reviewer."""
         return self.wants("delete_customer", {"customer_id": "C-1040"})
+
+    def typed(self, request: ApprovalRequest, reason_code: str = "unsafe") -> None:
+        """What Rita wrote into the panel of Reject and did not send."""
+        drafts.save(
+            person=self.rita,
+            request_id=request.pk,
+            version=1,
+            verdict="reject",
+            reason_code=reason_code,
+            reason="The address does not fit",
+        )
 
     def kind(self, tool: str) -> ApprovalRequest:
         """A tool of another kind, with the arguments of its example."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reviews import drafts, leases
+from reviews import leases
 from tests.factories import decide
 from tests.gallery.scene import Room, Sent
 from tests.gallery.stage import Stage, path
@@ -80,14 +80,7 @@ def escalate(stage: Stage) -> str:
 @ROOM.scene("from-draft", DECIDE, "Wrong target")
 def from_draft(stage: Stage) -> str:
     request = stage.refund()
-    drafts.save(
-        person=stage.rita,
-        request_id=request.pk,
-        version=1,
-        verdict="reject",
-        reason_code="other",
-        reason="The address does not fit",
-    )
+    stage.typed(request, reason_code="other")
     return armed(request, "reject")
 
 
@@ -111,12 +104,5 @@ def hand_over(stage: Stage) -> str:
 def leave(stage: Stage) -> Sent:
     request = _held(stage)
     stage.refund()
-    drafts.save(
-        person=stage.rita,
-        request_id=request.pk,
-        version=1,
-        verdict="reject",
-        reason_code="other",
-        reason="The address does not fit",
-    )
+    stage.typed(request, reason_code="other")
     return Sent("/queue/next/", {"from": request.pk, "step": "next"})

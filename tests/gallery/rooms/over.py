@@ -10,7 +10,6 @@ from journal import clock, log
 from reviews import (
     claims,
     deadlines,
-    drafts,
     executions,
     grants,
     proposals,
@@ -162,14 +161,7 @@ def _expired(stage: Stage, page: Page) -> None:
 @ROOM.scene("expired-open", REVIEW, "Add my note to the record", act=_expired)
 def expired_open(stage: Stage) -> str:
     request = stage.refund()
-    drafts.save(
-        person=stage.rita,
-        request_id=request.pk,
-        version=1,
-        verdict="reject",
-        reason_code="unsafe",
-        reason="The address does not fit",
-    )
+    stage.typed(request)
     return path(request)
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from playwright.sync_api import Page, expect
 
 from journal import clock
-from reviews import drafts, forming, leases, notes, recalls, returns
+from reviews import forming, leases, notes, recalls, returns
 from reviews.choices import NoteKind
 from reviews.models import ApprovalRequest
 from tests import factories
@@ -172,15 +172,7 @@ def batch_member(stage: Stage) -> str:
 @ROOM.scene("draft", REVIEW, "What you typed at")
 def draft(stage: Stage) -> str:
     request = stage.refund()
-    drafts.save(
-        person=stage.rita,
-        request_id=request.pk,
-        version=1,
-        verdict="reject",
-        reason_code="unsafe",
-        reason="The address does not fit",
-        edits={},
-    )
+    stage.typed(request)
     return path(request)
 
 

@@ -27,17 +27,7 @@ from .house import House
 from .sitting import WATCH, Sitting
 from .store import Store
 
-HERE = Path(__file__).parent
 SitDown = Callable[..., Sitting]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side, whatever the order of the rest: the stack is furnished once."""
-    mine = [item for item in items if HERE in item.path.parents]
-    if mine:
-        at = items.index(mine[0])
-        others = [item for item in items[at:] if item not in mine]
-        items[at:] = [*mine, *others]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
