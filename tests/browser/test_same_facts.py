@@ -111,8 +111,9 @@ def _mail(asked: ApprovalRequest) -> str:
     mail.outbox.clear()
     for one in OutboxMessage.objects.filter(task__contains="mail_", subject=asked.pk):
         getattr(tasks, one.task.rsplit(".", 1)[1])(one.pk)
-    assert mail.outbox
-    return settled("\n".join(f"{m.to}{m.subject}{m.body}" for m in mail.outbox))
+    told = sorted(f"{m.to}{m.subject}{m.body}" for m in mail.outbox)
+    assert told
+    return settled("\n".join(told))
 
 
 def _batch(hostile: Stage, eyes: Inspector, body: dict[str, Any]) -> str:
