@@ -1,0 +1,325 @@
+"""The guards without which an effect could happen twice, without authority, or after
+somebody said no. Each is taken out alone, and the tests it names must notice (T1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MODEL = "tests/journeys/test_model.py"
+EXECUTIONS = "tests/reviews/test_executions.py"
+DECISIONS = "tests/reviews/test_decisions.py"
+CLAIM = "tests/races/test_claim.py"
+DECIDE = "tests/races/test_decide.py"
+EXPIRE = "tests/races/test_expire.py"
+PROPOSE = "tests/races/test_propose.py"
+OUTBOX = "tests/journal/test_outbox.py"
+STEP_UP = "tests/reviews/test_step_up.py"
+
+
+@dataclass(frozen=True)
+class Guard:
+    """One piece of the product, and what it reads as when the guard is gone."""
+
+    name: str
+    file: str
+    text: str
+    without: str
+    noticed_by: str  # a file of tests, or one test of it
+
+    def __str__(self) -> str:
+        return self.name
+
+
+GUARDS = [
+    # Who may speak, on what, and until when.
+    Guard(
+        "the request is locked before votes are counted",
+        "reviews/locks.py",
+        """    return ApprovalRequest.objects.select_related(
+        "proposal", "queue"
+    ).select_for_update(of=("self",), no_key=True)""",
+        '    return ApprovalRequest.objects.select_related("proposal", "queue")',
+        f"{DECIDE}::test_two_of_two_simultaneous_approvals_are_enough",
+    ),
+    Guard(
+        "a row that is no longer as read is not written",
+        "journal/machine.py",
+        "        if found.update(**values) != len(rows):\n            raise Conflict",
+        "        found.update(**values)",
+        EXPIRE,
+    ),
+    Guard(
+        "a verdict names the version and bytes that were seen",
+        "reviews/checks.py",
+        "    if said.is_stale(request):",
+        "    if False:",
+        DECISIONS,
+    ),
+    Guard(
+        "nothing is decided after the deadline",
+        "reviews/lateness.py",
+        "    if overdue or status is RequestStatus.EXPIRED:",
+        "    if status is RequestStatus.EXPIRED:",
+        f"{MODEL} {DECISIONS}",
+    ),
+    Guard(
+        "the deadline is checked by the write itself",
+        "reviews/tallies.py",
+        "    in_time = Q(expires_at__gt=clock.ClockTimestamp())",
+        "    in_time = Q(pk__isnull=False)",
+        EXPIRE,
+    ),
+    Guard(
+        "nothing is decided under a stop",
+        "reviews/checks.py",
+        "    if found.stopped[_action(request.proposal)] is StopMode.STOPPED:",
+        "    if False:",
+        MODEL,
+    ),
+    Guard(
+        "no one decides their own",
+        "reviews/permissions.py",
+        "    if person.public_id in request.proposal.barred:",
+        "    if False:",
+        DECISIONS,
+    ),
+    Guard(
+        "who escalated waits for others",
+        "reviews/permissions.py",
+        "    if person.public_id in version.escalated_by:",
+        "    if False:",
+        MODEL,
+    ),
+    Guard(
+        "one vote a human over all steps",
+        "reviews/permissions.py",
+        "    if person.public_id in version.carried or voted:",
+        "    if voted:",
+        MODEL,
+    ),
+    Guard(
+        "a supervisor's step is a supervisor's",
+        "reviews/permissions.py",
+        '    if not any(quorum.fills(role, step["role"]) for step in version.steps):',
+        "    if False:",
+        MODEL,
+    ),
+    Guard(
+        "administrators and auditors never decide",
+        "reviews/permissions.py",
+        "    if not person.is_active or roles & NEVER_DECIDE:",
+        "    if not person.is_active:",
+        "tests/security/test_authority.py tests/reviews/test_permissions.py",
+    ),
+    Guard(
+        "nobody approves above their ceiling",
+        "reviews/checks.py",
+        "    if permissions.above_ceiling(\n"
+        "        case.said.person, revision.amount_minor, revision.currency\n"
+        "    ):",
+        "    if False:",
+        DECISIONS,
+    ),
+    Guard(
+        "every step has all its people",
+        "reviews/quorum.py",
+        "    return not any(missing(steps, given))",
+        "    return True",
+        MODEL,
+    ),
+    Guard(
+        "an edit does not undo a colleague's escalation",
+        "reviews/edits.py",
+        "    if lower or quorum.weaker(asks, than=asked):",
+        "    if False:",
+        MODEL,
+    ),
+    Guard(
+        "a forbidden edit is refused",
+        "reviews/edits.py",
+        "    if ruling.tier is Tier.BLOCK:",
+        "    if False:",
+        DECISIONS,
+    ),
+    Guard(
+        "the highest tier needs a fresh proof",
+        "reviews/checks.py",
+        "    if version.step_up and said.commits:",
+        "    if False:",
+        f"{DECISIONS} {STEP_UP}",
+    ),
+    Guard(
+        "a proof is for this verdict alone",
+        "reviews/cases.py",
+        "    if proof is None or not proof.holds(said.bound, now):",
+        "    if proof is None:",
+        STEP_UP,
+    ),
+    Guard(
+        "nothing is recalled after its window",
+        "reviews/recalls.py",
+        "    if request.recall_until is None or request.recall_until <= now:",
+        "    if request.recall_until is None:",
+        MODEL,
+    ),
+    Guard(
+        "only what is overdue expires",
+        "reviews/deadlines.py",
+        "        status=RequestStatus.PENDING, expires_at__lte=clock.ClockTimestamp()",
+        "        status=RequestStatus.PENDING",
+        MODEL,
+    ),
+    Guard(
+        "a recall window is waited for",
+        "reviews/deadlines.py",
+        "status=RequestStatus.RECALLABLE, recall_until__lte=clock.ClockTimestamp()",
+        "status=RequestStatus.RECALLABLE",
+        MODEL,
+    ),
+    # What runs, once, and only as it was allowed.
+    Guard(
+        "an execution is locked before it is claimed",
+        "reviews/locks.py",
+        '        grant = grants.select_for_update(of=("self",), no_key=True)'
+        ".get(execution=pk)",
+        "        grant = grants.get(execution=pk)",
+        CLAIM,
+    ),
+    Guard(
+        "a held lease is not taken",
+        "reviews/claims.py",
+        "    if execution.lease_until is None or execution.lease_until > now:",
+        "    if execution.lease_until is None:",
+        f"{MODEL} {EXECUTIONS}",
+    ),
+    Guard(
+        "an opaque tool is tried once",
+        "reviews/claims.py",
+        "    if not over and class_of(execution) is not ExecutionClass.OPAQUE:",
+        "    if not over:",
+        f"{MODEL} {EXECUTIONS}",
+    ),
+    Guard(
+        "nothing begins after its window",
+        "reviews/claims.py",
+        "    if execution.grant.expires_at <= now:\n"
+        "        close_window(execution, now)\n"
+        "        return None\n",
+        "",
+        f"{MODEL} {EXECUTIONS}",
+    ),
+    Guard(
+        "no worker takes what the agent performs",
+        "reviews/claims.py",
+        "    if execution.due_at > now or not ours or turns.must_wait(execution):",
+        "    if execution.due_at > now or turns.must_wait(execution):",
+        f"{MODEL} {EXECUTIONS}",
+    ),
+    Guard(
+        "a switch is looked at when it is claimed",
+        "reviews/claims.py",
+        "    if no is not None:\n        if not no.later:",
+        "    if False:\n        if not no.later:",
+        MODEL,
+    ),
+    Guard(
+        "who slept too long begins nothing",
+        "reviews/claims.py",
+        "    if not held.exists():\n        raise StaleFence",
+        "    held.exists()",
+        CLAIM,
+    ),
+    Guard(
+        "only the holder of the fence writes",
+        "reviews/claims.py",
+        "if execution.status != ExecutionStatus.CLAIMED or execution.fence != fence:",
+        "if execution.status != ExecutionStatus.CLAIMED:",
+        f"{MODEL} {EXECUTIONS}",
+    ),
+    Guard(
+        "what may have happened is looked up first",
+        "reviews/executions.py",
+        "    if not untouched and claim.definition.look_up is not None:",
+        "    if False:",
+        f"{MODEL} {EXECUTIONS}",
+    ),
+    Guard(
+        "what was found is not done again",
+        "reviews/executions.py",
+        '        if found.code != "not_found":\n            return found',
+        "        pass",
+        f"{MODEL} {EXECUTIONS}",
+    ),
+    Guard(
+        "the stored bytes are the granted ones",
+        "reviews/rechecks.py",
+        "    if stored == grant.revision.action_hash == grant.action_hash:",
+        "    if True:",
+        EXECUTIONS,
+    ),
+    Guard(
+        "a policy tightened since blocks",
+        "reviews/rechecks.py",
+        "    if now_asked.rank <= _decided_tier(execution, request).rank:",
+        "    if True:",
+        EXECUTIONS,
+    ),
+    Guard(
+        "an approver without authority blocks",
+        "reviews/rechecks.py",
+        "        if not valid:",
+        "        if False:",
+        EXECUTIONS,
+    ),
+    Guard(
+        "a record that changed since blocks",
+        "reviews/rechecks.py",
+        "    if _holds(expected, fresh.preconditions):",
+        "    if True:",
+        EXECUTIONS,
+    ),
+    Guard(
+        "a stop between claim and effect is honoured",
+        "reviews/rechecks.py",
+        "        or _verifiers(execution, request, definition)\n"
+        "        or switches(execution)\n",
+        "        or _verifiers(execution, request, definition)\n",
+        CLAIM,
+    ),
+    Guard(
+        "a failure is retried inside its window only",
+        "reviews/settlements.py",
+        "    if execution.grant.expires_at <= now:",
+        "    if False:",
+        MODEL,
+    ),
+    # What agents send, and what wakes workers.
+    Guard(
+        "a key stands for one body",
+        "agents/idempotency.py",
+        "    if row.fingerprint != print_:",
+        "    if False:",
+        PROPOSE,
+    ),
+    Guard(
+        "a stopped agent proposes nothing",
+        "reviews/stops.py",
+        "    if in_force(agent, thread, tool) is StopMode.STOPPED:",
+        "    if False:",
+        MODEL,
+    ),
+    Guard(
+        "a task uses up no other task's message",
+        "journal/outbox.py",
+        "    return not task or task.name == message.task",
+        "    return True",
+        OUTBOX,
+    ),
+    Guard(
+        "who lost a message writes nothing",
+        "journal/outbox.py",
+        "        pk=message.pk, attempts=message.attempts, done_at__isnull=True",
+        "        pk=message.pk, done_at__isnull=True",
+        OUTBOX,
+    ),
+]

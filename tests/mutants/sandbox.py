@@ -1,0 +1,55 @@
+"""A copy of the project in which one guard is missing, and the tests that run there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.guards import PROOF_LINES, ROOT
+
+from .guards import Guard
+
+LEFT_BEHIND = shutil.ignore_patterns(
+    ".git", ".venv", "var", "__pycache__", ".*_cache", "docs"
+)
+# Not this run's: the copy's tests have servers and numbers of their own.
+NOT_HANDED_ON = ("PROVE", PROOF_LINES, "DATABASE_URL", "REDIS_URL", "STATE", "CI")
+TESTS_FAILED = 1  # pytest's exit code; 2 and more mean that it did not get so far
+LONGEST_S = 600
+
+
+def copy(folder: Path) -> Path:
+    return Path(shutil.copytree(ROOT, folder / "copy", ignore=LEFT_BEHIND))
+
+
+def remove(guard: Guard, root: Path) -> None:
+    file = root / guard.file
+    text = file.read_text()
+    assert text.count(guard.text) == 1, f"{guard}: not once in {guard.file}"
+    file.write_text(text.replace(guard.text, guard.without))
+
+
+def run(tests: Sequence[str], root: Path) -> subprocess.CompletedProcess[str]:
+    """These tests of the copy, up to the first failure."""
+    command = ["-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
+    return subprocess.run(
+        [sys.executable, *command],
+        cwd=root,
+        env=_environ(),
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
+    )
+
+
+def _environ() -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if k not in NOT_HANDED_ON}
+    filled = kept.pop("HOLDPOINT_TEST_FILLED", "").split()
+    mine = {k: v for k, v in kept.items() if k not in filled}
+    return {k: v for k, v in mine.items() if not k.startswith("PYTEST_")} | {
+        "MODEL_SEARCHES": "1"
+    }
