@@ -13,8 +13,10 @@ from ..conditions import Condition, InvalidCondition
 from ..schemas import InvalidSchema, compile_schema, declared
 from .definitions import (
     LONGEST,
+    LONGEST_WINDOW,
     PLACEHOLDER,
     SHORTEST,
+    SHORTEST_WINDOW,
     EffectClass,
     PeopleTier,
     Profile,
@@ -159,6 +161,8 @@ def _timeouts(tool: ToolDefinition, path: str) -> Iterator[Problem]:
         yield f"{path}.timeout", "a time-out is from 60 seconds to 90 days"
     if not tool.timeout <= tool.longest <= LONGEST:
         yield f"{path}.timeout_max", "from the time-out to 90 days"
+    if not SHORTEST_WINDOW <= tool.window <= LONGEST_WINDOW:
+        yield f"{path}.window", "an execution window is from 60 seconds to 24 hours"
 
 
 def _batches(tool: ToolDefinition, path: str) -> Iterator[Problem]:

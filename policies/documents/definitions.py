@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from jsonschema_rs import Draft202012Validator
 from pydantic import (
@@ -16,8 +17,10 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     StrictBool,
     StringConstraints,
+    model_serializer,
     model_validator,
 )
 
@@ -36,12 +39,16 @@ DEFAULT_FLOOR = {
 }
 SHORTEST, LONGEST = timedelta(seconds=60), timedelta(days=90)
 USUAL_MAXIMUM = timedelta(hours=72)
+# From authorization to the end of the execution window (gate.md section 7).
+USUAL_WINDOW = timedelta(minutes=15)
+SHORTEST_WINDOW, LONGEST_WINDOW = timedelta(seconds=60), timedelta(hours=24)
 
 ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 QueueName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 Line = Annotated[str, StringConstraints(max_length=300)]
+Audience = Annotated[str, StringConstraints(pattern=r"^[!-~]{1,200}$")]
 # Where a person must act. What needs nobody, or is refused, has no steps.
 PeopleTier = Literal[Tier.APPROVE, Tier.ESCALATE]
 CALLABLE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
@@ -235,6 +242,10 @@ class Batch(Part):
 class ToolDefinition(Part):
     """Everything the gate knows of one tool."""
 
+    # What later releases added. A tool that does not use it is stored without it: its
+    # digest, which names it for ever, must stay what it was.
+    LATER: ClassVar = frozenset({"window", "audience"})
+
     name: ToolName
     title: Line
     description: str = Field(default="", max_length=2000)
@@ -252,6 +263,9 @@ class ToolDefinition(Part):
     requires_rationale: StrictBool = False  # from the agent only
     timeout: Duration = timedelta(minutes=60)
     timeout_max: Duration | None = None
+    # How long an effect may begin, and be tried again, once it was authorized.
+    window: Duration = USUAL_WINDOW
+    audience: Audience | None = None  # the service that takes this tool's grants
     batchable: Batch | None = None
     effect: str = Field(default="", max_length=300)  # a sentence with {arg} chips
     labels: dict[str, Line] = {}
@@ -275,6 +289,26 @@ class ToolDefinition(Part):
     def base(self) -> Tier:
         """The tier before classes and rules."""
         return self.floor or DEFAULT_FLOOR[self.risk]
+
+    @model_serializer(mode="wrap")
+    def _as_ever(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        unused = {
+            name
+            for name in self.LATER
+            if getattr(self, name) == type(self).model_fields[name].get_default()
+        }
+        return {name: v for name, v in write(self).items() if name not in unused}
+
+    @property
+    def destination(self) -> str:
+        """Whom its grants are for: the declared audience, else where its executor is,
+        else the tool itself."""
+        if self.audience:
+            return self.audience
+        if self.executor.kind != "webhook":
+            return f"tool:{self.name}"
+        parts = urlsplit(self.executor.url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}".lower()
 
     @property
     def longest(self) -> timedelta:

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from policies import active
 from policies.choices import Tier
-from policies.documents import InvalidPolicy, parse
+from policies.documents import InvalidPolicy, ToolDefinition, parse
 from policies.documents.definitions import Profile
 from tests.policies import builders, store
 from tests.policies.builders import SAFE, rule
@@ -105,6 +106,11 @@ def test_unknown_fields_are_refused_where_they_stand():
         ({"timeout": "91d"}, "timeout"),
         ({"timeout": "2h", "timeout_max": "1h"}, "timeout_max"),
         ({"timeout_max": "91d"}, "timeout_max"),
+        ({"window": "15"}, "window"),
+        ({"window": "59s"}, "window"),
+        ({"window": "25h"}, "window"),
+        ({"audience": "two words"}, "audience"),
+        ({"audience": ""}, "audience"),
         ({"profile": {**SAFE, "blast_radius": 6}}, "profile.blast_radius"),
         ({"profile": {**SAFE, "reversible": "yes"}}, "profile.reversible"),
         ({"profile": {"reversible": True}}, "profile.blast_radius"),
@@ -276,6 +282,56 @@ def test_time_outs_have_the_usual_values():
     assert tool.timeout == timedelta(minutes=60)
     assert tool.longest == timedelta(hours=72)
     assert builders.document(timeout="80h").tools["pay"].longest == timedelta(hours=80)
+
+
+@pytest.mark.parametrize(
+    ("parts", "destination"),
+    [
+        ({}, "tool:pay"),
+        ({"audience": "https://pay.example"}, "https://pay.example"),
+        ({"executor": {"kind": "callable", "path": "a.b"}}, "tool:pay"),
+        (
+            {"executor": {"kind": "webhook", "url": "https://u:p@A.example:8/x?y"}},
+            "https://a.example:8",
+        ),
+        (
+            {
+                "executor": {"kind": "webhook", "url": "https://a.example"},
+                "audience": "pay",
+            },
+            "pay",
+        ),
+    ],
+)
+def test_whom_a_grant_is_for(parts, destination):
+    assert builders.document(**parts).tools["pay"].destination == destination
+
+
+def test_the_execution_window_is_apart_from_the_time_out():
+    assert builders.document(timeout="90d").tools["pay"].window == timedelta(minutes=15)
+    tool = builders.document(timeout="60s", window="24h").tools["pay"]
+    assert (tool.timeout, tool.window) == (timedelta(minutes=1), timedelta(hours=24))
+
+
+# The fields of the first release, whose digests name stored tools.
+FIRST = """name title description arguments money sensitive redact queue risk profile
+classes floor requires_reason requires_rationale timeout timeout_max batchable effect
+labels reversal presenter shown execution_class executor look_up reader dry_run balances
+limits facts keys preconditions verifiers steps"""
+
+
+def test_what_a_later_release_added_leaves_stored_tools_their_digest():
+    """A tool is found by the digest of its definition: one that changed with a release
+    would make every stored tool unknown."""
+    assert set(ToolDefinition.model_fields) == {*FIRST.split(), *ToolDefinition.LATER}
+    tool = builders.document().tools["pay"]
+    assert not active.plain(tool).keys() & ToolDefinition.LATER
+    assert active.digest(active.plain(tool)) == (
+        "sha256:67cbe7cc4ceedda789b69367b895316a4e415d5446fbd998f90c4fa0a14c9893"
+    )
+    used = builders.document(window="5m").tools["pay"]
+    assert active.plain(used)["window"] == "300s"
+    assert parse(active.plain(builders.document(window="5m"))).tools["pay"] == used
 
 
 def test_tool_names_are_their_keys():
