@@ -4,20 +4,23 @@ so a message may be lost, late, repeated or forged."""
 from __future__ import annotations
 
 import os
+import signal
 from typing import Any
 
 import celery
 from celery.signals import (
+    beat_embedded_init,
     beat_init,
     setup_logging,
     task_postrun,
     task_prerun,
     worker_init,
+    worker_process_init,
 )
 from structlog.contextvars import bind_contextvars, clear_contextvars
 from structlog.stdlib import get_logger
 
-from . import checks
+from . import checks, orphans
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 
@@ -35,6 +38,8 @@ SWEEPS = {
     "reviews.tasks.tidy_batches": 5,
     "reviews.tasks.remind_before_deadline": 15,
 }
+
+IMPORTED_BY = os.getpid()  # the worker itself: its children are forked from it
 
 app = celery.Celery("holdpoint")
 # For every thread of the web process; otherwise only the importing one knows it, and
@@ -78,3 +83,12 @@ def check_before_work(**kwargs: Any) -> None:
         get_logger(__name__).warning(str(warning.msg))
     served = sorted(app.amqp.queues.consume_from)
     get_logger(__name__).info("worker", ladder=dict(checks.rungs()), queues=served)
+
+
+@worker_process_init.connect
+@beat_embedded_init.connect
+def end_with_the_worker(**kwargs: Any) -> None:
+    """Pool and beat processes of a worker that was killed: a beat that lived on would
+    be a second one beside the next worker's. Tasks may die at any point anyway."""
+    forked = os.getpid() != IMPORTED_BY
+    orphans.die_with(IMPORTED_BY if forked else os.getppid(), signal.SIGKILL)

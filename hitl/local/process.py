@@ -3,19 +3,17 @@ supervisor alone decides who stops, and in which order."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO
 
-PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+from hitl import orphans
 
 
 @dataclass(frozen=True)
@@ -54,8 +52,11 @@ class Child:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_die_with_parent(
-                    program.orphan_signal or program.stop_signal, os.getpid()
+                # Survives exec, `unshare --user` included.
+                preexec_fn=partial(
+                    orphans.die_with,
+                    os.getpid(),
+                    program.orphan_signal or program.stop_signal,
                 ),
             )
         finally:
@@ -135,16 +136,3 @@ def _open(log: Path | None) -> IO[bytes] | None:
         return None
     log.parent.mkdir(parents=True, exist_ok=True)
     return log.open("ab")
-
-
-def _die_with_parent(with_signal: signal.Signals, parent: int):  # type: ignore[no-untyped-def]
-    """Run in the child before exec. Survives exec, `unshare --user` included."""
-    if _LIBC is None:
-        return None
-
-    def prepare() -> None:
-        _LIBC.prctl(PR_SET_PDEATHSIG, int(with_signal))
-        if os.getppid() != parent:  # it died before we asked to be told
-            os._exit(1)
-
-    return prepare

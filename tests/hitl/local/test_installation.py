@@ -118,10 +118,14 @@ def test_a_killed_worker_comes_back_and_a_killed_supervisor_leaves_nothing(
 ) -> None:
     with up(state, free_port()) as running:
         (worker,) = children(running.process.pid, b"hitl.celery")
+        # Its beat and its two pool processes.
+        wait_until(lambda: len(children(worker, b"")) == 3, 30)
+        below = children(worker, b"")
         os.kill(worker, signal.SIGKILL)
         wait_until(lambda: "worker runs again" in running.said, 20)
         assert "worker stopped (SIGKILL): starting it again in 0.5 s" in running.said
-        everyone = children(running.process.pid, b"")
+        wait_until(lambda: not any(map(alive, below)), 1)
+        everyone = descendants(running.process.pid)
         running.process.kill()
         running.process.wait()
         wait_until(lambda: not any(map(alive, everyone)), 20)
@@ -164,6 +168,12 @@ def children(parent: int, argument: bytes) -> list[int]:
         if int(fields[1]) == parent and argument in line:
             found.append(int(folder.name))
     return found
+
+
+def descendants(parent: int) -> list[int]:
+    """Its children and theirs."""
+    below = children(parent, b"")
+    return below + [pid for child in below for pid in descendants(child)]
 
 
 def alive(pid: int) -> bool:
