@@ -1,27 +1,98 @@
-"""Named points at which a test may kill this process, to prove what a crash leaves
-behind. Off, a point is one comparison with an empty string."""
+"""Named points at which a test may kill, break or freeze this process, to prove what it
+leaves behind. Off, a point is one comparison with an empty string."""
 
 from __future__ import annotations
 
 import os
 import signal
+import uuid
+from enum import StrEnum
 from pathlib import Path
 
-# A folder of flags. A file `<point>` in it kills the first process that comes by, a
-# file `<point>@<subject>` the first one that is about this row. Taking the flag away
-# is what arms the death, so that the successor gets through.
+# A folder of flags. A file `<point>` in it is for the first process that comes by, a
+# file `<point>@<subject>` for the first one that is about this row; what it says is the
+# action, nothing is a kill. Taking the flag away is what arms the fault, so that the
+# successor gets through.
 ARMED = os.environ.get("HOLDPOINT_FAULT", "")
+STOPPED = "stopped-"  # `stopped-<pid>` says who froze, and where, until it goes on
+
+# Every point of the code and where it is; tests/journal/test_faults.py compares.
+POINTS = {
+    "proposed_uncommitted": "a proposal is written, its answer not yet stored",
+    "decided_uncommitted": "a verdict and all that follows from it are written",
+    "batch_uncommitted": "one verdict on a whole list is written",
+    "grant_uncommitted": "a request is authorised, its grant and execution are written",
+    "recall_uncommitted": "an approval is taken back",
+    "window_uncommitted": "the end of a recall window is written",
+    "expiry_uncommitted": "overdue requests are ended",
+    "stop_uncommitted": "one proposal is taken back under a stop",
+    "stop_enforced": "all of a sweep under a stop are taken back",
+    "before_nudge": "committed, and the broker is not told yet",
+    "before_announce": "committed, and no listener is told yet",
+    "swept_unmoved": "the sweep has sent, and has not written down that it did",
+    "message_uncommitted": "a promise is being taken up",
+    "message_claimed": "a promise is taken up, its work not begun",
+    "before_claim": "an execution is to be taken",
+    "claim_uncommitted": "grant spent, fence and lease written",
+    "after_claim": "the claim holds, nothing is checked yet",
+    "looked_up": "the service said what became of an earlier attempt",
+    "rechecked": "every check said yes",
+    "before_effect": "the lease still holds, the service is asked next",
+    "after_effect": "the service has answered",
+    "before_record": "the outcome is known to this process alone",
+    "record_uncommitted": "the outcome is written",
+    "after_record": "the outcome is recorded, its promise still open",
+    "before_done": "the work is done, its promise still open",
+    "redeemed": "an agent's claim is checked, its answer not sent",
+    "settle_uncommitted": "a person's answer to an unknown effect is written",
+    "retry_uncommitted": "a known failure is queued again",
+    "sequence_uncommitted": "records have their places in the log",
+}
+
+
+class Action(StrEnum):
+    """What happens to the process that passes."""
+
+    KILL = "kill"  # SIGKILL
+    RAISE = "raise"  # an exception
+    STOP = "stop"  # SIGSTOP, until somebody sends SIGCONT
+
+
+class Injected(Exception):
+    """The exception of an armed point; nobody catches it by name."""
 
 
 def point(name: str, subject: str = "") -> None:
-    """SIGKILL this process if a flag is up for this point."""
-    if ARMED and (_taken(name) or _taken(f"{name}@{subject}")):
-        os.kill(os.getpid(), signal.SIGKILL)
+    """Do what a flag for this point says, if one is up."""
+    if ARMED:
+        _pass(name, subject)
 
 
-def _taken(flag: str) -> bool:
+def _pass(name: str, subject: str) -> None:
+    for flag in (f"{name}@{subject}", name):
+        action = _taken(Path(ARMED) / flag)
+        if action is not None:
+            _suffer(action, flag)
+
+
+def _taken(flag: Path) -> Action | None:
+    """Of all who come by at once, one gets it."""
+    mine = flag.with_name(f".{uuid.uuid4().hex}")
     try:
-        (Path(ARMED) / flag).unlink()
+        flag.rename(mine)
     except FileNotFoundError:
-        return False
-    return True
+        return None
+    said = mine.read_text()
+    mine.unlink()
+    return Action(said or Action.KILL)
+
+
+def _suffer(action: Action, flag: str) -> None:
+    if action is Action.RAISE:
+        raise Injected(flag)
+    if action is Action.KILL:
+        os.kill(os.getpid(), signal.SIGKILL)
+    frozen = Path(ARMED) / f"{STOPPED}{os.getpid()}"
+    frozen.write_text(flag)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    frozen.unlink(missing_ok=True)

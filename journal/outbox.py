@@ -141,6 +141,7 @@ def consume(message_id: int) -> Iterator[OutboxMessage | None]:
         yield None
         return
     try:
+        faults.point("message_claimed", message.subject)
         yield message
     except BaseException:
         _rest(message)
@@ -159,6 +160,7 @@ def sweep(limit: int = SWEEP_LIMIT) -> int:
     wait = Least(Greatest(age, _span(HEAD_START)), _span(LONGEST_WAIT))
     taken = [message.pk for message in messages[:sent]]
     if taken:
+        faults.point("swept_unmoved")
         OutboxMessage.objects.filter(_free(), pk__in=taken).update(due_at=Now() + wait)
     return sent
 
@@ -178,6 +180,7 @@ def _claim(message_id: int) -> OutboxMessage | None:
         claimed = OutboxMessage.objects.filter(
             _free(), pk=message_id, attempts=message.attempts
         ).update(attempts=F("attempts") + 1, held_until=until, due_at=until)
+        faults.point("message_uncommitted", message.subject)
     message.attempts += 1
     return message if claimed else None
 
@@ -225,6 +228,7 @@ def _send(messages: Sequence[OutboxMessage]) -> int:
 def _notify() -> None:
     subjects = list(_announced.subjects)
     _announced.subjects.clear()
+    faults.point("before_announce")
     try:
         with connection.cursor() as cursor:
             cursor.execute(_TELL, [CHANNEL, subjects])

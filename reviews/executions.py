@@ -58,6 +58,7 @@ def _attempt(claim: Claim) -> Outcome | No:
     untouched = claim.untouched
     if not untouched and claim.definition.look_up is not None:
         found = executors.look_up(claim.definition, claim.call)
+        faults.point("looked_up", claim.execution.pk)
         if found.code != "not_found":
             return found
         if claim.over:
@@ -70,6 +71,7 @@ def _attempt(claim: Claim) -> Outcome | No:
         return Outcome("unknown", code=no.code, detail=no.detail)
     # A keyed provider answers a repeated key from its memory, so a state that our
     # own earlier attempt changed is no reason to stop here.
+    faults.point("rechecked", claim.execution.pk)
     claims.check_held(claim)
     faults.point("before_effect", claim.execution.pk)
     outcome = executors.perform(claim.definition, claim.call)

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
-from journal import clock, log, outbox
+from journal import clock, faults, log, outbox
 from journal.errors import Conflict, Decided, NotFound, RationaleMissing, TooLittleTime
 from policies import facts
 from policies.choices import Tier
@@ -192,3 +192,4 @@ def withdraw_stopped(*, proposal_id: str, code: str) -> None:
     proposal = Proposal.objects.get(pk=proposal_id)
     actor = log.Actor("system", "stop")
     withdraw(proposal_id, agent=proposal.agent, actor=actor, now=now, code=code)
+    faults.point("stop_uncommitted", proposal_id)

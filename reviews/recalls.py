@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from journal import clock, log
+from journal import clock, faults, log
 from journal.errors import Decided, DomainError, NotYours, Running
 from policies.choices import Role
 from policies.models import Person
@@ -28,6 +28,7 @@ def recall(*, request_id: str, person: Person) -> ApprovalRequest:
     take_back(request, person, now)
     if not permissions.can_decide(person, request, request.sealed):
         leases.hold(request, person, now)
+    faults.point("recall_uncommitted", request.pk)
     return request
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from journal import clock, log
+from journal import clock, faults, log
 from journal.errors import (
     AgentStopped,
     Conflict,
@@ -45,6 +45,7 @@ def redeem(*, token: str, agent: str) -> Claim:
         raise _why_not_redeemed(execution.pk)
     no = rechecks.check(claim.execution, claim.definition)
     if no is None:
+        faults.point("redeemed", execution.pk)
         return claim
     if claim.untouched:
         executions.refuse(execution_id=execution.pk, fence=claim.fence, no=no)
@@ -102,6 +103,7 @@ def settle_unknown(
     )
     if not happened:
         facts.release(execution.proposal_id)
+    faults.point("settle_uncommitted", execution_id)
     return execution
 
 
@@ -113,6 +115,7 @@ def retry(*, execution_id: str, person: Person) -> Execution:
     """
     execution = locks.execution(execution_id)
     queue_again(execution, person, clock.now())
+    faults.point("retry_uncommitted", execution_id)
     return execution
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from journal import clock, log
+from journal import clock, faults, log
 
 from . import grants, quorum, transitions
 from .cases import Case
@@ -89,6 +89,8 @@ def authorize(
         each=_policy,
     )
     grants.issue_many(requests, actor=actor, now=now)
+    for request in requests:
+        faults.point("grant_uncommitted", request.pk)
 
 
 def _policy(request: ApprovalRequest) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from celery import current_app, shared_task
 
-from journal import outbox, transactions
+from journal import faults, outbox, transactions
 from journal.errors import Conflict, Decided, NotFound
 from journal.models import OutboxMessage
 from policies.choices import Role
@@ -143,6 +143,7 @@ def _enforce(stop_id: str, horizon: int) -> bool:
     over = transactions.are_over(horizon)  # asked first: then all it wrote is found
     for proposal_id in stop_work.under(Stop.objects.get(pk=stop_id)):
         _withdraw(proposal_id)
+    faults.point("stop_enforced", stop_id)
     return over
 
 

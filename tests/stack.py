@@ -33,6 +33,7 @@ from hitl.environment import LOOPBACK
 from hitl.local import programs
 from hitl.local.layout import Layout
 from hitl.local.process import Child, Program
+from journal.faults import Action
 
 START_S = 40.0
 
@@ -75,11 +76,13 @@ class Stack:
     def faults(self) -> Path:
         return self.state / "faults"
 
-    def arm(self, point: str, subject: str = "") -> Path:
-        """Whoever passes this point next, about this row, dies by SIGKILL; the file
-        that this returns is gone by then (journal/faults.py)."""
+    def arm(self, point: str, subject: str = "", action: Action = Action.KILL) -> Path:
+        """Whoever passes this point next, about this row, suffers it; the file that
+        this returns is gone by then (journal/faults.py)."""
         flag = self.faults / (f"{point}@{subject}" if subject else point)
-        flag.touch()
+        draft = flag.with_name(f".{flag.name}")
+        draft.write_text(action)
+        draft.rename(flag)
         return flag
 
     def disarm(self) -> None:

@@ -1,0 +1,120 @@
+"""Fault points: every one is named in one table, does what its flag says to one
+process, and costs nothing while no flag can be up."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import os
+import signal
+import timeit
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from journal import faults
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("journal", "policies", "reviews", "agents", "hitl")
+LEAST = 20
+CALLS = 200_000
+MOST_NS = 1_000  # many times what it takes, for a machine that does other things
+
+
+def passed() -> Iterator[tuple[str, str]]:
+    """(name, module) of every point of the product's code."""
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call) and is_point(node.func):
+                    (name, *_) = node.args
+                    assert isinstance(name, ast.Constant), path
+                    yield str(name.value), str(path.relative_to(ROOT))
+
+
+def is_point(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == "point"
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "faults"
+    )
+
+
+def test_the_table_names_every_point_of_the_code_and_no_other() -> None:
+    found = Counter(name for name, _ in passed())
+    assert set(found) == set(faults.POINTS)
+    assert [name for name, count in found.items() if count > 1] == []
+    assert len(faults.POINTS) >= LEAST
+
+
+def test_off_a_point_is_one_comparison() -> None:
+    """Nothing is called and nothing is made before the jump past the rest."""
+    steps = [
+        one.opname
+        for one in dis.get_instructions(faults.point)
+        if one.opname not in {"RESUME", "CACHE"}
+    ]
+    jump = next(at for at, name in enumerate(steps) if "JUMP" in name)
+    assert steps[:jump] == ["LOAD_GLOBAL"]
+    assert faults.ARMED == ""
+
+
+def test_off_a_point_takes_no_time() -> None:
+    taken = min(timeit.repeat(lambda: faults.point("x"), number=CALLS, repeat=3))
+    assert taken / CALLS * 1e9 < MOST_NS
+
+
+@pytest.fixture
+def armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(faults, "ARMED", str(tmp_path))
+    return tmp_path
+
+
+def test_a_flag_for_one_row_is_for_nobody_else(armed: Path) -> None:
+    (armed / "after_claim@x-1").write_text("raise")
+    faults.point("after_claim", "x-2")
+    faults.point("before_claim", "x-1")
+    with pytest.raises(faults.Injected):
+        faults.point("after_claim", "x-1")
+    faults.point("after_claim", "x-1")  # the successor gets through
+
+
+def test_a_flag_for_a_point_is_for_the_first_who_comes_by(armed: Path) -> None:
+    (armed / "after_claim").write_text("raise")
+    with pytest.raises(faults.Injected):
+        faults.point("after_claim", "x-1")
+    faults.point("after_claim", "x-2")
+    assert list(armed.iterdir()) == []
+
+
+def test_nothing_said_is_a_kill(armed: Path) -> None:
+    (armed / "after_claim").touch()
+    assert ended(lambda: faults.point("after_claim")) == -signal.SIGKILL
+
+
+def test_who_is_stopped_goes_on_where_it_was(armed: Path) -> None:
+    (armed / "after_claim").write_text("stop")
+    child = os.fork()
+    if child == 0:
+        faults.point("after_claim", "x-1")
+        os._exit(7)
+    _, status = os.waitpid(child, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+    assert (armed / f"{faults.STOPPED}{child}").read_text() == "after_claim"
+    os.kill(child, signal.SIGCONT)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
+    assert list(armed.iterdir()) == []
+
+
+def ended(work: object) -> int:
+    """How a child of ours ends that does this."""
+    child = os.fork()
+    if child == 0:
+        assert callable(work)
+        work()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
