@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from ..choices import ExecutionClass, Risk, Role, Tier
 from ..conditions import Condition, InvalidCondition
 from ..schemas import InvalidSchema, compile_schema, declared
+from . import reversals
 from .definitions import (
     LONGEST,
     LONGEST_WINDOW,
@@ -41,6 +42,7 @@ def problems(document: Document) -> Iterator[Problem]:
     yield from _document(document)
     yield from _measures(document)
     yield from _limits(document)
+    yield from reversals.problems(document)
     yield from _rules(document)
 
 
@@ -149,8 +151,8 @@ def _execution(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     queryable = tool.execution_class is ExecutionClass.QUERYABLE
     if queryable and tool.look_up is None and tool.executor.kind != "agent":
         yield f"{path}.look_up", "a queryable tool needs a look-up"
-    if tool.look_up and not queryable:
-        yield f"{path}.look_up", "only a queryable tool is looked up"
+    if tool.look_up and tool.execution_class is ExecutionClass.OPAQUE:
+        yield f"{path}.look_up", "an opaque tool knows no reference to look up"
     for field in ("keys", "facts", "preconditions"):
         if getattr(tool, field) and tool.reader is None:
             yield f"{path}.{field}", "only a reader can resolve these"

@@ -53,6 +53,7 @@ Audience = Annotated[str, StringConstraints(pattern=r"^[!-~]{1,200}$")]
 PeopleTier = Literal[Tier.APPROVE, Tier.ESCALATE]
 CALLABLE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+SOURCE = re.compile(r"\$(args|result)\.([A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)")
 
 
 def _not_nothing(value: Any) -> Any:
@@ -228,6 +229,38 @@ Reader = Annotated[CallableTarget | WebhookTarget, Field(discriminator="kind")]
 Verifier = Annotated[CallableVerifier | WebhookTarget, Field(discriminator="kind")]
 
 
+class Retry(Part):
+    """How often a failure that is known to have changed nothing is tried again, and how
+    far apart: `base_seconds`, then twice as long each time, never over the most."""
+
+    attempts: int = Field(default=5, ge=1, le=10, strict=True)
+    base_seconds: int = Field(default=2, ge=1, le=3600, strict=True)
+    most_seconds: int = Field(default=300, ge=1, le=86400, strict=True)
+
+    def after(self, attempts: int) -> timedelta:
+        """How long to wait after so many."""
+        doubled = self.base_seconds * 2 ** min(max(attempts - 1, 0), 20)
+        return timedelta(seconds=min(doubled, self.most_seconds))
+
+
+class Compensation(Part):
+    """The tool that undoes an effect, and where its arguments come from: `$args.order`
+    of the effect's own arguments, `$result.id` of its result, else as written."""
+
+    tool: ToolName
+    args: dict[str, Any] = {}
+
+    @cached_property
+    def sources(self) -> dict[str, tuple[str, str]]:
+        """Argument -> ("args" or "result", path), of those that are not as written."""
+        found = {
+            name: SOURCE.fullmatch(value)
+            for name, value in self.args.items()
+            if isinstance(value, str)
+        }
+        return {name: (at[1], at[2]) for name, at in found.items() if at}
+
+
 class Batch(Part):
     """That requests of this tool may be decided together, and up to what."""
 
@@ -244,7 +277,7 @@ class ToolDefinition(Part):
 
     # What later releases added. A tool that does not use it is stored without it: its
     # digest, which names it for ever, must stay what it was.
-    LATER: ClassVar = frozenset({"window", "audience"})
+    LATER: ClassVar = frozenset({"window", "audience", "retry", "compensation"})
 
     name: ToolName
     title: Line
@@ -284,6 +317,8 @@ class ToolDefinition(Part):
     preconditions: list[Name] = []
     verifiers: list[Verifier] = []
     steps: dict[PeopleTier, list[StepSpec]] = {}
+    retry: Retry = Retry()
+    compensation: Compensation | None = None  # what undoes it, as a proposal of its own
 
     @property
     def base(self) -> Tier:

@@ -125,7 +125,12 @@ def test_unknown_fields_are_refused_where_they_stand():
         ({"keys": ["customer"]}, "keys"),
         ({"facts": ["total"]}, "facts"),
         ({"preconditions": ["version"]}, "preconditions"),
-        ({"look_up": {"url": "http://a.example"}}, "look_up"),
+        (
+            {"execution_class": "opaque", "look_up": {"url": "http://a.example"}},
+            "look_up",
+        ),
+        ({"retry": {"attempts": 11}}, "retry.attempts"),
+        ({"retry": {"base_seconds": 0}}, "retry.base_seconds"),
         ({"look_up": {}}, "look_up"),
         ({"executor": {"kind": "shell"}}, "executor"),
         ({"reader": {"kind": "webhook", "url": "file:///x"}}, "reader.webhook.url"),
@@ -380,3 +385,62 @@ def test_a_dry_run_is_called_as_a_reader_is():
     path = {"kind": "callable", "path": "tests.worlds.read"}
     assert builders.document(dry_run=path).tools["pay"].dry_run is not None
     assert tool_refusal(dry_run={"kind": "agent"})
+
+
+# What undoes an effect, as a proposal of its own.
+BACK = {
+    "title": "Take back",
+    "schema": {
+        "type": "object",
+        "required": ["payment", "amount"],
+        "properties": {
+            "payment": {"type": "string", "maxLength": 8},
+            "amount": {"type": "string"},
+            "why": {"enum": ["wrong", "twice"]},
+        },
+    },
+    "effect": "Take back {payment}",
+}
+UNDO = {"payment": "$result.id", "amount": "$args.amount", "why": "wrong"}
+
+
+def undoing(**args):
+    tools = {"pay": builders.TOOL, "take_back": {**builders.TOOL, "money": [], **BACK}}
+    pay = {**builders.TOOL, "compensation": {"tool": "take_back", "args": args}}
+    return {"tools": {**tools, "pay": pay}}
+
+
+def test_a_compensation_says_where_its_arguments_come_from():
+    found = builders.document(undoing(**UNDO)).tools["pay"].compensation
+    assert found.sources == {"payment": ("result", "id"), "amount": ("args", "amount")}
+
+
+@pytest.mark.parametrize(
+    ("args", "path", "says"),
+    [
+        ({**UNDO, "amount": "$args.amout"}, ".args.amount", "amout is not an argument"),
+        ({**UNDO, "amount": "$args.note"}, ".args.amount", "note may be absent"),
+        ({**UNDO, "amount": "$arg.amount"}, ".args.amount", "write $args.name"),
+        ({**UNDO, "whom": "a"}, ".args.whom", "whom is not an argument of take_back"),
+        ({**UNDO, "why": "never"}, ".args.why", "not one of"),
+        ({"payment": "$result.id"}, ".args", "take_back requires amount"),
+    ],
+)
+def test_a_compensation_that_could_never_be_proposed_is_refused(args, path, says):
+    found = tool_refusal(undoing(**args))
+    assert says in found[f"tools.pay.compensation{path}"]
+
+
+def test_a_compensation_names_a_tool_of_the_policy():
+    pay = {**builders.TOOL, "compensation": {"tool": "nothing", "args": {}}}
+    found = tool_refusal({"tools": {"pay": pay}})
+    assert "tools.pay.compensation.tool" in found
+
+
+@pytest.mark.parametrize(
+    ("attempts", "seconds"), [(1, 2), (2, 4), (5, 32), (8, 256), (9, 300), (99, 300)]
+)
+def test_a_retry_waits_twice_as_long_each_time_and_never_over_the_most(
+    attempts, seconds
+):
+    assert builders.document().tools["pay"].retry.after(attempts).seconds == seconds
