@@ -35,6 +35,7 @@ class Origin:
     priority: str = "normal"
     source: str = ""
     expires_in: int | None = None
+    heard: bool = False  # somebody outside is to be told what becomes of it
 
 
 def submit(
@@ -65,6 +66,7 @@ def submit(
         priority=origin.priority,
         source=origin.source,
         blocked_by=ruling.blocked_by,
+        heard=origin.heard,
         created_at=now,
     )
     revision = add_revision(proposal, 1, action, narrative, ruling, actor, now)

@@ -34,6 +34,8 @@ class Proposal(models.Model):
     source = models.CharField(max_length=64, blank=True)
     # The rule that blocked it; empty unless the answer was `blocked`.
     blocked_by = models.CharField(max_length=64, blank=True)
+    # Somebody outside is to be told what becomes of it.
+    heard = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField()
 
     class Meta:
