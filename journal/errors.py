@@ -355,3 +355,12 @@ class TooMany(DomainError):
 
     code = "too_many"
     status = 429
+
+
+# 503: not now, and not because of you. Raise with `retry_after`, in seconds.
+class Restored(DomainError):
+    """The database was restored. Nothing was done. Nothing runs and nothing is decided
+    until two people have looked. What you sent can be sent again then."""
+
+    code = "restored"
+    status = 503

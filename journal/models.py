@@ -105,3 +105,33 @@ class OutboxMessage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.topic} {self.subject}"
+
+
+class Epoch(models.Model):
+    """A history of the database that began when a backup was put back. The first one
+    has no row. Without `began_at` it was noticed, and two people have yet to look."""
+
+    number = models.PositiveIntegerField(primary_key=True)
+    noticed_at = models.DateTimeField()
+    why = models.CharField(max_length=16)  # behind, another, unreadable, …
+    # Public ids of the person who looked first, and of the one who agreed.
+    asked_by = models.CharField(max_length=40, blank=True)
+    reason = models.TextField(blank=True)
+    by = models.CharField(max_length=40, blank=True)
+    began_at = models.DateTimeField(null=True)
+    from_record = models.BigIntegerField(null=True)  # of any history before it
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="epoch_two_people",
+                condition=models.Q(began_at__isnull=True, by="")
+                | models.Q(began_at__isnull=False, from_record__isnull=False)
+                & ~models.Q(asked_by="")
+                & ~models.Q(by="")
+                & ~models.Q(by=models.F("asked_by")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"epoch {self.number}"
