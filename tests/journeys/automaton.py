@@ -3,6 +3,7 @@ proposal, written once more without a database. A refusal is its code of api.md.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 SUPERVISOR, REVIEWER = "supervisor", "reviewer"
@@ -51,6 +52,8 @@ class Modelled:
     carried: set[str] = field(default_factory=set)
     escalated_by: set[str] = field(default_factory=set)
     escalated: bool = False
+    held_by: str = ""  # who recalled it has it in hand
+    held_since: int = 0
     late: bool = False  # the deadline is over
     window_over: bool = False  # of the recall
     stop: str = ""  # paused, stopped
@@ -91,7 +94,10 @@ class Modelled:
             raise Refused("withdrawn")
         if self.status == "recallable" and verdict != "reject":
             raise Refused("decided")
-        return self.check_person(person)
+        role = self.check_person(person)
+        if self.held_by not in {"", person}:
+            raise Refused("held")
+        return role
 
     def check_person(self, person: str) -> str:
         role = ROLES[person]
@@ -127,6 +133,7 @@ class Modelled:
         self.count(person, step)
 
     def count(self, person: str, step: int) -> None:
+        self.held_by = ""
         self.said.add(person)
         self.votes[person] = step
         if not any(self.lacking()):
@@ -137,7 +144,7 @@ class Modelled:
 
     def reject(self, person: str) -> None:
         self.check_may_speak(person, "reject")
-        self.status = "rejected"
+        self.status, self.held_by = "rejected", ""
 
     def escalate(self, person: str) -> None:
         self.check_may_speak(person, "escalate")
@@ -147,7 +154,7 @@ class Modelled:
         open_now = [step for i, step in enumerate(self.steps) if i not in full]
         self.ask([*open_now, (SUPERVISOR, 1)], "escalate")
         self.escalated_by.add(person)
-        self.escalated = True
+        self.escalated, self.held_by = True, ""
 
     def ask(self, steps: list[Step], tier: str) -> None:
         """The next version: votes on it are asked afresh."""
@@ -164,7 +171,7 @@ class Modelled:
         if not able and (lower or weaker(asks, self.steps)):
             raise Refused("policy")
         rises = tier == "escalate" and self.tier == "approve"
-        self.big = big
+        self.big, self.held_by = big, ""
         self.ask(list(asks), tier)
         self.carried = set()
         if rises:
@@ -186,6 +193,13 @@ class Modelled:
             raise Refused("running")
         self.status, self.late = "pending", False
         self.ask(self.steps, self.tier)
+        self.hold(person)
+
+    def hold(self, person: str) -> None:
+        """Who takes it back has it in hand, where they may decide it."""
+        with suppress(Refused):
+            self.check_person(person)
+            self.held_by = person
 
     # The agent.
 

@@ -32,6 +32,7 @@ from reviews import (
     deadlines,
     executions,
     grants,
+    leases,
     proposals,
     recalls,
     settlements,
@@ -200,6 +201,17 @@ class GateMachine(RuleBasedStateMachine):
             partial(recalls.recall, request_id=request.pk, person=person_),
             partial(modelled.recall_by, person),
         )
+        if modelled.held_by == person:
+            modelled.held_since = next(self.numbers)
+            self.make_room(person)
+
+    def make_room(self, person: str) -> None:
+        """Of more than three in one hand, the one taken first is free again."""
+        held = [m for _, m in self.rows if m.held_by == person]
+        waiting = [m for m in held if m.status == "pending"]
+        waiting.sort(key=lambda modelled: modelled.held_since)
+        for modelled in waiting[: -leases.MAX_LEASES]:
+            modelled.held_by = ""
 
     # Time.
 
