@@ -13,6 +13,7 @@ MACHINES = (
     reviews.request,
     reviews.grant,
     reviews.execution,
+    reviews.alarm,
     agents.thread,
     versions.machine,
 )

@@ -147,6 +147,7 @@ OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
     "proposal.announced": ("reviews.tasks.mail_announced",),
     "execution.queued": ("reviews.tasks.execute",),
     "execution.unknown": ("reviews.tasks.mail_unknown",),
+    "alarm.raised": ("reviews.tasks.mail_alarm",),
     "export.asked": ("reviews.tasks.write_export",),
     "stop.raised": ("reviews.tasks.enforce_stop",),
 }

@@ -29,6 +29,11 @@ def leases(person: str) -> None:
     _take([f"leases|{person}"])
 
 
+def alarm(about: str) -> None:
+    """One raising of an alarm at a time about a thing. Caller holds a transaction."""
+    _take([f"alarm|{about}"])
+
+
 def _take(names: Iterable[str]) -> None:
     transactions.require("An advisory lock")
     keys = sorted({_number(name) for name in names})

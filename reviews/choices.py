@@ -93,6 +93,38 @@ class ExportStatus(StrEnum):
     FAILED = "failed"
 
 
+class AlarmKind(StrEnum):
+    """What went against a promise, and stands until somebody dealt with it."""
+
+    NEVER_EXECUTED = "never_executed"  # approved, and it did not run
+    WITHOUT_GRANT = "without_grant"  # it ran without a permission of its own
+    OTHER_BYTES = "other_bytes"  # what ran is not what was granted
+    TWICE = "twice"  # it ran more than once
+    LATE_REPORT = "late_report"  # what was said of it came too late to count
+    DELIVERY_DEAD = "delivery_dead"  # the agent cannot be told of an outcome
+    INVALID_OUTCOME = "invalid_outcome"  # an outcome that does not fit its schema
+    RESTORED = "restored"  # the database is older than the world
+
+
+# May have done harm: a person closes them and says why.
+GRAVE = frozenset({AlarmKind.WITHOUT_GRANT, AlarmKind.OTHER_BYTES, AlarmKind.TWICE})
+
+
+class AlarmStatus(StrEnum):
+    """Where an alarm stands."""
+
+    OPEN = "open"
+    ACKNOWLEDGED = "acknowledged"  # somebody looks at it
+    CLOSED = "closed"
+
+
+class ClosedHow(StrEnum):
+    """Who closed an alarm: somebody with a note, or the fact that it holds no more."""
+
+    PERSON = "person"
+    ITSELF = "itself"
+
+
 class NoteKind(StrEnum):
     """Why somebody wrote on a request's record."""
 

@@ -16,7 +16,7 @@ from policies import facts, tools
 from policies.choices import ExecutionClass
 from policies.documents import ToolDefinition
 
-from . import locks, rechecks, transitions, turns
+from . import alarms, grant_tokens, locks, rechecks, transitions, turns
 from .choices import ExecutionStatus, GrantStatus
 from .executors import Call
 from .models import Execution
@@ -230,3 +230,4 @@ def refuse(execution: Execution, no: No, now: datetime) -> None:
         code=no.code,
     )
     facts.release(execution.proposal_id)
+    alarms.refused(execution, code=no.code, now=now)

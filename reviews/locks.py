@@ -1,7 +1,8 @@
 """The only place that locks the gate's rows. Order: Batch, Thread, ApprovalRequest by
-pk, a person's leases (advisory), Lease, keys of sums (advisory), Grant, Execution; the
-outermost first, never backwards (house.md). What halts a batch is a guarded update of
-its row by whoever holds an execution: nobody who holds a batch waits for one."""
+pk, a person's leases (advisory), Lease, keys of sums (advisory), Grant, Execution,
+Alarm (advisory, then its row); the outermost first, never backwards (house.md). What
+halts a batch is a guarded update of its row by whoever holds an execution: nobody who
+holds a batch waits for one."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from django.db.models import QuerySet
 from journal.errors import NotFound
 from policies import locks as policy_locks
 
-from .choices import BatchStatus
-from .models import ApprovalRequest, Batch, Execution, Export, Grant, Lease
+from .choices import AlarmStatus, BatchStatus
+from .models import Alarm, ApprovalRequest, Batch, Execution, Export, Grant, Lease
 
 
 def _locked_requests() -> QuerySet[ApprovalRequest]:
@@ -118,3 +119,25 @@ def execution(pk: str) -> Execution:
     row = Execution.objects.select_for_update(of=("self",), no_key=True).get(pk=pk)
     row.grant = grant
     return row
+
+
+def alarm(pk: int) -> Alarm:
+    """The alarm, locked until the transaction ends. Raises NotFound."""
+    try:
+        return _locked_alarms().get(pk=pk)
+    except Alarm.DoesNotExist:
+        raise NotFound from None
+
+
+def standing_alarm(kind: str, subject: str) -> Alarm | None:
+    """The alarm of this kind about this that nobody has closed, locked; None without
+    one, and then nobody else raises it until the transaction ends."""
+    policy_locks.alarm(f"{kind}|{subject}")
+    standing = _locked_alarms().filter(kind=kind, subject=subject)
+    return standing.exclude(status=AlarmStatus.CLOSED).first()
+
+
+def _locked_alarms() -> QuerySet[Alarm]:
+    return Alarm.objects.select_related("proposal").select_for_update(
+        of=("self",), no_key=True
+    )

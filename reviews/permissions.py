@@ -31,6 +31,8 @@ class Permission(StrEnum):
     LIFT = "lift"
     SETTLE_UNKNOWN = "settle_unknown"
     SEE_POLICIES = "see_policies"
+    SEE_ALARMS = "see_alarms"
+    ANSWER_ALARMS = "answer_alarms"
     REVEAL = "reveal"  # what the schema marks sensitive, one value at a time
 
 
@@ -44,6 +46,8 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.STOP,
             Permission.LIFT,
             Permission.SETTLE_UNKNOWN,
+            Permission.SEE_ALARMS,
+            Permission.ANSWER_ALARMS,
             Permission.SEE_POLICIES,
             Permission.REVEAL,
         }
@@ -56,6 +60,7 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.STOP,
             Permission.STOP_ALL,
             Permission.LIFT,
+            Permission.SEE_ALARMS,
             Permission.SEE_POLICIES,
         }
     ),
@@ -64,6 +69,7 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.SEE_ALL,
             Permission.SEE_LOG,
             Permission.EXPORT,
+            Permission.SEE_ALARMS,
             Permission.SEE_POLICIES,
         }
     ),

@@ -26,7 +26,7 @@ from . import (
     turns,
 )
 from .channels import delivery, notices
-from .models import ApprovalRequest, Execution, Proposal, Stop
+from .models import Alarm, ApprovalRequest, Execution, Proposal, Stop
 
 # A queued execution this old was not reached by its nudge.
 QUIET = timedelta(seconds=3)
@@ -277,6 +277,14 @@ def mail_unknown(message_id: int) -> None:
         if message is not None:
             execution = Execution.objects.get(pk=message.subject)
             notices.tell_of(execution, "unknown")
+
+
+@shared_task
+def mail_alarm(message_id: int) -> None:
+    """Something went against a promise: its supervisors hear of it once."""
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            notices.tell_alarm(Alarm.objects.get(pk=message.subject))
 
 
 @shared_task

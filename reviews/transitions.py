@@ -8,12 +8,13 @@ from typing import Any
 
 from journal.machine import NOWHERE, Edge, Machine
 
+from .choices import AlarmStatus as A
 from .choices import BatchStatus as B
 from .choices import ExecutionStatus as X
 from .choices import ExportStatus as E
 from .choices import GrantStatus as G
 from .choices import RequestStatus as R
-from .models import ApprovalRequest, Batch, Execution, Export, Grant
+from .models import Alarm, ApprovalRequest, Batch, Execution, Export, Grant
 
 
 def _about_request(row: ApprovalRequest) -> Mapping[str, Any]:
@@ -48,6 +49,16 @@ def _about_batch(row: Batch) -> Mapping[str, Any]:
 
 def _about_export(row: Export) -> Mapping[str, Any]:
     return {}
+
+
+def _about_alarm(row: Alarm) -> Mapping[str, Any]:
+    if row.proposal is None:
+        return {}
+    return {
+        "proposal": row.proposal.pk,
+        "agent": row.proposal.agent,
+        "thread": row.proposal.thread,
+    }
 
 
 request = Machine(
@@ -156,7 +167,19 @@ export = Machine(
     _about_export,
 )
 
+alarm = Machine(
+    "alarm",
+    [
+        Edge(NOWHERE, "raise", A.OPEN, "alarm.raised", "alarm.raised"),
+        Edge(A.OPEN, "acknowledge", A.ACKNOWLEDGED, "alarm.acknowledged"),
+        Edge(A.OPEN, "close", A.CLOSED, "alarm.closed"),
+        Edge(A.ACKNOWLEDGED, "close", A.CLOSED, "alarm.closed"),
+    ],
+    _about_alarm,
+)
+
 MACHINES = {
+    Alarm: alarm,
     ApprovalRequest: request,
     Grant: grant,
     Execution: execution,

@@ -14,8 +14,8 @@ from journal import clock, outbox
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions, preferences
-from reviews.choices import ExecutionStatus, RequestStatus
-from reviews.models import ApprovalRequest, Execution, Lease, Notice
+from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
+from reviews.models import Alarm, ApprovalRequest, Execution, Lease, Notice
 
 from . import email, timing
 
@@ -33,6 +33,7 @@ WHAT = {
     "settled": "Settled",
     "ran": "Ran without asking",
     "unknown": "Nobody knows whether this ran",
+    "alarm": "Alarm",
 }
 # Of these there is nothing to say any more once it is decided.
 WAITING = frozenset(
@@ -59,7 +60,7 @@ def deliver(notice: Notice) -> bool:
 
 
 def _line(notice: Notice) -> email.Line:
-    about = notice.request or notice.execution
+    about = notice.request or notice.execution or notice.alarm
     assert about is not None  # the database says so
     ends = f", {about.status}" if notice.kind == "settled" else ""
     return email.Line(f"{WHAT[notice.kind]}{ends}", about, notice.kind in WAITING)
@@ -71,6 +72,8 @@ def _let_go(notice: Notice) -> str:
         return "not_theirs"
     if notice.execution is not None:
         return _of_effect(notice, notice.execution)
+    if notice.alarm is not None:
+        return _of_alarm(notice, notice.alarm)
     if notice.request is None or notice.kind not in WAITING:
         return ""
     return _of_question(notice, notice.request)
@@ -85,6 +88,14 @@ def _of_effect(notice: Notice, execution: Execution) -> str:
         return "not_theirs"
     known = execution.status != ExecutionStatus.UNKNOWN
     return "settled" if notice.kind == "unknown" and known else ""
+
+
+def _of_alarm(notice: Notice, alarm: Alarm) -> str:
+    if permissions.deciding_role(notice.person) is not Role.SUPERVISOR:
+        return "not_theirs"
+    if alarm.queue_id and alarm.queue_id not in permissions.queues_of(notice.person):
+        return "not_theirs"
+    return "settled" if alarm.status == AlarmStatus.CLOSED else ""
 
 
 def _of_question(notice: Notice, request: ApprovalRequest) -> str:
@@ -153,7 +164,9 @@ def promise(notice: Notice) -> None:
 
 def one(notice_id: str) -> bool:
     """Send what was to wait, now that its time has come; whether it was sent."""
-    found = Notice.objects.select_related("person__preferences", "request", "execution")
+    found = Notice.objects.select_related(
+        "person__preferences", "request", "execution", "alarm"
+    )
     notice = found.filter(pk=notice_id).first()
     return notice is not None and deliver(notice)
 
@@ -181,7 +194,10 @@ def _gathered(person: Person) -> list[Notice]:
         sent_at__isnull=True,
         let_go="",
     ).select_related(
-        "request__proposal", "request__queue", "execution__grant__revision__tool"
+        "request__proposal",
+        "request__queue",
+        "execution__grant__revision__tool",
+        "alarm__proposal",
     )
     rows = list(found.order_by("request__expires_at", "pk"))
     for row in rows:
@@ -191,7 +207,7 @@ def _gathered(person: Person) -> list[Notice]:
 
 def _once_each(notices: Sequence[Notice]) -> list[Notice]:
     """Of several messages about one thing the last: it says how it is now."""
-    newest = {(one.request_id, one.execution_id): one for one in notices}
+    newest = {(one.request_id, one.execution_id, one.alarm_id): one for one in notices}
     return list(newest.values())
 
 

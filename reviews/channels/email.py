@@ -16,9 +16,10 @@ from guardian.shortcuts import get_users_with_perms
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import permissions
-from reviews.models import ApprovalRequest, Execution, Revision
+from reviews.models import Alarm, ApprovalRequest, Execution, Revision
 from reviews.presenters.shapes import Part
 from reviews.queries import showing
+from reviews.queries.alarms import words
 
 PLAIN = re.compile(r"[A-Za-z0-9_-]{1,24}|-?[0-9][0-9.,]{0,20}")
 LEFT_OUT = "[…]"
@@ -37,12 +38,24 @@ def deciders(queue: Queue, *, roles: Iterable[Role]) -> list[Person]:
     ]
 
 
+def supervisors(queue: Queue | None) -> list[Person]:
+    """Those of a queue, or all of them for what is everybody's."""
+    if queue is not None:
+        return deciders(queue, roles=[Role.SUPERVISOR])
+    named = Person.objects.filter(groups__name=Role.SUPERVISOR, is_active=True)
+    return [
+        person
+        for person in named
+        if person.email and permissions.deciding_role(person) is Role.SUPERVISOR
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One message: what is said of a request or of an execution."""
+    """One message: what is said of a request, of an execution or of an alarm."""
 
     what: str
-    about: ApprovalRequest | Execution
+    about: ApprovalRequest | Execution | Alarm
     waits: bool = False  # for its reader to decide
 
 
@@ -50,7 +63,10 @@ def to(person: Person, line: Line) -> None:
     """One person's mail about one thing."""
     facts = _facts(line)
     tool = facts["tool"]
-    if isinstance(line.about, Execution):
+    if isinstance(line.about, Alarm):
+        subject = f"{line.what}: {facts['title']} ({line.about.pk})"
+        _send(person, subject, "mail/alarm.txt", facts)
+    elif isinstance(line.about, Execution):
         subject = f"{line.what}: {tool} ({line.about.pk})"
         _send(person, subject, "mail/execution.txt", facts)
     else:
@@ -79,7 +95,10 @@ def test(person: Person) -> None:
 
 def _facts(line: Line) -> dict[str, object]:
     """What a template may print of it: facts of ours and a link."""
-    about, proposal = line.about, line.about.proposal
+    about = line.about
+    if isinstance(about, Alarm):
+        return _facts_of(about, line.what)
+    proposal = about.proposal
     facts: dict[str, object] = {"what": line.what, "tool": proposal.tool_name}
     if isinstance(about, Execution):
         run = f"/threads/{proposal.agent}/{proposal.thread}/"
@@ -91,6 +110,19 @@ def _facts(line: Line) -> dict[str, object]:
         "effect": sentence(showing.effect(_revision(about))),
         "rules": about.sealed.rules,
         "link": _link(f"/requests/{about.pk}/"),
+    }
+
+
+def _facts_of(alarm: Alarm, what: str) -> dict[str, object]:
+    said = words.of(alarm.kind)
+    return {
+        "what": what,
+        "tool": alarm.proposal.tool_name if alarm.proposal else "",
+        "alarm": alarm,
+        "title": said.title,
+        "means": said.means,
+        "do": said.do,
+        "link": _link(f"/alarms/{alarm.pk}/"),
     }
 
 

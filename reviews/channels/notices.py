@@ -15,10 +15,11 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from journal import clock, outbox
-from policies.choices import Role
+from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import permissions, preferences
-from reviews.models import ApprovalRequest, Execution, Notice
+from reviews.choices import AlarmStatus
+from reviews.models import Alarm, ApprovalRequest, Execution, Notice
 
 from . import delivery, email, timing
 from .timing import Due
@@ -65,6 +66,16 @@ def tell_of(execution: Execution, kind: str) -> int:
         return 0
     people = email.deciders(revision.tool.queue, roles=[Role.SUPERVISOR])
     return _tell(people, kind, revision.risk, {"execution": execution})
+
+
+def tell_alarm(alarm: Alarm) -> int:
+    """Tell the supervisors of its queue, each as they chose, once however often it is
+    seen; how many mails were sent now."""
+    if alarm.status == AlarmStatus.CLOSED:
+        return 0
+    risk = alarm.proposal.current.risk if alarm.proposal else Risk.CRITICAL
+    people = email.supervisors(alarm.queue)
+    return _tell(people, "alarm", risk, {"alarm": alarm, "occasion": str(alarm.pk)})
 
 
 def _tell(
@@ -123,7 +134,7 @@ def plan(
         notice, new = Notice.objects.get_or_create(
             person=one.person,
             kind=kind,
-            **{"request": None, "execution": None, **about},
+            **{"request": None, "execution": None, "alarm": None, **about},
             defaults={"at": now, "due_at": one.due.at, "digest": one.due.digest},
         )
         if new and one.due.at > now:

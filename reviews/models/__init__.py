@@ -3,6 +3,7 @@ changes only through `transitions`; triggers and checks back both (gate.md 3).""
 
 from __future__ import annotations
 
+from .alarms import Alarm, LateReport
 from .batches import Batch, BatchItem
 from .desk import Draft, Lease, Note
 from .executions import Execution, Grant
@@ -13,6 +14,7 @@ from .requests import ApprovalRequest, Decision, RequestVersion, Snapshot
 from .switches import Stop
 
 __all__ = [
+    "Alarm",
     "ApprovalRequest",
     "Batch",
     "BatchItem",
@@ -22,6 +24,7 @@ __all__ = [
     "Export",
     "ExportPart",
     "Grant",
+    "LateReport",
     "Lease",
     "Note",
     "Notice",

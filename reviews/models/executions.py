@@ -36,7 +36,12 @@ class Grant(models.Model):
         indexes: ClassVar = [
             models.Index(
                 fields=["expires_at"], name="grant_live", condition=Q(status="live")
-            )
+            ),
+            models.Index(  # few, for what runs spends its grant
+                fields=["expires_at"],
+                name="grant_unspent",
+                condition=~Q(status="spent"),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -77,6 +82,10 @@ class Execution(models.Model):
     queued_at = models.DateTimeField()
     claimed_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    # It succeeded as a look-up says: its last attempt performed nothing.
+    looked_up = models.BooleanField(default=False, db_default=False)
+    # When the service was asked whether what was refused happened all the same.
+    audited_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints: ClassVar = [
@@ -113,6 +122,11 @@ class Execution(models.Model):
                 fields=["queued_at"],
                 name="execution_unknown",
                 condition=Q(status="unknown"),
+            ),
+            models.Index(
+                fields=["finished_at"],
+                name="execution_refused",
+                condition=Q(status="refused"),
             ),
             models.Index(
                 fields=["announced_in", "-queued_at"],

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from .alarms import Alarm
 from .executions import Execution
 from .requests import ApprovalRequest
 
@@ -82,6 +83,10 @@ class Notice(models.Model):
     execution = models.ForeignKey(
         Execution, null=True, on_delete=models.CASCADE, related_name="notices"
     )
+    # Of an alarm each is told once: its `occasion` is the alarm's id.
+    alarm = models.ForeignKey(
+        Alarm, null=True, on_delete=models.CASCADE, related_name="notices"
+    )
     version = models.PositiveIntegerField(default=0)
     kind = models.CharField(max_length=24)
     # Tells apart what may happen again to the same version: it was free twice.
@@ -108,8 +113,11 @@ class Notice(models.Model):
             ),
             models.CheckConstraint(
                 name="notice_about_one",
-                condition=Q(request__isnull=True, execution__isnull=False)
-                | Q(request__isnull=False, execution__isnull=True),
+                condition=Q(
+                    request__isnull=True, execution__isnull=False, alarm__isnull=True
+                )
+                | Q(request__isnull=False, execution__isnull=True, alarm__isnull=True)
+                | Q(request__isnull=True, execution__isnull=True, alarm__isnull=False),
             ),
         ]
         indexes: ClassVar = [

@@ -13,10 +13,20 @@ from agents.models import Agent, Thread
 from journal import clock, log
 from journal.machine import Machine
 from policies import versions
-from policies.models import PolicyVersion
-from reviews import claims, deadlines, executions, forming, leases, stops, transitions
+from policies.models import Person, PolicyVersion
+from reviews import (
+    alarms,
+    claims,
+    deadlines,
+    executions,
+    forming,
+    leases,
+    stops,
+    transitions,
+)
 from reviews.choices import SETTLED, ExecutionStatus, Scope
 from reviews.models import (
+    Alarm,
     ApprovalRequest,
     Batch,
     Execution,
@@ -199,6 +209,21 @@ def dissolved_batch(gate: Gate) -> Batch:
     return batch
 
 
+def open_alarm(gate: Gate) -> Alarm:
+    lapsed_grant(gate)
+    return Alarm.objects.get()
+
+
+def acknowledged_alarm(gate: Gate) -> Alarm:
+    alarm = open_alarm(gate)
+    return alarms.acknowledge(alarm_id=alarm.pk, person=gate.sue)
+
+
+def closed_alarm(gate: Gate) -> Alarm:
+    alarm = open_alarm(gate)
+    return alarms.close(alarm_id=alarm.pk, person=gate.sue, note="asked again")
+
+
 # Machine -> its model's table, and how each of its statuses is reached.
 REQUESTS: dict[str, Reach] = {
     "pending": pending,
@@ -232,11 +257,17 @@ BATCHES: dict[str, Reach] = {
 THREADS: dict[str, Reach] = {"running": running, "finished": finished}
 POLICIES: dict[str, Reach] = {"draft": draft, "active": active, "retired": retired}
 
+ALARMS: dict[str, Reach] = {
+    "open": open_alarm,
+    "acknowledged": acknowledged_alarm,
+    "closed": closed_alarm,
+}
 REACHED: list[tuple[Machine, type[Any], dict[str, Reach]]] = [
     (transitions.request, ApprovalRequest, REQUESTS),
     (transitions.grant, Grant, GRANTS),
     (transitions.execution, Execution, EXECUTIONS),
     (transitions.batch, Batch, BATCHES),
+    (transitions.alarm, Alarm, ALARMS),
     (agents_transitions.thread, Thread, THREADS),
     (versions.machine, PolicyVersion, POLICIES),
 ]
@@ -261,6 +292,8 @@ def paired(machine: Machine, row: Any, status: str) -> dict[str, Any]:
             "lease_until": now if status == "claimed" else None,
             "finished_at": now if status in over else None,
         }
+    if machine is transitions.alarm:
+        return _paired_alarm(row, status)
     if machine is transitions.batch:
         return {"settled_at": now if status in {"decided", "dissolved"} else None}
     if machine is agents_transitions.thread:
@@ -277,3 +310,17 @@ def paired(machine: Machine, row: Any, status: str) -> dict[str, Any]:
             "activated_at": now if in_force else None,
         }
     return {}
+
+
+def _paired_alarm(row: Any, status: str) -> dict[str, Any]:
+    now, people = clock.now(), Person.objects.order_by("pk")
+    seen = row.acknowledged_by or (people[0] if status == "acknowledged" else None)
+    closed = status == "closed"
+    return {
+        "acknowledged_by": seen,
+        "acknowledged_at": (row.acknowledged_at or now) if seen else None,
+        "closed_by": people[0] if closed else None,
+        "closed_at": now if closed else None,
+        "closed_how": "person" if closed else "",
+        "note": "looked" if closed else "",
+    }

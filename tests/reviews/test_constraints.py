@@ -36,6 +36,7 @@ PLACES = [
     for status, reach in reached.items()
 ]
 REVIEWS = importlib.import_module("reviews.migrations.0002_triggers")
+ALARMS = importlib.import_module("reviews.migrations.0003_standing_alarms")
 AGENTS = importlib.import_module("agents.migrations.0002_triggers")
 POLICIES = importlib.import_module("policies.migrations.0002_triggers")
 BACKED = [
@@ -45,6 +46,7 @@ BACKED = [
     (agents_transitions.thread, AGENTS.THREAD),
     (versions.machine, POLICIES.POLICY),
     (transitions.batch, REVIEWS.BATCH),
+    (transitions.alarm, ALARMS.ALARM),
 ]
 NAMES = [machine.name for machine, _, _ in REACHED]
 

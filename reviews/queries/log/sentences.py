@@ -85,6 +85,10 @@ SENTENCES = {
     "export.asked": "{who} asked for an export of the log",
     "export.finished": "An export of the log was finished",
     "export.failed": "An export of the log failed",
+    "alarm.raised": "An alarm was raised",
+    "alarm.repeated": "What an alarm stands for happened again",
+    "alarm.acknowledged": "{who} looks at an alarm",
+    "alarm.closed": "{who} closed an alarm",
 }
 VERDICTS = {
     "approve": "approved",

@@ -1,0 +1,131 @@
+"""What must not be overlooked (gate.md 7): standing alarms, and what was reported too
+late to count."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from policies.models import Queue
+from reviews.choices import AlarmKind, AlarmStatus, ClosedHow
+
+from .base import one_of, pairs
+from .executions import Execution
+from .proposals import Proposal
+
+STANDING = Q(status__in=["open", "acknowledged"])
+
+
+class Alarm(models.Model):
+    """One thing that went against a promise, until somebody has dealt with it."""
+
+    kind = models.CharField(max_length=16, choices=pairs(AlarmKind))
+    # What it is about: an execution's id, or that of whatever the kind is about.
+    subject = models.CharField(max_length=80)
+    status = models.CharField(max_length=12, choices=pairs(AlarmStatus))
+    proposal = models.ForeignKey(
+        Proposal, null=True, on_delete=models.PROTECT, related_name="alarms"
+    )
+    # Whose people deal with it; null for what is everybody's.
+    queue = models.ForeignKey(
+        Queue, null=True, on_delete=models.PROTECT, related_name="alarms"
+    )
+    data = models.JSONField(default=dict)  # facts and codes, never anybody's words
+    opened_at = models.DateTimeField()
+    last_seen_at = models.DateTimeField()
+    times = models.PositiveIntegerField(default=1)
+    acknowledged_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+    acknowledged_at = models.DateTimeField(null=True)
+    closed_by = models.ForeignKey(  # null when it closed itself
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+    closed_at = models.DateTimeField(null=True)
+    closed_how = models.CharField(max_length=8, choices=pairs(ClosedHow), blank=True)
+    note = models.TextField(blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            one_of("alarm_kind", "kind", AlarmKind),
+            one_of("alarm_status", "status", AlarmStatus),
+            models.UniqueConstraint(
+                fields=["kind", "subject"], condition=STANDING, name="alarm_one_open"
+            ),
+            models.CheckConstraint(
+                name="alarm_acknowledged_paired",
+                condition=Q(acknowledged_by__isnull=True, acknowledged_at__isnull=True)
+                & ~Q(status="acknowledged")
+                | Q(acknowledged_by__isnull=False, acknowledged_at__isnull=False)
+                & ~Q(status="open"),
+            ),
+            models.CheckConstraint(
+                name="alarm_closed_paired",
+                condition=STANDING
+                & Q(closed_at__isnull=True, closed_by__isnull=True, closed_how="")
+                | Q(status="closed", closed_at__isnull=False)
+                & (
+                    Q(closed_how="person", closed_by__isnull=False) & ~Q(note="")
+                    | Q(closed_how="itself", closed_by__isnull=True)
+                ),
+            ),
+            # What may have done harm is closed by somebody who says why.
+            models.CheckConstraint(
+                name="alarm_grave_by_person",
+                condition=~Q(kind__in=["twice", "without_grant", "other_bytes"])
+                | ~Q(closed_how="itself"),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["queue", "-opened_at"],
+                name="alarm_standing",
+                condition=STANDING,
+            ),
+            models.Index(fields=["-opened_at", "-id"], name="alarm_newest"),
+            models.Index(fields=["subject", "kind"], name="alarm_about"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"
+
+
+class LateReport(models.Model):
+    """What somebody said of an effect when it could no longer count. It changes
+    nothing by itself, and it never changes."""
+
+    execution = models.ForeignKey(
+        Execution, on_delete=models.PROTECT, related_name="late_reports"
+    )
+    fence = models.PositiveBigIntegerField()  # the one it came with
+    status = models.CharField(max_length=9)  # as reported
+    # What the execution was then, under which fence.
+    found = models.CharField(max_length=9)
+    found_fence = models.PositiveIntegerField()
+    action_hash = models.CharField(max_length=80)
+    result_shown = models.JSONField(null=True)  # redacted
+    result_digest = models.CharField(max_length=80, blank=True)
+    code = models.CharField(max_length=64, blank=True)  # redacted, as the rest
+    detail = models.TextField(blank=True)
+    counted = models.BooleanField(default=False)  # late, and yet in time to be taken
+    actor_kind = models.CharField(max_length=8)
+    actor_id = models.CharField(max_length=64, blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="late_report_status",
+                condition=Q(status__in=["succeeded", "failed", "unknown"]),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["execution", "at"], name="late_report_order"),
+            models.Index(fields=["at"], name="late_report_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.status} of {self.execution_id} under {self.fence}"

@@ -1,0 +1,73 @@
+"""What each kind of alarm says, means and asks for. Our own words and facts only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from reviews.choices import AlarmKind
+
+
+class Words(NamedTuple):
+    """`title` is said of one alarm, `means` explains it, `do` says what comes next."""
+
+    title: str
+    means: str
+    do: str
+
+
+WORDS: dict[str, Words] = {
+    AlarmKind.NEVER_EXECUTED: Words(
+        "Approved, and never executed",
+        "People said yes, and it did not run before its permission ended. Nothing was "
+        "changed in the other system, and whoever relies on it may not know.",
+        "See why it did not run. If it is still wanted, ask the agent to propose it "
+        "again; the old approval cannot be used.",
+    ),
+    AlarmKind.WITHOUT_GRANT: Words(
+        "Executed without a permission",
+        "Something says that this effect happened, and no permission was taken for it.",
+        "Stop the agent, look in the other system whether it happened, and undo it if "
+        "it must not stand.",
+    ),
+    AlarmKind.OTHER_BYTES: Words(
+        "Executed with other content than was granted",
+        "What was reported or stored is not the exact content that people approved.",
+        "Compare what happened in the other system with the approved arguments, and "
+        "stop the tool or the agent until you know why they differ.",
+    ),
+    AlarmKind.TWICE: Words(
+        "Executed more than once",
+        "Two successes were reported under one permission, or the other system counts "
+        "more than one effect under our reference.",
+        "Count the effects in the other system, reverse what is too many, and keep the "
+        "tool stopped until you know how it happened.",
+    ),
+    AlarmKind.LATE_REPORT: Words(
+        "Reported too late",
+        "What became of this effect was reported when the report could no longer be "
+        "relied on: another attempt, a person or the clock had been faster.",
+        "Compare the report with what is recorded. If they disagree, look in the other "
+        "system.",
+    ),
+    AlarmKind.DELIVERY_DEAD: Words(
+        "An outcome could not be delivered",
+        "The agent's address did not take the outcome for as long as it was tried.",
+        "Ask the agent's owner to mend the address, then have it delivered again.",
+    ),
+    AlarmKind.INVALID_OUTCOME: Words(
+        "An outcome does not fit its description",
+        "What would have been told to the agent is not what the API promises, so it "
+        "was held back.",
+        "Report it to whoever runs Holdpoint, with the facts below.",
+    ),
+    AlarmKind.RESTORED: Words(
+        "The database is older than the world",
+        "It was restored from a backup: effects may have happened that it does not "
+        "know of.",
+        "Settle what is listed there before anything new is allowed to run.",
+    ),
+}
+
+
+def of(kind: str) -> Words:
+    return WORDS[kind]
