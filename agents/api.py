@@ -79,7 +79,12 @@ def note_refusal(request: HttpRequest, error: DomainError) -> None:
     if not isinstance(key, AgentKey) or request.method == "GET":
         return
     if not isinstance(error, proposals.NOT_LOGGED):
-        proposals.log_refusal(agent=key.agent, error=error, call=request.path[:200])
+        proposals.log_refusal(
+            agent=key.agent,
+            error=error,
+            call=request.path[:200],
+            unasked=int(request.headers.get("Holdpoint-Unasked", "0")),
+        )
 
 
 def answered(body: dict[str, Any], *, status: int = 200, wait: int = 0) -> HttpResponse:

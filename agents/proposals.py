@@ -245,9 +245,12 @@ def _unsettled(agent: str, thread: str) -> list[str]:
 
 
 @transaction.atomic(durable=True)
-def log_refusal(*, agent: Agent, error: DomainError, call: str) -> None:
+def log_refusal(
+    *, agent: Agent, error: DomainError, call: str, unasked: int = 0
+) -> None:
     """A refused call is a record: agent, code and paths, and nothing of the body. A
-    path may hold a name that the agent chose, so it is redacted like its texts."""
+    path may hold a name that the agent chose, so it is redacted like its texts.
+    `unasked` is how many before it were refused like it without being looked at."""
     redactor = redacting.of(agent.slug, "")
     paths = [str(entry["path"])[:200] for entry in error.errors][:20]
     call, *paths = map(redactor.text, (call, *paths))
@@ -260,5 +263,6 @@ def log_refusal(*, agent: Agent, error: DomainError, call: str) -> None:
             "call": call,
             "code": error.code,
             "paths": paths,
+            **({"unasked": unasked} if unasked else {}),
         },
     )

@@ -22,6 +22,7 @@ from django.core.wsgi import get_wsgi_application
 
 from .checks import refuse_unsafe
 from .exchange import App, Receive, Scope, Send
+from .fairness import Fair
 from .hub import Hub
 from .longpoll import LongPoll
 
@@ -43,7 +44,7 @@ class Web:
     def __init__(self, wsgi: Any, hub: Hub) -> None:
         self.hub = hub
         threads = cast(App, WSGIMiddleware(wsgi, workers=THREADS))
-        self.http = LongPoll(threads, hub)
+        self.http = LongPoll(Fair(threads), hub)
         self.streams = Streams(threads, hub)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
