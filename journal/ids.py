@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
 import secrets
 
@@ -13,6 +15,16 @@ LENGTH = 20
 def new(prefix: str) -> str:
     """`<prefix>-` and 100 random bits."""
     return f"{prefix}-" + "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
+
+
+def derived(prefix: str, key: bytes, *parts: str | int) -> str:
+    """The same form, and the same id for the same parts: a function of `key` and of
+    what it names, so that nobody else can tell it beforehand."""
+    told = "\0".join(map(str, parts)).encode()
+    number = int.from_bytes(hmac.digest(key, told, hashlib.sha256)[:13], "big")
+    return f"{prefix}-" + "".join(
+        ALPHABET[number >> 5 * place & 31] for place in range(LENGTH)
+    )
 
 
 def is_one(text: str, prefix: str) -> bool:

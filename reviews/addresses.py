@@ -147,6 +147,11 @@ def allowed(answer: str, networks: Networks) -> bool:
     return _within(address, networks) or _public(address)
 
 
+def is_literal(host: str) -> bool:
+    """Is this an address already, and no name to look up?"""
+    return _literal(host) is not None
+
+
 def lookup(host: str, port: int) -> list[str]:
     """The system's resolver."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -7,7 +7,8 @@ nothing left the building; `Ambiguous` means that it may have been acted on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -24,7 +25,7 @@ from . import addresses
 from .addresses import NotAllowed, NotSent, Resolver, Target
 from .wire import Deadline, Wire
 
-__all__ = ["Ambiguous", "NotAllowed", "NotSent", "Reply", "post"]
+__all__ = ["Ambiguous", "Heard", "NotAllowed", "NotSent", "Reply", "notify", "post"]
 
 # Room for a result of 64 KiB (gate.md 7) inside its envelope.
 REPLY_LIMIT = 68 * 1024
@@ -76,8 +77,51 @@ def post(
         resolve=resolve,
         timeout=timeout,
     )
-    signed = {**(headers or {}), **_signature(body, message or ids.new("m"))}
-    return _exchange(Wire(pinned, deadline), target, signed, body, limit)
+    ours = [settings.HOLDPOINT.webhook_secret]
+    signed = {**(headers or {}), **signature(body, message or ids.new("m"), ours)}
+    with _told_apart(Wire(pinned, deadline), target) as wire:
+        status, raw = _send(wire, target, signed, body, limit)
+    return Reply(status, _decode(status, raw))
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a listener answered: its status, and how long it asks to be left alone."""
+
+    status: int
+    retry_after: str
+
+
+def notify(
+    url: str,
+    body: bytes,
+    *,
+    message: str,
+    secrets: Sequence[str],
+    timeout: float,
+    resolve: Resolver = addresses.lookup,
+) -> Heard:
+    """Send `body` to somebody who only listens: of the answer nothing is read but its
+    head, so that no answer can be too long, too slow to end, or believed.
+
+    Signed once with each of `secrets`, the newest first. Raises as `post`. Caller holds
+    no transaction.
+    """
+    deadline = Deadline(timeout)
+    target = addresses.parse(url)
+    pinned = addresses.reach(
+        target,
+        networks=settings.HOLDPOINT.webhook_networks,
+        resolve=resolve,
+        timeout=timeout,
+    )
+    signed = signature(body, message, secrets)
+    with (
+        _told_apart(Wire(pinned, deadline), target) as wire,
+        _stream(wire, target, signed, body) as response,
+    ):
+        later = dict(response.headers).get(b"retry-after", b"")
+        return Heard(response.status, later.decode("latin1")[:64])
 
 
 def _encode(payload: Mapping[str, Any]) -> bytes:
@@ -87,9 +131,10 @@ def _encode(payload: Mapping[str, Any]) -> bytes:
         raise NotSent(f"the payload is not JSON: {error}") from error
 
 
-def _signature(body: bytes, message: str) -> dict[str, str]:
+def signature(body: bytes, message: str, secrets: Sequence[str]) -> dict[str, str]:
+    """The headers of Standard Webhooks, with a timestamp of now."""
     now = timezone.now()
-    signer = Webhook(settings.HOLDPOINT.webhook_secret)
+    signed = [Webhook(one).sign(message, now, body.decode()) for one in secrets]
     return {
         "Content-Type": "application/json",
         "Accept": "application/json",
@@ -97,26 +142,26 @@ def _signature(body: bytes, message: str) -> dict[str, str]:
         "User-Agent": "Holdpoint",
         "webhook-id": message,
         "webhook-timestamp": str(int(now.timestamp())),
-        "webhook-signature": signer.sign(message, now, body.decode()),
+        "webhook-signature": " ".join(signed),
     }
 
 
-def _exchange(
-    wire: Wire, target: Target, headers: Mapping[str, str], body: bytes, limit: int
-) -> Reply:
+@contextmanager
+def _told_apart(wire: Wire, target: Target) -> Iterator[Wire]:
+    """What goes wrong on the way, by whether anything had left the building."""
     try:
-        status, raw = _send(wire, target, headers, body, limit)
+        yield wire
     except (httpcore.ProtocolError, httpcore.NetworkError, OSError) as error:
         problem = f"{type(error).__name__}: {error}"
         if wire.sent:
             raise Ambiguous(f"no complete answer ({problem})") from error
         raise NotSent(f"no connection to {target.host} ({problem})") from error
-    return Reply(status, _decode(status, raw))
 
 
-def _send(
-    wire: Wire, target: Target, headers: Mapping[str, str], body: bytes, limit: int
-) -> tuple[int, bytes]:
+@contextmanager
+def _stream(
+    wire: Wire, target: Target, headers: Mapping[str, str], body: bytes
+) -> Iterator[httpcore.Response]:
     url = httpcore.URL(
         scheme=target.scheme, host=target.host, port=target.port, target=target.path
     )
@@ -125,6 +170,13 @@ def _send(
         httpcore.ConnectionPool(network_backend=wire) as pool,
         pool.stream("POST", url, headers=heads, content=body) as response,
     ):
+        yield response
+
+
+def _send(
+    wire: Wire, target: Target, headers: Mapping[str, str], body: bytes, limit: int
+) -> tuple[int, bytes]:
+    with _stream(wire, target, headers, body) as response:
         received = bytearray()
         for chunk in response.iter_stream():
             received += chunk
