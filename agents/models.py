@@ -10,9 +10,20 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from journal import ids
 from policies.choices import Risk
 
-from .choices import ThreadResult, ThreadStatus
+from .choices import ENDED, DeliveryStatus, TakenBy, ThreadResult, ThreadStatus
+
+LONGEST_URL = 2048
+
+
+def new_endpoint_id() -> str:
+    return ids.new("w")
+
+
+def new_delivery_id() -> str:
+    return ids.new("d")
 
 
 class Agent(models.Model):
@@ -103,6 +114,8 @@ class Checkpoint(models.Model):
     blob_digest = models.CharField(max_length=80, blank=True)
     blob_bytes = models.PositiveIntegerField(default=0)
     resume_at = models.CharField(max_length=128, blank=True)
+    # The repair that made this version; null when the agent left it itself.
+    repair = models.CharField(max_length=40, null=True)  # noqa: DJ001 a later column
     created_at = models.DateTimeField()
 
     class Meta:
@@ -134,3 +147,142 @@ class IdempotencyKey(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+class Endpoint(models.Model):
+    """A place that hears what becomes of an agent's proposals, and its secrets.
+
+    With `by_proposal` a `callback_url` named it: it stands for all of that origin.
+    """
+
+    id = models.CharField(max_length=40, primary_key=True, default=new_endpoint_id)
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="endpoints")
+    url = models.CharField(max_length=LONGEST_URL)
+    by_proposal = models.BooleanField(default=False)
+    secret = models.BinaryField()  # sealed
+    # It signs as well for a while, so that a change of secrets loses no letter.
+    former = models.BinaryField(null=True)
+    former_until = models.DateTimeField(null=True)
+    created_at = models.DateTimeField()
+    off_at = models.DateTimeField(null=True)
+    off_why = models.CharField(max_length=8, blank=True)  # "person" or "gone"
+    # The last try failed or took long: it goes with others like it, one at a time.
+    slow_since = models.DateTimeField(null=True)
+    tried_at = models.DateTimeField(null=True)
+    rest_until = models.DateTimeField(null=True)  # it asked to be left alone
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["agent", "url"], name="endpoint_once"),
+            models.CheckConstraint(
+                name="endpoint_off_paired",
+                condition=Q(off_at__isnull=True, off_why="")
+                | Q(off_at__isnull=False) & ~Q(off_why=""),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Callback(models.Model):
+    """Where one proposal asked to be answered, beside its agent's endpoints."""
+
+    proposal = models.CharField(max_length=40, primary_key=True)
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT)
+    url = models.CharField(max_length=LONGEST_URL)
+
+    def __str__(self) -> str:
+        return self.proposal
+
+
+class Delivery(models.Model):
+    """One event on its way to one endpoint. What it says was fixed when it was made."""
+
+    id = models.CharField(max_length=40, primary_key=True, default=new_delivery_id)
+    event = models.CharField(max_length=40)  # the id that the receiver knows it by
+    kind = models.CharField(max_length=32)
+    proposal = models.CharField(max_length=40)
+    thread = models.CharField(max_length=128)
+    endpoint = models.ForeignKey(
+        Endpoint, on_delete=models.PROTECT, related_name="deliveries", db_index=False
+    )
+    url = models.CharField(max_length=LONGEST_URL)
+    payload = models.JSONField()
+    status = models.CharField(
+        max_length=9,
+        choices=[(s.value, s.value) for s in DeliveryStatus],
+    )
+    attempts = models.PositiveIntegerField(default=0)  # since it was last begun
+    next_at = models.DateTimeField()
+    give_up_at = models.DateTimeField()
+    # A worker is at it; after that time nobody is, whatever became of the worker.
+    busy_until = models.DateTimeField(null=True)
+    last_status = models.PositiveSmallIntegerField(null=True)
+    last_error = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["event", "endpoint"], name="delivery_once"),
+            models.CheckConstraint(
+                name="delivery_status",
+                condition=Q(status__in=[s.value for s in DeliveryStatus]),
+            ),
+            models.CheckConstraint(
+                name="delivery_end_paired",
+                condition=Q(status="waiting", ended_at__isnull=True)
+                | Q(status__in=[s.value for s in ENDED], ended_at__isnull=False),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["endpoint", "next_at"],
+                name="delivery_due",
+                condition=Q(status="waiting"),
+            ),
+            models.Index(
+                fields=["endpoint"],
+                name="delivery_failed",
+                condition=Q(status__in=["dead", "held"]),
+            ),
+            models.Index(fields=["status", "-ended_at"], name="delivery_ended"),
+            models.Index(fields=["proposal"], name="delivery_by_proposal"),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class DeliveryAttempt(models.Model):
+    """What one try came to. Written once, when it was over."""
+
+    delivery = models.ForeignKey(
+        Delivery, on_delete=models.PROTECT, related_name="tries"
+    )
+    at = models.DateTimeField()
+    milliseconds = models.PositiveIntegerField()
+    status = models.PositiveSmallIntegerField(null=True)  # None when nobody answered
+    error = models.CharField(max_length=200, blank=True)  # in our words
+
+    def __str__(self) -> str:
+        return f"{self.delivery_id} at {self.at}"
+
+
+class Acknowledgement(models.Model):
+    """An agent has an outcome: it is not offered again."""
+
+    outcome = models.CharField(max_length=40, primary_key=True)
+    proposal = models.CharField(max_length=40)
+    agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="+")
+    by = models.CharField(max_length=7, choices=[(b.value, b.value) for b in TakenBy])
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["proposal"], name="acknowledged_by_proposal")
+        ]
+
+    def __str__(self) -> str:
+        return self.outcome

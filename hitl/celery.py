@@ -28,14 +28,18 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 SWEEPS = {
     "journal.tasks.sweep_outbox": 2,
     "journal.tasks.sequence": 1,
+    "reviews.tasks.watch_epoch": 5,
     "reviews.tasks.close_recall_windows": 1,
     "reviews.tasks.expire_due": 2,
+    "reviews.tasks.hold_deadlines": 2,
     "reviews.tasks.recover_leases": 5,
+    "reviews.tasks.look_up_unknown": 10,
     "reviews.tasks.lapse_leases": 5,
     "reviews.tasks.drop_old_drafts": 3600,
     "reviews.tasks.drop_old_exports": 3600,
     "reviews.tasks.queue_executions": 2,
     "reviews.tasks.tidy_batches": 5,
+    "agents.tasks.post_due": 2,
     "reviews.tasks.remind_before_deadline": 15,
 }
 
@@ -81,6 +85,7 @@ def check_before_work(**kwargs: Any) -> None:
     """Refuse to work with time-outs that would let an effect happen twice."""
     for warning in checks.refuse_unsafe():
         get_logger(__name__).warning(str(warning.msg))
+    epochs.look()
     served = sorted(app.amqp.queues.consume_from)
     get_logger(__name__).info("worker", ladder=dict(checks.rungs()), queues=served)
 

@@ -46,8 +46,10 @@ FINISHED = (
     ExecutionStatus.FAILED,
     ExecutionStatus.REFUSED,
 )
-# The code of an execution whose outcome a person gave; no tool may say so.
+# The code of an execution whose outcome a person gave, or a look-up once nobody knew
+# it; no tool may say so.
 BY_PERSON = "settled_by_person"
+BY_LOOK_UP = "settled_by_look_up"
 
 
 class Verdict(StrEnum):
@@ -123,6 +125,23 @@ class ClosedHow(StrEnum):
 
     PERSON = "person"
     ITSELF = "itself"
+
+
+class RepairStatus(StrEnum):
+    """Where a change by hand stands: two people, or none."""
+
+    PROPOSED = "proposed"
+    APPLIED = "applied"
+    REFUSED = "refused"
+    LAPSED = "lapsed"
+
+
+class RepairSubject(StrEnum):
+    """What can be mended by hand. The key of the last two is `<agent>/<thread>`."""
+
+    EXECUTION = "execution"
+    THREAD = "thread"
+    CHECKPOINT = "checkpoint"
 
 
 class NoteKind(StrEnum):

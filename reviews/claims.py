@@ -10,20 +10,21 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from journal import clock, faults, log
+from journal import clock, epochs, faults, log
 from journal.errors import StaleFence
 from policies import facts, tools
 from policies.choices import ExecutionClass
 from policies.documents import ToolDefinition
 
-from . import alarms, grant_tokens, locks, rechecks, transitions, turns
+from . import alarms, grant_tokens, inherited, locks, rechecks, transitions, turns
 from .choices import ExecutionStatus, GrantStatus
 from .executors import Call
 from .models import Execution
 from .rechecks import No
 
 EXECUTOR = log.Actor("system", "executor")
-MOST_ATTEMPTS = 5
+# After an outcome became unknown: what was under way then is over by now.
+FIRST_LOOK_UP = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class Claim:
             execution=self.execution.pk,
             idempotency_key=self.execution.idempotency_key,
             fence=self.fence,
+            preconditions=revision.preconditions,
+            grant=grant_tokens.mint(self.execution.grant, fence=self.fence),
         )
 
 
@@ -62,6 +65,7 @@ def take(
     or its window is closed (then it is refused, or lost if it may have happened). What
     an agent performs itself is claimed only by `redeeming`.
     """
+    epochs.check()
     execution = locks.execution(execution_id)
     now = clock.now()
     ours = redeeming == execution.by_agent
@@ -85,9 +89,18 @@ def _take_queued(
         if not no.later:
             refuse(execution, no, now)
         return None
+    if _may_have_run(execution):
+        inherited.doubt(execution, now)
+        return None
     if execution.grant.status == GrantStatus.LIVE:
         transitions.grant.apply(execution.grant, "spend", actor=actor, now=now)
     return _lease(execution, "claim", actor, now)
+
+
+def _may_have_run(execution: Execution) -> bool:
+    """Before a restore, where nobody can look and no provider knows our key."""
+    opaque = class_of(execution) is ExecutionClass.OPAQUE
+    return opaque and inherited.is_inherited(execution)
 
 
 def close_window(execution: Execution, now: datetime) -> None:
@@ -115,14 +128,16 @@ def _over(execution: Execution, now: datetime) -> str:
     """Why nothing may be begun again, as a code; "" while it may."""
     if execution.grant.expires_at <= now:
         return "window_closed"
-    return "tried_out" if execution.attempts >= MOST_ATTEMPTS else ""
+    most = definition_of(execution).retry.attempts
+    return "tried_out" if execution.attempts >= most else ""
 
 
 def _may_look(execution: Execution) -> bool:
     """Whether the service can say what became of it; not for ever, where every worker
     that asks dies of it."""
-    definition = tools.definition(execution.grant.revision.known_tool)
-    return definition.look_up is not None and execution.attempts < 2 * MOST_ATTEMPTS
+    definition = definition_of(execution)
+    most = 2 * definition.retry.attempts
+    return definition.look_up is not None and execution.attempts < most
 
 
 def _held_back(execution: Execution) -> bool:
@@ -131,12 +146,17 @@ def _held_back(execution: Execution) -> bool:
     no = rechecks.switches(execution)
     if no is None:
         return False
-    definition = tools.definition(execution.grant.revision.known_tool)
-    return execution.by_agent or (no.later and definition.look_up is None)
+    looked_up = definition_of(execution).look_up is not None
+    return execution.by_agent or (no.later and not looked_up)
 
 
 def class_of(execution: Execution) -> ExecutionClass:
     return ExecutionClass(execution.grant.revision.known_tool.execution_class)
+
+
+def definition_of(execution: Execution) -> ToolDefinition:
+    """What the tool's version that was approved says of itself."""
+    return tools.definition(execution.grant.revision.known_tool)
 
 
 def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) -> Claim:
@@ -151,17 +171,33 @@ def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) ->
             "attempts": execution.attempts + 1,
             "lease_until": now + lease,
             "claimed_at": now,
+            "began_at": None,
         },
-        data={"execution": execution.pk, "fence": execution.fence + 1},
+        data={
+            "execution": execution.pk,
+            "fence": execution.fence + 1,
+            "lease_until": (now + lease).isoformat(),
+        },
     )
     faults.point("claim_uncommitted", execution.pk)
-    definition = tools.definition(execution.grant.revision.known_tool)
-    return Claim(execution, definition, execution.fence, untouched=event == "claim")
+    definition = definition_of(execution)
+    untouched = event == "claim" and not inherited.is_inherited(execution)
+    return Claim(execution, definition, execution.fence, untouched=untouched)
+
+
+def note_outside() -> None:
+    """Leave outside the database that this claim was made, before its effect: so a
+    backup from before it is known for one (proof.md T25).
+
+    Raises Restored, or OSError where it cannot be written. Outside a transaction; in
+    one of a test, which is never committed, it does not happen.
+    """
+    transaction.on_commit(epochs.advance)
 
 
 def check_held(claim: Claim) -> None:
     """Raises StaleFence when the lease may end during the effect: who was held up for
-    so long does not begin what a successor may be doing. Reads only."""
+    so long does not begin what a successor may be doing. Leaves that it is begun."""
     enough = timedelta(seconds=settings.HOLDPOINT.http_timeout)
     held = Execution.objects.filter(
         pk=claim.execution.pk,
@@ -169,7 +205,7 @@ def check_held(claim: Claim) -> None:
         fence=claim.fence,
         lease_until__gt=clock.ClockTimestamp() + enough,
     )
-    if not held.exists():
+    if held.update(began_at=clock.ClockTimestamp()) != 1:
         raise StaleFence
 
 
@@ -206,18 +242,30 @@ def lose(
     now: datetime,
     actor: log.Actor = EXECUTOR,
 ) -> None:
+    looked_up = definition_of(execution).look_up is not None
     transitions.execution.apply(
         execution,
         "lose",
         actor=actor,
         now=now,
-        changes={"lease_until": None, "code": code, "detail": detail},
+        changes={
+            "lease_until": None,
+            "code": code,
+            "detail": detail,
+            "unknown_at": now,
+            "ask_at": now + FIRST_LOOK_UP if looked_up else None,
+        },
         data={"execution": execution.pk, "fence": execution.fence, "code": code},
     )
     turns.halt(execution, now)
 
 
 def refuse(execution: Execution, no: No, now: datetime) -> None:
+    """Nothing of it happens; what came back with a backup may have, and is unknown."""
+    queued = execution.status == ExecutionStatus.QUEUED
+    if queued and inherited.is_inherited(execution):
+        inherited.doubt(execution, now)
+        return
     if execution.grant.status == GrantStatus.LIVE:
         event = "expire" if no.code == "window_closed" else "revoke"
         transitions.grant.apply(execution.grant, event, actor=EXECUTOR, now=now)

@@ -20,7 +20,7 @@ from policies import facts, tools
 from policies.choices import ExecutionClass
 
 from . import claims, executors, rechecks, redacting, transitions, turns
-from .choices import BY_PERSON
+from .choices import BY_LOOK_UP, BY_PERSON
 from .claims import Claim
 from .executors import Outcome
 from .models import Execution
@@ -59,11 +59,11 @@ def _attempt(claim: Claim) -> Outcome | No:
     if not untouched and claim.definition.look_up is not None:
         found = executors.look_up(claim.definition, claim.call)
         faults.point("looked_up", claim.execution.pk)
-        if found.code != "not_found":
+        if found.code != "not_found" and not _may_repeat(claim, found):
             return found
         if claim.over:
             return No(claim.over, "It never ran, and nothing is begun any more.")
-        untouched = True
+        untouched = found.code == "not_found"
     no = rechecks.check(claim.execution, claim.definition)
     if no is not None and untouched:
         return no
@@ -72,6 +72,9 @@ def _attempt(claim: Claim) -> Outcome | No:
     # A keyed provider answers a repeated key from its memory, so a state that our
     # own earlier attempt changed is no reason to stop here.
     faults.point("rechecked", claim.execution.pk)
+    unnoted = note_outside()
+    if unnoted is not None:
+        return unnoted if untouched else Outcome("unknown", code=unnoted.code)
     claims.check_held(claim)
     faults.point("before_effect", claim.execution.pk)
     outcome = executors.perform(claim.definition, claim.call)
@@ -79,6 +82,24 @@ def _attempt(claim: Claim) -> Outcome | No:
     if outcome.this_attempt_only and not untouched:
         return Outcome("unknown", code=outcome.code, detail=outcome.detail)
     return outcome
+
+
+def _may_repeat(claim: Claim, found: Outcome) -> bool:
+    """A keyed provider that cannot say is asked for the effect itself: under the same
+    key that is no second one."""
+    keyed = claims.class_of(claim.execution) is ExecutionClass.KEYED
+    return keyed and found.status == "unknown" and not claim.over
+
+
+def note_outside() -> No | None:
+    """Why nothing may be begun: what cannot be written down beside the database could
+    be forgotten with it."""
+    try:
+        claims.note_outside()
+    except OSError as error:
+        logger.error("epoch.not_written", error=str(error))
+        return No("unwritten", "This host cannot write its note of it.", True, True)
+    return None
 
 
 def _conclude(claim: Claim, outcome: Outcome | No) -> None:
@@ -103,7 +124,7 @@ def record(
     """
     execution = claims.fenced(execution_id, fence)
     now = clock.now()
-    outcome = _redacted(execution, outcome)
+    outcome = redacted(execution, outcome)
     if outcome.status == "succeeded":
         _succeed(execution, outcome, actor, now)
     elif outcome.status == "failed":
@@ -117,16 +138,17 @@ def record(
 def _succeed(
     execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
 ) -> None:
-    kept = _kept(execution, outcome.result or {})
-    claims.finish(execution, "succeed", actor, now, kept, digest=kept["result_digest"])
+    found = kept(execution, outcome.result or {})
+    digest = found["result_digest"]
+    claims.finish(execution, "succeed", actor, now, found, digest=digest)
 
 
-def _redacted(execution: Execution, outcome: Outcome) -> Outcome:
+def redacted(execution: Execution, outcome: Outcome) -> Outcome:
     """The same, its words as they may be kept and logged: a service or an agent chose
     them."""
     redactor = _redactor(execution)
     code = redactor.text(outcome.code)[:64]
-    code = "failed" if code == BY_PERSON else code
+    code = "failed" if code in {BY_PERSON, BY_LOOK_UP} else code
     return replace(outcome, code=code, detail=redactor.text(outcome.detail))
 
 
@@ -141,7 +163,7 @@ def _redactor(execution: Execution) -> Redactor:
     )
 
 
-def _kept(execution: Execution, result: dict[str, Any]) -> dict[str, Any]:
+def kept(execution: Execution, result: dict[str, Any]) -> dict[str, Any]:
     """A result's columns: sealed for the agent, redacted for people, a digest."""
     blob = canonical.encode(result)
     return {
@@ -170,8 +192,8 @@ def _fail(
     """Known: no effect. Try again later if only this attempt never left the house."""
     due = now + _back_off(execution)
     again = (
-        outcome.this_attempt_only
-        and execution.attempts < claims.MOST_ATTEMPTS
+        (outcome.this_attempt_only or outcome.again)
+        and _tries_left(execution)
         and due < execution.grant.expires_at
     )
     if again:
@@ -192,7 +214,7 @@ def _doubt(
     due = now + _back_off(execution)
     again = (
         claims.class_of(execution) is not ExecutionClass.OPAQUE
-        and execution.attempts < claims.MOST_ATTEMPTS
+        and _tries_left(execution)
         and due < execution.grant.expires_at
         and not execution.by_agent
     )
@@ -205,7 +227,12 @@ def _doubt(
 
 
 def _back_off(execution: Execution) -> timedelta:
-    return timedelta(seconds=2**execution.attempts)
+    """Before the next attempt, after as many as the row counts."""
+    return claims.definition_of(execution).retry.after(execution.attempts)
+
+
+def _tries_left(execution: Execution) -> bool:
+    return execution.attempts < claims.definition_of(execution).retry.attempts
 
 
 def _requeue(
@@ -252,7 +279,7 @@ def refuse(*, execution_id: str, fence: int, no: No) -> Execution:
     again = (execution, no.code, no.detail, due, claims.EXECUTOR, now)
     if no.free:
         _requeue(*again, attempts=execution.attempts - 1)
-    elif no.later and execution.attempts < claims.MOST_ATTEMPTS:
+    elif no.later and _tries_left(execution):
         _requeue(*again)
     else:
         claims.refuse(execution, no, now)

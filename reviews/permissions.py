@@ -16,7 +16,7 @@ from policies.models import Person
 
 from . import quorum
 from .choices import Scope, StopMode
-from .models import ApprovalRequest, Decision, RequestVersion, Stop
+from .models import ApprovalRequest, Decision, Execution, RequestVersion, Stop
 
 
 class Permission(StrEnum):
@@ -33,6 +33,8 @@ class Permission(StrEnum):
     SEE_POLICIES = "see_policies"
     SEE_ALARMS = "see_alarms"
     ANSWER_ALARMS = "answer_alarms"
+    DECLARE = "declare"  # an incident, under which deadlines stand still
+    REVOKE = "revoke"  # what a reviewer approved and has not run
     REVEAL = "reveal"  # what the schema marks sensitive, one value at a time
 
 
@@ -45,6 +47,8 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.PAUSE,
             Permission.STOP,
             Permission.LIFT,
+            Permission.DECLARE,
+            Permission.REVOKE,
             Permission.SETTLE_UNKNOWN,
             Permission.SEE_ALARMS,
             Permission.ANSWER_ALARMS,
@@ -60,6 +64,8 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.STOP,
             Permission.STOP_ALL,
             Permission.LIFT,
+            Permission.DECLARE,
+            Permission.REVOKE,
             Permission.SEE_ALARMS,
             Permission.SEE_POLICIES,
         }
@@ -149,6 +155,19 @@ def check(person: Person, permission: Permission) -> None:
         raise NotYours("Your role does not allow this. Nothing was changed.")
 
 
+def supervisors(queue_id: int | None = None) -> list[Person]:
+    """Active supervisors with an address that are admitted to a queue, or to any."""
+    named = Person.objects.filter(
+        groups__name=Role.SUPERVISOR, is_active=True, email__gt=""
+    )
+    people = with_standing(list(named.values_list("pk", flat=True)))
+    return [
+        one
+        for one in people
+        if (queue_id in queues_of(one) if queue_id else queues_of(one))
+    ]
+
+
 def deciding_role(person: Person) -> Role | None:
     """Supervisor, reviewer, or None for those who never decide."""
     roles = roles_of(person)
@@ -186,6 +205,15 @@ def admitted_role(person: Person, queue_id: int, known: Known | None = None) -> 
     if known.stopped if known else reviewer_stopped(person):
         raise NotYours("Your decisions are stopped. Nothing was recorded.")
     return role
+
+
+def check_can_settle(person: Person, execution: Execution) -> None:
+    """Who may say what became of an effect that nobody knows of: a supervisor of its
+    tool's queue who decides at all, and not on their own behalf. Raises NotYours."""
+    check(person, Permission.SETTLE_UNKNOWN)
+    if person.public_id in execution.grant.proposal.barred:
+        raise NotYours("You started this run, so someone else must say what happened.")
+    admitted_role(person, execution.grant.revision.known_tool.queue_id)
 
 
 def reviewer_stopped(person: Person) -> bool:

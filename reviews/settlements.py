@@ -14,7 +14,6 @@ from journal.errors import (
     DomainError,
     GrantExpired,
     GrantSpent,
-    NotYours,
     Precondition,
     Reason,
 )
@@ -43,7 +42,7 @@ def redeem(*, token: str, agent: str) -> Claim:
     )
     if claim is None:
         raise _why_not_redeemed(execution.pk)
-    no = rechecks.check(claim.execution, claim.definition)
+    no = rechecks.check(claim.execution, claim.definition) or executions.note_outside()
     if no is None:
         faults.point("redeemed", execution.pk)
         return claim
@@ -87,17 +86,14 @@ def settle_unknown(
     if not reason.strip():
         raise Reason(errors=[{"path": "reason", "message": "say how you know"}])
     execution = locks.execution(execution_id)
-    if execution.grant.revision.known_tool.queue_id not in permissions.queues_of(
-        person
-    ):
-        raise NotYours
+    permissions.check_can_settle(person, execution)
     now = clock.now()
     transitions.execution.apply(
         execution,
         "settle_succeeded" if happened else "settle_failed",
         actor=log.Actor("person", person.public_id),
         now=now,
-        changes={"finished_at": now, "code": BY_PERSON},
+        changes={"finished_at": now, "code": BY_PERSON, "ask_at": None},
         data={"execution": execution.pk, "happened": happened},
         private={"reason": reason},
     )

@@ -9,8 +9,8 @@ from datetime import timedelta
 
 from celery import current_app, shared_task
 
-from journal import faults, outbox, transactions
-from journal.errors import Conflict, Decided, NotFound
+from journal import epochs, faults, outbox, transactions
+from journal.errors import Conflict, Decided, NotFound, Restored
 from journal.models import OutboxMessage
 from policies.choices import Role
 
@@ -20,12 +20,15 @@ from . import (
     executions,
     exports,
     forming,
+    incidents,
     leases,
     proposals,
+    reconciliation,
+    restores,
     stop_work,
     turns,
 )
-from .channels import delivery, notices
+from .channels import delivery, email, notices
 from .models import Alarm, ApprovalRequest, Execution, Proposal, Stop
 
 # A queued execution this old was not reached by its nudge.
@@ -53,6 +56,12 @@ def run_execution(execution_id: str) -> None:
 
 
 @shared_task
+def watch_epoch() -> str:
+    """See whether an older database was put in the place of ours."""
+    return restores.watch()
+
+
+@shared_task
 def queue_executions() -> int:
     """Hand over what is due and queued; how many."""
     return _hand_over(deadlines.queued_executions(quiet=QUIET))
@@ -64,7 +73,25 @@ def recover_leases() -> int:
     return _hand_over(deadlines.lapsed_executions())
 
 
+@shared_task
+def look_up_unknown() -> int:
+    """Hand over what nobody knows of and may be asked about now; how many."""
+    due = reconciliation.due()
+    for execution_id in due:
+        current_app.send_task("reviews.tasks.look_up_one", args=[execution_id])
+    return len(due)
+
+
+@shared_task
+def look_up_one(execution_id: str) -> None:
+    """Ask the service of one what became of it. Never performs anything."""
+    with suppress(NotFound):  # a forged message names what is not there
+        reconciliation.look_up(execution_id)
+
+
 def _hand_over(execution_ids: list[str]) -> int:
+    if execution_ids and epochs.why():
+        return 0  # each would only be refused
     for execution_id in execution_ids:
         current_app.send_task("reviews.tasks.run_execution", args=[execution_id])
     return len(execution_ids)
@@ -87,7 +114,9 @@ def tidy_batches() -> int:
 @shared_task
 def close_recall_windows() -> int:
     """Authorise what nobody recalled in time."""
-    return _in_chunks(deadlines.close_recall_windows)
+    with suppress(Restored):
+        return _in_chunks(deadlines.close_recall_windows)
+    return 0
 
 
 @shared_task
@@ -105,6 +134,28 @@ def _in_chunks(operation: deadlines.Sweep) -> int:
         if len(found) < deadlines.CHUNK:
             break
     return total
+
+
+@shared_task
+def hold_deadlines() -> int:
+    """Keep ahead what an incident freezes, and let run again what it does not."""
+    return _in_chunks(incidents.hold_deadlines)
+
+
+@shared_task
+def freeze_deadlines(message_id: int) -> None:
+    """The nudge of a declared incident."""
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            _in_chunks(incidents.hold_deadlines)
+
+
+@shared_task
+def mail_incident(message_id: int) -> None:
+    """To one supervisor: that deadlines stand still, or run again."""
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            email.incident(message.subject, **message.facts)
 
 
 @shared_task

@@ -13,8 +13,9 @@ from .choices import BatchStatus as B
 from .choices import ExecutionStatus as X
 from .choices import ExportStatus as E
 from .choices import GrantStatus as G
+from .choices import RepairStatus as P
 from .choices import RequestStatus as R
-from .models import Alarm, ApprovalRequest, Batch, Execution, Export, Grant
+from .models import Alarm, ApprovalRequest, Batch, Execution, Export, Grant, Repair
 
 
 def _about_request(row: ApprovalRequest) -> Mapping[str, Any]:
@@ -29,6 +30,12 @@ def _about_request(row: ApprovalRequest) -> Mapping[str, Any]:
     }
 
 
+def _told_of_request(row: ApprovalRequest) -> Mapping[str, Any] | None:
+    if not row.proposal.heard:
+        return None
+    return {"request": row.pk, "version": row.version}
+
+
 def _about_grant(row: Grant) -> Mapping[str, Any]:
     return {
         "proposal": row.proposal_id,
@@ -41,6 +48,14 @@ def _about_grant(row: Grant) -> Mapping[str, Any]:
 
 def _about_execution(row: Execution) -> Mapping[str, Any]:
     return _about_grant(row.grant)
+
+
+def _told_of_execution(row: Execution) -> Mapping[str, Any] | None:
+    if not row.grant.proposal.heard:
+        return None
+    # The code of a refusal is ours; of anything else it may be somebody's own word.
+    code = row.code if row.status == X.REFUSED else ""
+    return {"execution": row.pk, "fence": row.fence, "code": code}
 
 
 def _about_batch(row: Batch) -> Mapping[str, Any]:
@@ -61,15 +76,31 @@ def _about_alarm(row: Alarm) -> Mapping[str, Any]:
     }
 
 
+def _about_repair(row: Repair) -> Mapping[str, Any]:
+    return {"agent": row.agent, "thread": row.thread}
+
+
 request = Machine(
     "request",
     [
-        Edge(NOWHERE, "open", R.PENDING, "request.opened", "request.opened"),
+        Edge(
+            NOWHERE,
+            "open",
+            R.PENDING,
+            "request.opened",
+            "request.opened",
+            "request.opened",
+        ),
         Edge(R.PENDING, "revise", R.PENDING, "request.revised"),
         Edge(R.RECALLABLE, "revise", R.PENDING, "request.revised"),
         Edge(R.PENDING, "modify", R.PENDING, "request.modified"),
         Edge(
-            R.PENDING, "escalate", R.PENDING, "request.escalated", "request.escalated"
+            R.PENDING,
+            "escalate",
+            R.PENDING,
+            "request.escalated",
+            "request.escalated",
+            "request.escalated",
         ),
         Edge(R.PENDING, "return", R.PENDING, "request.returned", "request.returned"),
         Edge(R.PENDING, "extend", R.PENDING, "request.extended"),
@@ -82,6 +113,7 @@ request = Machine(
             R.AUTHORIZED,
             "request.authorized",
             "request.settled",
+            "proposal.settled",
         ),
         Edge(
             R.RECALLABLE,
@@ -89,12 +121,39 @@ request = Machine(
             R.AUTHORIZED,
             "request.authorized",
             "request.settled",
+            "proposal.settled",
         ),
-        Edge(R.PENDING, "reject", R.REJECTED, "request.rejected", "request.settled"),
-        Edge(R.RECALLABLE, "reject", R.REJECTED, "request.rejected", "request.settled"),
-        Edge(R.PENDING, "expire", R.EXPIRED, "request.expired", "request.settled"),
         Edge(
-            R.PENDING, "withdraw", R.WITHDRAWN, "request.withdrawn", "request.settled"
+            R.PENDING,
+            "reject",
+            R.REJECTED,
+            "request.rejected",
+            "request.settled",
+            "proposal.settled",
+        ),
+        Edge(
+            R.RECALLABLE,
+            "reject",
+            R.REJECTED,
+            "request.rejected",
+            "request.settled",
+            "proposal.settled",
+        ),
+        Edge(
+            R.PENDING,
+            "expire",
+            R.EXPIRED,
+            "request.expired",
+            "request.settled",
+            "proposal.settled",
+        ),
+        Edge(
+            R.PENDING,
+            "withdraw",
+            R.WITHDRAWN,
+            "request.withdrawn",
+            "request.settled",
+            "proposal.settled",
         ),
         Edge(
             R.RECALLABLE,
@@ -102,6 +161,7 @@ request = Machine(
             R.WITHDRAWN,
             "request.withdrawn",
             "request.settled",
+            "proposal.settled",
         ),
         Edge(
             R.PENDING,
@@ -109,9 +169,11 @@ request = Machine(
             R.SUPERSEDED,
             "request.superseded",
             "request.settled",
+            "proposal.settled",
         ),
     ],
     _about_request,
+    _told_of_request,
 )
 
 grant = Machine(
@@ -131,17 +193,57 @@ execution = Machine(
         Edge(NOWHERE, "queue", X.QUEUED, "execution.queued", "execution.queued"),
         Edge(X.QUEUED, "claim", X.CLAIMED, "execution.claimed"),
         Edge(X.CLAIMED, "reclaim", X.CLAIMED, "execution.reclaimed"),
-        Edge(X.CLAIMED, "succeed", X.SUCCEEDED, "execution.succeeded"),
-        Edge(X.CLAIMED, "fail", X.FAILED, "execution.failed"),
+        Edge(
+            X.CLAIMED,
+            "succeed",
+            X.SUCCEEDED,
+            "execution.succeeded",
+            told_as="proposal.executed",
+        ),
+        Edge(
+            X.CLAIMED, "fail", X.FAILED, "execution.failed", told_as="proposal.settled"
+        ),
         Edge(X.CLAIMED, "requeue", X.QUEUED, "execution.requeued"),
-        Edge(X.CLAIMED, "lose", X.UNKNOWN, "execution.unknown", "execution.unknown"),
-        Edge(X.QUEUED, "refuse", X.REFUSED, "execution.refused"),
-        Edge(X.CLAIMED, "refuse", X.REFUSED, "execution.refused"),
+        Edge(
+            X.CLAIMED,
+            "lose",
+            X.UNKNOWN,
+            "execution.unknown",
+            "execution.unknown",
+            told_as="execution.unknown",
+        ),
+        Edge(
+            X.QUEUED,
+            "refuse",
+            X.REFUSED,
+            "execution.refused",
+            told_as="proposal.settled",
+        ),
+        Edge(
+            X.CLAIMED,
+            "refuse",
+            X.REFUSED,
+            "execution.refused",
+            told_as="proposal.settled",
+        ),
         Edge(X.FAILED, "retry", X.QUEUED, "execution.retried", "execution.queued"),
-        Edge(X.UNKNOWN, "settle_succeeded", X.SUCCEEDED, "execution.settled"),
-        Edge(X.UNKNOWN, "settle_failed", X.FAILED, "execution.settled"),
+        Edge(
+            X.UNKNOWN,
+            "settle_succeeded",
+            X.SUCCEEDED,
+            "execution.settled",
+            told_as="proposal.executed",
+        ),
+        Edge(
+            X.UNKNOWN,
+            "settle_failed",
+            X.FAILED,
+            "execution.settled",
+            told_as="proposal.settled",
+        ),
     ],
     _about_execution,
+    _told_of_execution,
 )
 
 batch = Machine(
@@ -178,6 +280,17 @@ alarm = Machine(
     _about_alarm,
 )
 
+repair = Machine(
+    "repair",
+    [
+        Edge(NOWHERE, "propose", P.PROPOSED, "repair.proposed"),
+        Edge(P.PROPOSED, "apply", P.APPLIED, "repair.applied"),
+        Edge(P.PROPOSED, "refuse", P.REFUSED, "repair.refused"),
+        Edge(P.PROPOSED, "lapse", P.LAPSED, "repair.lapsed"),
+    ],
+    _about_repair,
+)
+
 MACHINES = {
     Alarm: alarm,
     ApprovalRequest: request,
@@ -185,4 +298,5 @@ MACHINES = {
     Execution: execution,
     Batch: batch,
     Export: export,
+    Repair: repair,
 }

@@ -41,6 +41,7 @@ OPERATIONS = {
     "reviews/decisions.py": {"_record", "_log_refused"},
     "reviews/executions.py": {"record", "give_back", "refuse"},
     "reviews/exports.py": {"ask", "go_on", "_write_part"},
+    "reviews/incidents.py": {"declare", "end", "hold_deadlines"},
     "reviews/leases/ending.py": {"release", "lapse_chunk"},
     "reviews/leases/passing.py": {"break_hold", "hand_over", "ask"},
     "reviews/leases/taking.py": {"take"},
@@ -49,6 +50,7 @@ OPERATIONS = {
     "reviews/preferences.py": {"save"},
     "reviews/proposals.py": {"withdraw_stopped"},
     "reviews/recalls.py": {"recall"},
+    "reviews/reconciliation.py": {"plan", "keep"},
     "reviews/reveals.py": {"reveal"},
     "reviews/returns.py": {
         "return_with_guidance",

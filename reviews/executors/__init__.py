@@ -7,6 +7,7 @@ or tries again. A tool of kind `agent` is redeemed by its agent: nothing to perf
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -21,6 +22,7 @@ from .base import Call, KnownFailure, Outcome, failed, said, unknown
 __all__ = ["Call", "KnownFailure", "Outcome", "look_up", "perform"]
 
 log = structlog.get_logger(__name__)
+NOT_FOUND = "not_found"
 
 
 def perform(definition: ToolDefinition, call: Call) -> Outcome:
@@ -54,8 +56,10 @@ def look_up(definition: ToolDefinition, call: Call) -> Outcome:
         )
         return unknown("look_up_failed", name)
     if answer.get("status") == "not_found":
-        return failed("not_found", "the service never saw this key")
-    return said(answer)
+        return failed(NOT_FOUND, "the service never saw this key")
+    found = said(answer)
+    # What a service itself calls so is a failure that it knows of.
+    return replace(found, code="failed") if found.code == NOT_FOUND else found
 
 
 def _answer(definition: ToolDefinition, call: Call) -> Mapping[str, Any]:

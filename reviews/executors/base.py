@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from journal import canonical
@@ -25,6 +25,9 @@ class Call:
     execution: str
     idempotency_key: str
     fence: int
+    # What the agent said must hold: with the rest, what the action's hash is over.
+    preconditions: Mapping[str, Any] = field(default_factory=dict)
+    grant: str = ""  # signed, so that a service can verify it by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +44,18 @@ class Outcome:
     code: str = ""
     detail: str = ""
     this_attempt_only: bool = False
+    # The service says itself that it may be asked once more.
+    again: bool = False
 
 
 class KnownFailure(Exception):
-    """Raised by a callable to say that nothing happened, and why."""
+    """Raised by a callable to say that nothing happened, why, and whether it may go
+    well at another time."""
 
-    def __init__(self, code: str, detail: str = "") -> None:
+    def __init__(self, code: str, detail: str = "", *, again: bool = False) -> None:
         self.code = code
         self.detail = detail
+        self.again = again
         super().__init__(detail or code)
 
 
@@ -63,9 +70,10 @@ def succeeded(result: Any) -> Outcome:
     return Outcome("succeeded", _kept(result))
 
 
-def failed(code: Any, detail: Any) -> Outcome:
+def failed(code: Any, detail: Any, *, again: bool = False) -> Outcome:
     """Known: no effect. Both texts may be foreign and are cut to what a row takes."""
-    return Outcome("failed", code=_code(code, "failed"), detail=_detail(detail))
+    code, detail = _code(code, "failed"), _detail(detail)
+    return Outcome("failed", code=code, detail=detail, again=again)
 
 
 def unknown(code: Any, detail: Any) -> Outcome:
@@ -75,14 +83,16 @@ def unknown(code: Any, detail: Any) -> Outcome:
 
 def said(answer: Mapping[str, Any]) -> Outcome:
     """What a service's own words say: `{"status": "succeeded", "result": {...}}`,
-    `{"status": "failed", "error": {"code", "detail"}}`, or nothing that is known."""
+    `{"status": "failed", "error": {"code", "detail", "retry"}}`, or nothing that is
+    known. `retry: true` is the only word that lets it be tried again by itself."""
     status = answer.get("status")
     if status == "succeeded":
         return succeeded(answer.get("result"))
     if status == "failed":
         error = answer.get("error")
         error = error if isinstance(error, Mapping) else {}
-        return failed(error.get("code"), error.get("detail"))
+        again = error.get("retry") is True
+        return failed(error.get("code"), error.get("detail"), again=again)
     return unknown("ambiguous", "the answer says neither succeeded nor failed")
 
 

@@ -29,7 +29,7 @@ def perform(path: str, call: Call) -> Outcome:
     try:
         return succeeded(function(call))
     except KnownFailure as failure:
-        return failed(failure.code, failure.detail)
+        return failed(failure.code, failure.detail, again=failure.again)
     except Exception as error:
         # Whatever went wrong, it went wrong after the function had begun.
         # Its text may quote the arguments, so neither the log nor the row repeats it.

@@ -8,10 +8,13 @@ from .batches import Batch, BatchItem
 from .desk import Draft, Lease, Note
 from .executions import Execution, Grant
 from .exports import Export, ExportPart
+from .look_ups import LookUp
 from .people import Notice, PersonalToken, Preferences, SavedView, Sighting
 from .proposals import Proposal, Revision, StateReading
+from .repairs import Repair
 from .requests import ApprovalRequest, Decision, RequestVersion, Snapshot
-from .switches import Stop
+from .reversals import Reversal
+from .switches import Incident, Stop
 
 __all__ = [
     "Alarm",
@@ -24,14 +27,18 @@ __all__ = [
     "Export",
     "ExportPart",
     "Grant",
+    "Incident",
     "LateReport",
     "Lease",
+    "LookUp",
     "Note",
     "Notice",
     "PersonalToken",
     "Preferences",
     "Proposal",
+    "Repair",
     "RequestVersion",
+    "Reversal",
     "Revision",
     "SavedView",
     "Sighting",

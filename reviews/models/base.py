@@ -34,6 +34,10 @@ def new_export_id() -> str:
     return ids.new("e")
 
 
+def new_repair_id() -> str:
+    return ids.new("f")
+
+
 def pairs(enum: type[Any]) -> list[tuple[str, str]]:
     return [(item.value, item.value) for item in enum]
 

@@ -81,6 +81,13 @@ class Execution(models.Model):
     detail = models.TextField(blank=True)
     queued_at = models.DateTimeField()
     claimed_at = models.DateTimeField(null=True)
+    # When the holder of this fence last said that it asks for the effect now.
+    began_at = models.DateTimeField(null=True)
+    # Since when its outcome is unknown, how often the service was asked about it since,
+    # and when it is asked again; null when it is not, or not by itself any more.
+    unknown_at = models.DateTimeField(null=True)
+    asked = models.PositiveIntegerField(default=0, db_default=0)
+    ask_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     # It succeeded as a look-up says: its last attempt performed nothing.
     looked_up = models.BooleanField(default=False, db_default=False)

@@ -225,8 +225,9 @@ GUARDS = [
     Guard(
         "who slept too long begins nothing",
         "reviews/claims.py",
-        "    if not held.exists():\n        raise StaleFence",
-        "    held.exists()",
+        "    if held.update(began_at=clock.ClockTimestamp()) != 1:\n"
+        "        raise StaleFence",
+        "    held.update(began_at=clock.ClockTimestamp())",
         CLAIM,
     ),
     Guard(
@@ -246,7 +247,8 @@ GUARDS = [
     Guard(
         "what was found is not done again",
         "reviews/executions.py",
-        '        if found.code != "not_found":\n            return found',
+        '        if found.code != "not_found" and not _may_repeat(claim, found):\n'
+        "            return found",
         "        pass",
         f"{MODEL} {EXECUTIONS}",
     ),

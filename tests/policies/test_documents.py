@@ -412,6 +412,7 @@ def undoing(**args):
 
 def test_a_compensation_says_where_its_arguments_come_from():
     found = builders.document(undoing(**UNDO)).tools["pay"].compensation
+    assert found is not None
     assert found.sources == {"payment": ("result", "id"), "amount": ("args", "amount")}
 
 

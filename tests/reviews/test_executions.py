@@ -17,6 +17,8 @@ from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 
+MOST_ATTEMPTS = 5  # of a tool that says nothing else
+
 
 def granted(gate: Gate, tool: str = "pay", **fields: Any) -> Execution:
     """An execution that one reviewer has just authorised."""
@@ -115,7 +117,7 @@ def ends(execution: Execution, end: str) -> str:
         past = execution.queued_at - timedelta(seconds=1)
         Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
         return "window_closed"
-    most = claims.MOST_ATTEMPTS
+    most = MOST_ATTEMPTS
     Execution.objects.filter(pk=execution.pk).update(attempts=most)
     return "tried_out"
 
@@ -137,7 +139,7 @@ def test_a_look_up_without_an_answer_is_unknown(
 def test_who_dies_of_every_look_up_is_not_followed_for_ever(gate: Gate) -> None:
     execution = granted(gate, "pay_queryable")
     ends(execution, "attempts")
-    for _ in range(claims.MOST_ATTEMPTS + 2):
+    for _ in range(MOST_ATTEMPTS + 2):
         claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
         factories.lapsed(execution) if claimed(execution) else None
     execution.refresh_from_db()
@@ -335,7 +337,7 @@ def test_a_redeem_that_a_switch_refuses_is_no_attempt(
     first = settlements.redeem(token=token, agent="riley")
     factories.lapsed(execution)
     lift = switch(gate, mode)
-    for _ in range(claims.MOST_ATTEMPTS):
+    for _ in range(MOST_ATTEMPTS):
         with pytest.raises(refusal):
             settlements.redeem(token=token, agent="riley")
     lift()
@@ -385,7 +387,7 @@ def test_a_pause_does_not_wear_out_what_a_dead_worker_left(gate: Gate) -> None:
         person=gate.sue,
         reason="wait",
     )
-    for _ in range(claims.MOST_ATTEMPTS):
+    for _ in range(MOST_ATTEMPTS):
         executions.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.attempts) == ("claimed", 1)

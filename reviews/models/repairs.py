@@ -1,0 +1,67 @@
+"""What was changed by hand because it was stuck or wrong, and by which two people."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+
+from reviews.choices import RepairStatus, RepairSubject
+
+from .base import new_repair_id, one_of, pairs
+
+OPEN_REPAIR = "repair_one_open"
+
+
+class Repair(models.Model):
+    """One change that no operation makes by itself: what it was, what it is to be."""
+
+    id = models.CharField(max_length=40, primary_key=True, default=new_repair_id)
+    status = models.CharField(max_length=8, choices=pairs(RepairStatus))
+    subject = models.CharField(max_length=10, choices=pairs(RepairSubject))
+    key = models.CharField(max_length=200)  # an execution's id, "<agent>/<thread>"
+    agent = models.CharField(max_length=64)
+    thread = models.CharField(max_length=128)
+    change = models.CharField(max_length=24)
+    before = models.JSONField()
+    after = models.JSONField()
+    reason = models.TextField()
+    proposed_by = models.CharField(max_length=40)
+    proposed_at = models.DateTimeField()
+    lapses_at = models.DateTimeField()
+    settled_by = models.CharField(max_length=40, blank=True)
+    settled_at = models.DateTimeField(null=True)
+    answer = models.TextField(blank=True)  # why it was refused
+
+    class Meta:
+        constraints: ClassVar = [
+            one_of("repair_status", "status", RepairStatus),
+            one_of("repair_subject", "subject", RepairSubject),
+            models.UniqueConstraint(
+                fields=["subject", "key"],
+                condition=Q(status="proposed"),
+                name=OPEN_REPAIR,
+            ),
+            models.CheckConstraint(
+                name="repair_settled_paired",
+                condition=Q(status="proposed", settled_at__isnull=True)
+                | ~Q(status="proposed") & Q(settled_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="repair_two_people",
+                condition=~Q(status="applied")
+                | ~Q(settled_by="") & ~Q(settled_by=models.F("proposed_by")),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["-proposed_at"], name="repair_newest"),
+            models.Index(
+                fields=["lapses_at"],
+                name="repair_lapsing",
+                condition=Q(status="proposed"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.id

@@ -1,0 +1,207 @@
+"""What nobody knew is asked of the service that knows, for a bounded time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from journal import clock, errors
+from journal.models import LogRecord
+from policies.choices import Role
+from policies.models import Observation
+from reviews import claims, executions, reconciliation, settlements
+from reviews.choices import ExecutionStatus
+from reviews.executors import Outcome
+from reviews.models import Execution, LookUp
+from tests import factories, worlds
+from tests.conftest import Gate
+from tests.reviews import states
+from tests.reviews.test_executions import ends
+
+PENDING = {"status": "pending"}
+
+
+def doubtful(gate: Gate, *, ran: bool = False) -> Execution:
+    """An effect of a tool that can be looked up, whose outcome is unknown."""
+    execution = states.queued(gate, "pay_queryable")
+    claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    assert claim is not None
+    if ran:
+        worlds.plain(claim.call)
+    ends(execution, "window")
+    executions.record(
+        execution_id=execution.pk,
+        fence=claim.fence,
+        outcome=Outcome("unknown", code="ambiguous", detail="no answer"),
+        actor=claims.EXECUTOR,
+    )
+    return earlier(execution)
+
+
+def earlier(execution: Execution, **by: Any) -> Execution:
+    """The same as if it had begun, and was due to be asked about, so long ago."""
+    ago = timedelta(**(by or {"minutes": 5}))
+    execution.refresh_from_db()
+    moved = {
+        name: getattr(execution, name) - ago
+        for name in ("claimed_at", "unknown_at", "ask_at")
+        if getattr(execution, name) is not None
+    }
+    Execution.objects.filter(pk=execution.pk).update(**moved)
+    execution.refresh_from_db()
+    return execution
+
+
+def looked_up(execution: Execution) -> Execution:
+    for pk in reconciliation.due():
+        reconciliation.look_up(pk)
+    execution.refresh_from_db()
+    return execution
+
+
+def said(execution: Execution) -> list[str]:
+    rows = LookUp.objects.filter(execution=execution).order_by("number")
+    return list(rows.values_list("said", flat=True))
+
+
+def test_what_the_service_did_is_found_and_done(gate: Gate) -> None:
+    execution = looked_up(doubtful(gate, ran=True))
+    assert (execution.status, execution.code) == ("succeeded", "settled_by_look_up")
+    assert executions.result_of(execution) == {"seen": 1}
+    assert said(execution) == ["succeeded"]
+    record = LogRecord.objects.get(kind="execution.settled")
+    assert (record.actor_kind, record.actor_id) == ("system", "reconciler")
+    assert len(worlds.effects()) == 1, "nothing is performed"
+    assert reconciliation.due() == []
+
+
+def test_what_the_service_never_saw_did_not_happen(gate: Gate) -> None:
+    execution = looked_up(doubtful(gate))
+    assert (execution.status, said(execution)) == ("failed", ["not_found"])
+    assert not Observation.objects.filter(
+        proposal=execution.proposal_id, counts=True
+    ).exclude(measure__startswith="event:")
+    assert worlds.effects() == []
+
+
+def test_not_seen_yet_is_no_answer_while_it_may_still_be_on_its_way(
+    gate: Gate,
+) -> None:
+    execution = doubtful(gate)
+    Execution.objects.filter(pk=execution.pk).update(claimed_at=clock.now())
+    execution = looked_up(execution)
+    assert (execution.status, said(execution)) == ("unknown", ["not_found"])
+
+
+def test_it_is_asked_ever_more_rarely_and_not_for_ever(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worlds, "find", lambda call: PENDING)
+    execution, waits = doubtful(gate), []
+    while execution.ask_at is not None:
+        before = execution.unknown_at
+        execution = looked_up(execution)
+        if execution.ask_at is not None:
+            waits.append((execution.ask_at - clock.now()).total_seconds())
+            wait = {"seconds": waits[-1] + 1}
+            execution = earlier(execution, **wait)
+        assert before is not None
+    assert [round(one, -1) for one in waits[:4]] == [60, 120, 240, 480]
+    assert max(waits) <= 3600
+    assert len(waits) < 40, "for a day and no longer"
+    assert execution.status == ExecutionStatus.UNKNOWN
+    assert set(said(execution)) == {"unknown"}
+    assert reconciliation.due() == []
+
+
+def test_it_is_asked_only_when_it_is_time(gate: Gate) -> None:
+    execution = doubtful(gate, ran=True)
+    later = clock.now() + timedelta(minutes=1)
+    Execution.objects.filter(pk=execution.pk).update(ask_at=later)
+    assert reconciliation.due() == []
+    assert reconciliation.look_up(execution.pk) is None
+    assert said(execution) == []
+
+
+def test_a_supervisor_has_it_looked_up_at_once(gate: Gate) -> None:
+    execution = doubtful(gate, ran=True)
+    Execution.objects.filter(pk=execution.pk).update(ask_at=None)
+    reconciliation.look_up_now(execution.pk, gate.sue)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.SUCCEEDED
+    row = LookUp.objects.get()
+    assert (row.by_kind, row.by_id) == ("person", gate.sue.public_id)
+    with pytest.raises(errors.Conflict):
+        reconciliation.look_up_now(execution.pk, gate.sue)
+
+
+@pytest.mark.parametrize("name", ["rita", "adam", "otto", "owen"])
+def test_who_does_not_settle_does_not_look_up(gate: Gate, name: str) -> None:
+    execution = doubtful(gate)
+    with pytest.raises(errors.NotYours):
+        reconciliation.look_up_now(execution.pk, gate.people[name])
+
+
+def test_what_cannot_be_looked_up_is_a_persons_question(gate: Gate) -> None:
+    execution = earlier(Execution.objects.get(pk=states.unknown(gate).pk))
+    assert (execution.ask_at, reconciliation.due()) == (None, [])
+    with pytest.raises(errors.Conflict):
+        reconciliation.look_up_now(execution.pk, gate.sue)
+
+
+def test_an_answer_that_a_person_gave_meanwhile_stands(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution = doubtful(gate, ran=True)
+
+    def find(call: Any) -> dict[str, Any]:
+        settlements.settle_unknown(
+            execution_id=execution.pk, person=gate.sue, happened=False, reason="seen"
+        )
+        return {"status": "succeeded"}
+
+    monkeypatch.setattr(worlds, "find", find)
+    execution = looked_up(execution)
+    assert (execution.status, execution.code) == ("failed", "settled_by_person")
+    assert said(execution) == ["succeeded"], "and what the service said is there to see"
+
+
+def test_the_previous_releases_unknowns_are_asked_about_too(gate: Gate) -> None:
+    execution = doubtful(gate, ran=True)
+    Execution.objects.filter(pk=execution.pk).update(unknown_at=None, ask_at=None)
+    assert looked_up(execution).status == ExecutionStatus.SUCCEEDED
+    opaque = states.unknown(gate)
+    Execution.objects.filter(pk=opaque.pk).update(unknown_at=None)
+    assert looked_up(Execution.objects.get(pk=opaque.pk)).unknown_at is not None
+    assert reconciliation.due() == [], "once is enough to see that there is nowhere"
+
+
+def test_nobody_settles_their_own_run(gate: Gate) -> None:
+    execution = doubtful(gate)
+    stranger = factories.person("oz", Role.SUPERVISOR)
+    proposal = execution.proposal
+    worlds.rewrite(type(proposal), proposal.pk, barred=[gate.sue.public_id])
+    for person in (gate.sue, stranger):
+        with pytest.raises(errors.NotYours):
+            settlements.settle_unknown(
+                execution_id=execution.pk, person=person, happened=True, reason="mine"
+            )
+
+
+def test_a_keyed_provider_that_cannot_say_is_asked_for_the_effect(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = factories.document_of_tests()
+    document["tools"]["pay"]["look_up"] = {"path": "tests.worlds.find"}
+    factories.policy(gate.people, document)
+    execution = states.queued(gate)
+    claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    assert claim is not None
+    worlds.keyed(claim.call)
+    factories.lapsed(execution)
+    monkeypatch.setattr(worlds, "find", lambda call: PENDING)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, len(worlds.effects())) == ("succeeded", 1)
