@@ -244,18 +244,23 @@ def withdraw(request: HttpRequest, proposal_id: str) -> HttpResponse:
 
 @router.post("/grants/redeem", response=RedeemOut)
 def redeem(request: HttpRequest, body: RedeemIn) -> HttpResponse:
-    """Take the one-use grant of a tool that the agent performs itself."""
+    """Take the one-use grant of a tool that the agent performs itself. `grant` in the
+    answer is for the tool's service, which verifies it with the keys of
+    `/.well-known/jwks.json`."""
     claim = settlements.redeem(token=body.token, agent=agent_of(request).slug)
     call = claim.call
     return JsonResponse(
         {
             "execution": call.execution,
             "tool": call.tool,
+            "tool_version": call.tool_version,
             "args": call.args,
+            "preconditions": call.preconditions,
             "action_hash": claim.execution.grant.action_hash,
             "idempotency_key": call.idempotency_key,
             "fence": claim.fence,
             "lease_until": outcomes.stamp(claim.execution.lease_until),
+            "grant": call.grant,
         }
     )
 

@@ -124,7 +124,7 @@ class BatchIn(Strict):
 
 
 class RedeemIn(Strict):
-    token: Annotated[str, Field(min_length=1, max_length=255)]
+    token: Annotated[str, Field(min_length=1, max_length=16384)]
 
 
 class OutcomeIn(Strict):
@@ -230,11 +230,14 @@ class BatchOut(Schema):
 class RedeemOut(Schema):
     execution: str
     tool: str
+    tool_version: int
     args: dict[str, Any]
+    preconditions: dict[str, Any]
     action_hash: str
     idempotency_key: str
     fence: int
     lease_until: str
+    grant: str
 
 
 class CheckpointOut(Schema):

@@ -98,7 +98,12 @@ def _webhook_secret(text: str) -> str:
     return text
 
 
+def _keys(text: Any) -> list[bytes]:
+    return [_key(part) for part in _names(text)]
+
+
 Key = Annotated[bytes, BeforeValidator(_key)]
+Keys = Annotated[list[bytes], NoDecode, BeforeValidator(_keys)]
 Seconds = Annotated[int, Field(gt=0)]
 
 
@@ -122,7 +127,10 @@ class Holdpoint(BaseSettings):
     secret_key: Annotated[str, Field(min_length=50, repr=False)]
     data_key: Key = Field(repr=False)  # encrypts blobs and results
     tag_key: Key = Field(repr=False)  # redaction tags: equal values, equal tags
-    grant_key: Key = Field(repr=False)  # grant tokens
+    # Ed25519 seeds: the one that signs grants, those that will, and those that did.
+    grant_key: Key = Field(repr=False)
+    grant_keys_next: Keys = Field(default=[], repr=False)
+    grant_keys_retired: Keys = Field(default=[], repr=False)
     webhook_secret: Annotated[str, AfterValidator(_webhook_secret)] = Field(repr=False)
     # Private networks that webhooks may reach; the SSRF guard refuses all others.
     webhook_networks: Annotated[

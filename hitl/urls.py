@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from . import api, docs, views
+from . import api, docs, jwks, views
 
 handler400 = views.bad_request
 handler403 = views.forbidden
@@ -15,6 +15,7 @@ handler500 = views.server_error
 urlpatterns = [
     path("livez", views.livez, name="livez"),
     path("readyz", views.readyz, name="readyz"),
+    path(".well-known/jwks.json", jwks.jwks, name="jwks"),
     path("admin/", admin.site.urls),
     path("api/v1/docs", docs.docs, name="docs"),
     path("api/v1/", include((api.urls(), "api"))),

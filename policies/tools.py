@@ -4,6 +4,7 @@ how much money they move."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import Max
@@ -12,7 +13,8 @@ from journal import transactions
 from journal.errors import FieldError, at
 
 from . import active, money, schemas
-from .documents import Document, MoneyField, ToolDefinition
+from .calendars import read_duration
+from .documents import USUAL_WINDOW, Document, MoneyField, ToolDefinition
 from .models import PolicyVersion, Queue, Tool
 
 _definitions: dict[str, ToolDefinition] = {}
@@ -32,6 +34,13 @@ def definition(tool: Tool) -> ToolDefinition:
     if tool.digest not in _definitions:
         _definitions[tool.digest] = ToolDefinition.model_validate(tool.definition)
     return _definitions[tool.digest]
+
+
+def longest_window() -> timedelta:
+    """The longest execution window that any version of any tool ever had."""
+    said = Tool.objects.values_list("definition__window", flat=True).distinct()
+    windows = [read_duration(window) for window in said if window is not None]
+    return max(windows, default=USUAL_WINDOW)
 
 
 def validate(tool: Tool, args: Any) -> list[FieldError]:

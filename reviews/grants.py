@@ -2,51 +2,31 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import hmac
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.conf import settings
-
 from journal import log
-from journal.errors import NotFound
 from policies import tools
 from policies.documents import ToolDefinition
 from policies.models import Queue
 
 from . import transitions, turns
 from .choices import GrantStatus
+from .grant_tokens import find, tag, token, token_hash
 from .models import ApprovalRequest, Execution, Grant, Proposal, Revision
 from .models.base import new_grant_id
 
-# From authorization to the end of the execution window, for the first claim and
-# every retry (gate.md section 7).
-WINDOW = timedelta(minutes=15)
-
-
-def token(grant_id: str) -> str:
-    """The grant's bearer token: `<grant id>.<MAC>`, the same whenever it is asked."""
-    mac = hmac.new(settings.HOLDPOINT.grant_key, grant_id.encode(), hashlib.sha256)
-    return f"{grant_id}.{base64.urlsafe_b64encode(mac.digest()).decode().rstrip('=')}"
-
-
-def token_hash(value: str) -> str:
-    return "sha256:" + hashlib.sha256(value.encode()).hexdigest()
-
-
-def find(value: str, *, agent: str) -> Grant:
-    """The grant a token stands for, of this agent only. Raises NotFound."""
-    grant = (
-        Grant.objects.select_related("proposal", "execution")
-        .filter(token_hash=token_hash(value), proposal__agent=agent)
-        .first()
-    )
-    if grant is None:
-        raise NotFound
-    return grant
+__all__ = [
+    "find",
+    "idempotency_key",
+    "issue",
+    "issue_many",
+    "revoke",
+    "token",
+    "token_hash",
+]
 
 
 def idempotency_key(proposal_id: str, action_hash: str) -> str:
@@ -112,9 +92,11 @@ def _grant(permit: _Permit, now: datetime) -> Grant:
         proposal=permit.proposal,
         revision=permit.revision,
         action_hash=permit.revision.action_hash,
-        token_hash=token_hash(token(grant_id)),
+        token_hash=token_hash(tag(grant_id)),
         issued_at=now,
-        expires_at=now + WINDOW,
+        # The execution window: for the first claim and every retry, whatever was left
+        # of the time to decide.
+        expires_at=now + permit.definition.window,
     )
 
 
@@ -158,9 +140,9 @@ def revoke(proposal: Proposal, *, actor: log.Actor, now: datetime, code: str) ->
         )
     )
     for grant in live:
-        transitions.grant.apply(grant, "revoke", actor=actor, now=now)
         execution = grant.execution
         execution.grant = grant
+        transitions.grant.apply(grant, "revoke", actor=actor, now=now)
         transitions.execution.apply(
             execution,
             "refuse",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .definitions import (
     DEFAULT_FLOOR,
+    USUAL_WINDOW,
     AgentTarget,
     Balance,
     Batch,
@@ -29,6 +30,7 @@ from .loading import InvalidPolicy, parse
 __all__ = [
     "DEFAULT_FLOOR",
     "RESERVED",
+    "USUAL_WINDOW",
     "AgentTarget",
     "Balance",
     "Batch",

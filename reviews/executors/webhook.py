@@ -49,6 +49,8 @@ def _ask(url: str, call: Call) -> dict[str, Any]:
         "execution": call.execution,
         "idempotency_key": call.idempotency_key,
         "fence": call.fence,
+        "preconditions": dict(call.preconditions),
+        "grant": call.grant,
     }
     reply = webhooks.post(
         url,

@@ -12,10 +12,10 @@ from django.db.models import Exists, F, Min, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from journal.models import LogRecord
+from policies import tools
 from policies.models import Person
 from reviews import stop_work
 from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
-from reviews.grants import WINDOW
 from reviews.models import ApprovalRequest, Execution, Revision, Stop
 from reviews.presenters.shapes import Part
 
@@ -23,9 +23,9 @@ from . import in_flight, showing, visible
 from .in_flight import MOST_COUNTED, TO_PROPOSAL, UNFINISHED
 
 MOST_SHOWN = 50
-# What was under way at a stop was authorised at most this long before it: the grant's
-# window, and the lease of an attempt that began in its last second.
-BEFORE = WINDOW + timedelta(hours=1)
+# What was under way at a stop was authorised at most a window before it, and this long:
+# the lease of an attempt that began in the window's last second.
+BEFORE = timedelta(hours=1)
 # What became of each: sign, words, and whether it is over.
 FATES = {
     "running": ("run", "Running: asked to halt, may finish"),
@@ -78,7 +78,7 @@ def met(row: Stop) -> Iterator[Line]:
         rows = in_flight.unfinished(Scope(row.scope), row.key)
         for one in rows.select_related("proposal")[:MOST_COUNTED]:
             yield _line(one, _unfinished(one, row))
-    since, until = row.at - BEFORE, Q()
+    since, until = row.at - tools.longest_window() - BEFORE, Q()
     if row.lifted_at:
         until = Q(queued_at__lt=row.lifted_at)
     ended = found.filter(until).exclude(status__in=UNFINISHED)

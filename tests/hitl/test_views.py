@@ -26,6 +26,19 @@ def test_livez_asks_nobody(client: Client) -> None:
     assert response.json() == {"status": "ok"}
 
 
+def test_the_keys_of_grants_are_for_everybody_to_keep_a_while(client: Client) -> None:
+    response = client.get("/.well-known/jwks.json")
+    assert response.status_code == 200
+    assert response["Content-Type"] == "application/jwk-set+json"
+    assert response["Cache-Control"] == "public, max-age=300"
+    assert "Cookie" not in response.get("Vary", "")
+    assert not response.cookies
+    (key,) = response.json()["keys"]
+    assert (key["kty"], key["crv"], key["use"]) == ("OKP", "Ed25519", "sig")
+    assert "d" not in key
+    assert client.post("/.well-known/jwks.json").status_code == 405
+
+
 @pytest.mark.django_db
 def test_readyz_names_database_and_broker(client: Client) -> None:
     response = client.get("/readyz")

@@ -123,6 +123,8 @@ class TestWebhook:
                 "execution": "x-1",
                 "idempotency_key": "k-1",
                 "fence": 2,
+                "preconditions": {},
+                "grant": "",
             }
         ]
         headers = {n.lower(): v for n, v in service.requests[0][1].items()}

@@ -32,17 +32,6 @@ def test_the_providers_key_is_a_function_of_proposal_and_bytes(gate: Gate) -> No
     assert claim.call.idempotency_key == again.call.idempotency_key == same
 
 
-def test_a_token_is_stored_hashed_and_says_nothing_of_its_grant(gate: Gate) -> None:
-    request = propose(gate.agent).request
-    decide(request, gate.rita)
-    grant = Grant.objects.get()
-    token = grants.token(grant.pk)
-    assert token == grants.token(grant.pk)
-    assert grant.token_hash == grants.token_hash(token)
-    assert token.partition(".")[2] not in grant.token_hash
-    assert grants.find(token, agent="riley") == grant
-
-
 def test_the_log_never_holds_a_token(gate: Gate) -> None:
     request = propose(gate.agent, "deploy").request
     decide(request, gate.sue)

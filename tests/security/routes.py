@@ -141,6 +141,7 @@ RUN = {"slug": "agent", "name": "thread"}
 ROUTES: dict[str, Row] = {
     "livez": Row(get=ALL),
     "readyz": Row(get=ALL),
+    "jwks": Row(get=ALL),
     "docs": Row(get=ALL),
     "reviews:help": Row(get=ALL),
     "reviews:sign_in": Row(get=ALL, post=ALL, writes=False),
