@@ -7,22 +7,23 @@ import base64
 import contextlib
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from .faults import Fault
 
 
-def _raw() -> str:
+def new() -> str:
+    """32 random bytes in base64."""
     return base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 MAKERS: dict[str, Callable[[], str]] = {
     "secret_key": lambda: secrets.token_urlsafe(50),
-    "data_key": _raw,
-    "tag_key": _raw,
-    "grant_key": _raw,
-    "webhook_secret": lambda: f"whsec_{_raw()}",
+    "data_key": new,
+    "tag_key": new,
+    "grant_key": new,
+    "webhook_secret": lambda: f"whsec_{new()}",
     "database_password": lambda: secrets.token_urlsafe(24),
 }
 
@@ -52,9 +53,21 @@ def read(folder: Path, name: str) -> str:
         raise Fault(f"STATE: {folder / name} cannot be read: give it to you") from error
 
 
+def replace(path: Path, text: str) -> None:
+    """Another content for a key's file, whole at any moment."""
+    with _drafted(path, text) as draft:
+        draft.rename(path)
+
+
 def _write(path: Path, text: str) -> None:
     # Linked into place whole: a crash half-way, or a second process making the same
     # key, must not leave a short key or two different ones.
+    with _drafted(path, text) as draft, contextlib.suppress(FileExistsError):
+        os.link(draft, path)
+
+
+@contextlib.contextmanager
+def _drafted(path: Path, text: str) -> Iterator[Path]:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -63,7 +76,6 @@ def _write(path: Path, text: str) -> None:
             file.write(f"{text}\n")
             file.flush()
             os.fsync(file.fileno())
-        with contextlib.suppress(FileExistsError):
-            os.link(draft, path)
+        yield draft
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)

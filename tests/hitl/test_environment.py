@@ -49,6 +49,18 @@ def test_a_whole_production_environment_loads(load: Any) -> None:
     assert holdpoint.lease_seconds == 60
 
 
+def test_keys_that_sign_no_grants_are_lists(load: Any) -> None:
+    assert (load().grant_keys_next, load().grant_keys_retired) == ([], [])
+    other = base64.b64encode(bytes(32)).decode()
+    assert load(GRANT_KEYS_NEXT=other).grant_keys_next == [bytes(32)]
+    assert load(GRANT_KEYS_RETIRED=f"{KEY}, {other}").grant_keys_retired == [
+        bytes(range(32)),
+        bytes(32),
+    ]
+    with pytest.raises(ImproperlyConfigured, match=r"^GRANT_KEYS_RETIRED: must be 32"):
+        load(GRANT_KEYS_RETIRED=f"{KEY},short")
+
+
 def test_no_function_may_be_called_unless_its_module_is_listed(load: Any) -> None:
     assert load().callables == []
     found = load(HOLDPOINT_CALLABLES="shop.effects, shop.readers")
