@@ -85,7 +85,6 @@ def check_before_work(**kwargs: Any) -> None:
     """Refuse to work with time-outs that would let an effect happen twice."""
     for warning in checks.refuse_unsafe():
         get_logger(__name__).warning(str(warning.msg))
-    epochs.look()
     served = sorted(app.amqp.queues.consume_from)
     get_logger(__name__).info("worker", ladder=dict(checks.rungs()), queues=served)
 

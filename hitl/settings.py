@@ -144,11 +144,14 @@ OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
     "notice.due": ("reviews.tasks.send_notice",),
     "notice.digest": ("reviews.tasks.send_digest",),
     "notice.test": ("reviews.tasks.send_test",),
+    "proposal.told": ("agents.tasks.tell",),
     "proposal.announced": ("reviews.tasks.mail_announced",),
     "execution.queued": ("reviews.tasks.execute",),
     "execution.unknown": ("reviews.tasks.mail_unknown",),
     "alarm.raised": ("reviews.tasks.mail_alarm",),
     "export.asked": ("reviews.tasks.write_export",),
+    "incident.declared": ("reviews.tasks.freeze_deadlines",),
+    "incident.told": ("reviews.tasks.mail_incident",),
     "stop.raised": ("reviews.tasks.enforce_stop",),
 }
 

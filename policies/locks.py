@@ -12,6 +12,8 @@ from journal import transactions
 
 _TAKE = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key"
 
+_TAKE_SHARED = _TAKE.replace("xact_lock", "xact_lock_shared")
+
 
 def measures(pairs: Iterable[tuple[str, str]]) -> None:
     """Lock the sums of these (measure, key) pairs, always in the same order, so that
@@ -34,12 +36,24 @@ def alarm(about: str) -> None:
     _take([f"alarm|{about}"])
 
 
-def _take(names: Iterable[str]) -> None:
+def deadlines() -> None:
+    """Nobody expires while it is changed what stands still. Caller holds a
+    transaction, and takes this before any row."""
+    _take(["deadlines"])
+
+
+def deadlines_shared() -> None:
+    """Nothing begins or ends to stand still while what is over expires. Caller holds a
+    transaction, and takes this before any row."""
+    _take(["deadlines"], _TAKE_SHARED)
+
+
+def _take(names: Iterable[str], statement: str = "") -> None:
     transactions.require("An advisory lock")
     keys = sorted({_number(name) for name in names})
     if keys:
         with connection.cursor() as cursor:
-            cursor.execute(_TAKE, [keys])
+            cursor.execute(statement or _TAKE, [keys])
 
 
 def _number(name: str) -> int:

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from journal import clock, faults, log, outbox
+from journal import clock, epochs, faults, log, outbox
 from journal.errors import Conflict, Decided, Expired
 from policies import facts
 from policies.choices import ExecutionClass
 from policies.models import Person
 
-from . import locks, membership, permissions, tallies, transitions, turns
+from . import freezing, locks, membership, permissions, tallies, transitions, turns
 from .choices import ExecutionStatus, RequestStatus
 from .models import ApprovalRequest, Execution, RequestVersion
 
@@ -26,9 +26,13 @@ TIMER = log.Actor("system", "timer")
 
 @transaction.atomic(durable=True)
 def expire_chunk() -> list[str]:
-    """End up to 500 overdue requests as EXPIRED; the ids of their proposals."""
+    """End up to 500 overdue requests as EXPIRED; the ids of their proposals. Under an
+    open incident nothing is, however late its deadlines are moved on."""
+    locks.deadlines(shared=True)
     overdue = ApprovalRequest.objects.filter(
-        status=RequestStatus.PENDING, expires_at__lte=clock.ClockTimestamp()
+        ~freezing.is_frozen(),
+        status=RequestStatus.PENDING,
+        expires_at__lte=clock.ClockTimestamp(),
     )
     rows = list(locks.requests_due(overdue)[:CHUNK])
     now = clock.now()
@@ -44,6 +48,7 @@ def expire_chunk() -> list[str]:
 @transaction.atomic(durable=True)
 def close_recall_windows() -> list[str]:
     """Authorise what nobody recalled; the ids of the proposals."""
+    epochs.check()
     over = ApprovalRequest.objects.filter(
         status=RequestStatus.RECALLABLE, recall_until__lte=clock.ClockTimestamp()
     )
@@ -60,8 +65,9 @@ def close_recall_windows() -> list[str]:
 def remind() -> int:
     """Say once that a deadline is near: when a fifth of the time is left."""
     now = clock.now()
-    waited = (F("expires_at") - F("opened_at")) * 0.2
+    waited = (F("expires_at") - F("opened_at") - F("frozen_for")) * 0.2
     near = ApprovalRequest.objects.filter(
+        ~freezing.is_frozen(),
         status=RequestStatus.PENDING,
         reminded_at__isnull=True,
         expires_at__gt=now,
@@ -84,6 +90,7 @@ def extend(*, request_id: str, person: Person) -> ApprovalRequest:
     """
     request = locks.approval_request(request_id)
     now = clock.now()
+    freezing.catch_up(request, now)
     if request.status != RequestStatus.PENDING:
         raise Decided("There is nothing to decide here any more. Nothing was changed.")
     if request.expires_at <= now:

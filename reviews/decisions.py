@@ -8,11 +8,11 @@ from typing import Any
 
 from django.db import transaction
 
-from journal import clock, faults, log
+from journal import clock, epochs, faults, log
 from journal.errors import CheckMissed, DomainError
 from policies.models import Person
 
-from . import checks, locks, outside, transitions, verdicts
+from . import checks, freezing, locks, outside, transitions, verdicts
 from .choices import Verdict
 from .edits import modify
 from .models import ApprovalRequest
@@ -39,11 +39,14 @@ def decide(said: Said) -> ApprovalRequest:
 
 @transaction.atomic(durable=True)
 def _record(said: Said, found: Outside) -> ApprovalRequest:
+    epochs.check()
     request = locks.approval_request(said.request_id)
     # Read anew: an authority taken away while we waited is gone.
     said = replace(said, person=Person.objects.get(pk=said.person.pk))
     known = checks.look([said], {request.pk: request})
-    case = checks.examine(said, request, found, known, now=clock.now())
+    now = clock.now()
+    freezing.catch_up(request, now)
+    case = checks.examine(said, request, found, known, now=now)
     if said.verdict is Verdict.MODIFY:
         modify(case, found.reading, least=found.least)
     elif found.raised:

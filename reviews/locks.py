@@ -54,6 +54,22 @@ def requests_due(
     )
 
 
+def requests_in_order(
+    queryset: QuerySet[ApprovalRequest],
+) -> QuerySet[ApprovalRequest]:
+    """All of these rows, locked in the order of their pk."""
+    return queryset.order_by("pk").select_for_update(of=("self",), no_key=True)
+
+
+def deadlines(*, shared: bool = False) -> None:
+    """Taken before any row by whoever changes which clocks stand still, and shared by
+    whoever ends what is overdue."""
+    if shared:
+        policy_locks.deadlines_shared()
+    else:
+        policy_locks.deadlines()
+
+
 def leases_of(person: str) -> None:
     """One taking at a time for this person, so that they are counted rightly."""
     policy_locks.leases(person)

@@ -11,7 +11,7 @@ from journal.errors import Decided, DomainError, NotYours, Running
 from policies.choices import Role
 from policies.models import Person
 
-from . import leases, locks, permissions, requests, transitions
+from . import freezing, leases, locks, permissions, requests, transitions
 from .choices import RequestStatus
 from .models import ApprovalRequest, Decision, RequestVersion
 
@@ -34,6 +34,7 @@ def recall(*, request_id: str, person: Person) -> ApprovalRequest:
 
 def take_back(request: ApprovalRequest, person: Person, now: datetime) -> None:
     """The same as a step. Caller holds the request's lock."""
+    freezing.catch_up(request, now, always=True)
     version = request.sealed
     _check_may_recall(person, request, version)
     if request.status != RequestStatus.RECALLABLE:
@@ -86,5 +87,5 @@ def _check_may_recall(
 
 def _time_to_answer(request: ApprovalRequest, now: datetime) -> datetime:
     """A recalled question is answerable again: at least a minute, within the most."""
-    least = now + timedelta(seconds=60)
+    least = freezing.running_from(request, now) + timedelta(seconds=60)
     return min(max(request.expires_at, least), request.expires_at_most)

@@ -16,6 +16,7 @@ from policies.models import Person
 
 from . import (
     cases,
+    freezing,
     leases,
     locks,
     notes,
@@ -86,6 +87,7 @@ def return_with_guidance(
 
 
 def _check_waiting(request: ApprovalRequest, now: datetime) -> None:
+    freezing.catch_up(request, now, always=True)
     if request.status != RequestStatus.PENDING:
         raise Decided("There is nothing to decide here any more. Nothing was changed.")
     if request.expires_at <= now:
@@ -125,7 +127,7 @@ def _topped_up(
     request: ApprovalRequest, evaluation: Evaluation, now: datetime
 ) -> datetime:
     """The rule's time from now on, never less than before, never past its most."""
-    again = now + timedelta(seconds=evaluation.timeout)
+    again = freezing.running_from(request, now) + timedelta(seconds=evaluation.timeout)
     return min(max(request.expires_at, again), request.expires_at_most)
 
 

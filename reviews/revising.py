@@ -15,7 +15,7 @@ from journal.errors import (
 )
 from policies.choices import Tier
 
-from . import locks, requests, stops
+from . import freezing, locks, requests, stops
 from .blocked import blocked_edit
 from .choices import OPEN, RequestStatus
 from .governance import Action, Ruling, govern
@@ -68,6 +68,7 @@ def revise(
     stops.check_may_propose(action.agent, action.thread, action.tool)
     check_time(expires_in)
     request = _own_request(action.proposal, action.agent)
+    freezing.catch_up(request, now, always=True)
     _check_open(request, now)
     ruling = govern(action, now=now)
     check_rationale(ruling, narrative)
@@ -86,7 +87,8 @@ def _fresh_deadline(
     """A new version has the whole time-out of its rules, within the most that the
     first one had. Raises TooLittleTime when nobody could answer in what is left."""
     seconds = requests.seconds_to_answer(ruling.evaluation, expires_in)
-    expires_at = min(now + timedelta(seconds=seconds), request.expires_at_most)
-    if expires_at < now + timedelta(seconds=LEAST_SECONDS):
+    begins = freezing.running_from(request, now)
+    expires_at = min(begins + timedelta(seconds=seconds), request.expires_at_most)
+    if expires_at < begins + timedelta(seconds=LEAST_SECONDS):
         raise TooLittleTime("The question may stay open no longer. Propose it anew.")
     return expires_at

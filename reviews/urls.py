@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from .views import (
+    alarms,
     announced,
     batch_steps,
     batches,
@@ -12,6 +13,7 @@ from .views import (
     escalations,
     events,
     holding,
+    incidents,
     lists,
     load,
     logs,
@@ -22,6 +24,7 @@ from .views import (
     session,
     shown,
     tokens,
+    unknowns,
 )
 
 app_name = "reviews"
@@ -73,12 +76,23 @@ urlpatterns = [
     path("escalations/<str:pk>/", escalations.escalation, name="escalation"),
     path("announced/", announced.announced, name="announced"),
     path("announced/seen/", announced.announced_seen, name="announced_seen"),
-    path("unknown/", control.unknown, name="unknown"),
-    path("unknown/<str:pk>/", control.settle, name="settle"),
+    path("unknown/", unknowns.unknown, name="unknown"),
+    path("unknown/<str:pk>/", unknowns.unknown_one, name="unknown_one"),
+    path("unknown/<str:pk>/look-up/", unknowns.unknown_look_up, name="unknown_look_up"),
+    path("alarms/", alarms.alarms, name="alarms"),
+    path("alarms/<int:pk>/", alarms.alarm, name="alarm"),
+    path(
+        "alarms/<int:pk>/acknowledge/",
+        alarms.alarm_acknowledge,
+        name="alarm_acknowledge",
+    ),
+    path("alarms/<int:pk>/close/", alarms.alarm_close, name="alarm_close"),
     path("stop/", control.stop, name="stop"),
     path("stop/<int:pk>/", control.stopped, name="stopped"),
     path("stop/<int:pk>/live/", control.stopped_live, name="stopped_live"),
     path("stop/<int:pk>/lift/", control.lift, name="lift"),
+    path("incidents/", incidents.incidents, name="incidents"),
+    path("incidents/<int:pk>/end/", incidents.incident_end, name="incident_end"),
     path("log/", logs.log, name="log"),
     path("log/<int:pk>/", logs.log_record, name="log_record"),
     path("log/exports/", logs.exports, name="exports"),

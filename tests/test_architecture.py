@@ -52,6 +52,7 @@ OPERATIONS = {
     "reviews/recalls.py": {"recall"},
     "reviews/reconciliation.py": {"plan", "keep"},
     "reviews/reveals.py": {"reveal"},
+    "reviews/restores.py": {"notice", "look_at"},
     "reviews/returns.py": {
         "return_with_guidance",
         "assign",
@@ -188,6 +189,7 @@ RAW = {
     "templates/mail/alarm.txt": "plain text of facts and a link: never HTML",
     "templates/mail/digest.txt": "plain text of facts and links: never HTML",
     "templates/mail/execution.txt": "plain text of facts and a link: never HTML",
+    "templates/mail/incident.txt": "plain text of facts and a link: never HTML",
     "templates/mail/request.txt": "plain text of facts and a link: never HTML",
     "templates/mail/test.txt": "plain text and a link: never HTML",
 }

@@ -10,10 +10,10 @@ from datetime import datetime
 
 from django.db import transaction
 
-from journal import clock, faults
+from journal import clock, epochs, faults
 from journal.errors import BatchChanged, Decided, DomainError
 from policies.models import Person
-from reviews import checks, locks, membership, transitions, verdicts
+from reviews import checks, freezing, locks, membership, transitions, verdicts
 from reviews.choices import BatchStatus
 from reviews.membership import Member
 from reviews.models import Batch, BatchItem
@@ -44,12 +44,15 @@ def decide(said: SaidOfMany) -> Batch:
 
 @transaction.atomic(durable=True)
 def _record(said: SaidOfMany, asked: Outsides) -> Batch:
+    epochs.check()
     batch = locks.batch(said.batch_id)
     if batch.status not in (BatchStatus.FORMING, BatchStatus.OPEN):
         raise _over(batch)
     inside = batch.items.filter(left_at__isnull=True)
     requests = locks.approval_requests(inside.values_list("request", flat=True))
     now = clock.now()
+    for request in requests.values():
+        freezing.catch_up(request, now)
     members = membership.load(batch, now=now, requests=requests)
     lists.check(said, members)
     # Read anew: an authority taken away while we waited is gone.

@@ -16,7 +16,7 @@ from guardian.shortcuts import get_users_with_perms
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import permissions
-from reviews.models import Alarm, ApprovalRequest, Execution, Revision
+from reviews.models import Alarm, ApprovalRequest, Execution, Incident, Revision
 from reviews.presenters.shapes import Part
 from reviews.queries import showing
 from reviews.queries.alarms import words
@@ -91,6 +91,17 @@ def test(person: Person) -> None:
     """That a mail arrives, and nothing else."""
     facts = {"link": _link("/me/notifications/")}
     _send(person, "A test, as you asked", "mail/test.txt", facts)
+
+
+def incident(incident: str, *, person: str, kind: str) -> None:
+    """To one supervisor: that deadlines stand still, or run again."""
+    row = Incident.objects.select_related("queue").get(pk=incident)
+    where = row.queue.title if row.queue else "every queue"
+    what = "Deadlines are frozen" if kind == "declared" else "Deadlines run again"
+    facts = {"incident": row, "what": what, "where": where, "kind": kind}
+    to = Person.objects.get(public_id=person)
+    link = _link("/incidents/")
+    _send(to, f"{what}: {where}", "mail/incident.txt", {**facts, "link": link})
 
 
 def _facts(line: Line) -> dict[str, object]:

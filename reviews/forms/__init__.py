@@ -8,7 +8,7 @@ from typing import cast
 from django import forms
 from django.db.models import QuerySet
 
-from policies.models import Person
+from policies.models import Person, Queue
 from reviews import tokens
 from reviews.choices import (
     REASONS,
@@ -109,6 +109,29 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(
         max_length=NOTE_LENGTH,
         error_messages={"required": "Say why. The log keeps it."},
+    )
+
+
+class IncidentForm(forms.Form):
+    """Which deadlines stand still, and why; without a queue all of them."""
+
+    queue = forms.ModelChoiceField(
+        queryset=Queue.objects.order_by("title"),
+        required=False,
+        error_messages={"invalid_choice": "Choose one of these queues."},
+    )
+    reason = forms.CharField(
+        max_length=NOTE_LENGTH,
+        error_messages={"required": "Say what happened. People and the log read it."},
+    )
+
+
+class CloseAlarmForm(forms.Form):
+    """What an alarm was, and what was done about it."""
+
+    note = forms.CharField(
+        max_length=NOTE_LENGTH,
+        error_messages={"required": "Say what you found. The log keeps it."},
     )
 
 

@@ -12,7 +12,7 @@ from django.db import transaction
 from journal import clock, ids, log, outbox
 from journal.errors import Decided, DomainError, Expired
 from policies.models import Person
-from reviews import locks, permissions
+from reviews import freezing, locks, permissions
 from reviews.choices import LostHow, RequestStatus
 from reviews.models import ApprovalRequest, Lease
 
@@ -48,6 +48,7 @@ def take(*, request_id: str, person: Person, accept: bool = False) -> Hold:
 
 
 def check_open(request: ApprovalRequest, now: datetime) -> None:
+    freezing.catch_up(request, now)
     if request.status != RequestStatus.PENDING:
         raise Decided("There is nothing to decide here any more. Nothing was changed.")
     if request.expires_at <= now:

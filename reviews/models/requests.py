@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import ClassVar
 
 from django.conf import settings
@@ -36,6 +37,10 @@ class ApprovalRequest(models.Model):
     expires_at_most = models.DateTimeField()  # no extension goes beyond
     recall_until = models.DateTimeField(null=True)
     reminded_at = models.DateTimeField(null=True)
+    # Under a declared incident: until when its deadline is moved on already, and for
+    # how long in all its time has stood still (`reviews.freezing` alone writes them).
+    frozen_through = models.DateTimeField(null=True)
+    frozen_for = models.DurationField(default=timedelta, db_default=timedelta(0))
     # The one supervisor or specialist it was given to; others may still decide it.
     assignee = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -117,6 +122,13 @@ class ApprovalRequest(models.Model):
                 fields=["expires_at"],
                 name="request_due",
                 condition=Q(status="pending"),
+            ),
+            models.Index(
+                fields=["frozen_through"],
+                name="request_frozen",
+                condition=Q(
+                    status__in=["pending", "recallable"], frozen_through__isnull=False
+                ),
             ),
             models.Index(
                 fields=["recall_until"],

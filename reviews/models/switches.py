@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
+from policies.models import Queue
 from reviews.choices import Scope, StopMode
 
 from .base import one_of, pairs
@@ -43,3 +44,36 @@ class Stop(models.Model):
 
     def __str__(self) -> str:
         return f"{self.mode} {self.scope} {self.key}".rstrip()
+
+
+class Incident(models.Model):
+    """While it is open, the deadlines of its scope's open requests stand still. Ended
+    rows stay as history."""
+
+    queue = models.ForeignKey(  # null: every queue
+        Queue, null=True, on_delete=models.PROTECT, related_name="incidents"
+    )
+    reason = models.TextField()
+    declared_by = models.CharField(max_length=40)
+    at = models.DateTimeField()
+    ended_by = models.CharField(max_length=40, blank=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["queue"],
+                condition=Q(ended_at__isnull=True),
+                nulls_distinct=False,
+                name="incident_one_open",
+            ),
+            models.CheckConstraint(
+                name="incident_end_paired",
+                condition=Q(ended_at__isnull=True, ended_by="")
+                | Q(ended_at__isnull=False) & ~Q(ended_by=""),
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["-at"], name="incident_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.queue or 'every queue'} since {self.at:%Y-%m-%d %H:%M}"

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 
 from journal.errors import NotFound
 from policies.models import Person
-from reviews import permissions, stops
+from reviews import freezing, permissions, stops
 from reviews.choices import FINISHED, OPEN, RequestStatus, StopMode, Verdict
 from reviews.models import (
     ApprovalRequest,
@@ -53,7 +53,7 @@ class Loaded:
     def waiting(self) -> bool:
         """Whether people can still be asked."""
         pending = self.request.status == RequestStatus.PENDING
-        return pending and self.request.expires_at > self.now
+        return pending and freezing.is_open(self.request, self.now)
 
     @property
     def finished(self) -> bool:

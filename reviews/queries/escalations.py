@@ -234,7 +234,7 @@ class Panel:
     read_for: timedelta | None
     leaning: str  # empty until it was asked for
     has_leaning: bool
-    answer_by: datetime
+    answer_by: datetime | None  # none while deadlines stand still
     may_return: bool
     people: QuerySet[Person]
 
@@ -263,7 +263,7 @@ def panel(loaded: Loaded) -> Panel | None:
         else None,
         leaning=leaning if leaning and _was_shown(loaded) else "",
         has_leaning=bool(leaning),
-        answer_by=request.expires_at,
+        answer_by=None if request.frozen_through else request.expires_at,
         may_return=not loaded.holding.by,
         people=holding.eligible(request, sealed).exclude(pk=loaded.person.pk),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from reviews import freezing
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.models import ApprovalRequest, Execution
 
@@ -91,7 +92,7 @@ def _pending(
     now: datetime,
     since: datetime | None,
 ) -> State:
-    if request.expires_at <= now:
+    if not freezing.is_open(request, now):
         return State("expired", _expired(request), icon="void")
     if tally.given:
         said = f"{tally.said} approvals"

@@ -31,6 +31,7 @@ _EXPIRES = (
 _SETTLED = (
     '<span class="lead"><time datetime="{}">{}</time></span><p class="two">{}</p>'
 )
+_FROZEN = '<span class="lead">{}{} left</span><p class="two">Frozen</p>'
 _STANDS = '<span class="lead">{}{}{}</span>{}'
 _OPTION = '<option value="{}">{}</option>'
 _CHOSEN = '<option value="{}" selected>{}</option>'
@@ -55,6 +56,8 @@ def row_when(row: Row) -> SafeString:
     if until is None:
         at = row.at
         return format_html(_SETTLED, at.isoformat(), clock(at), day(at))
+    if until.frozen:
+        return format_html(_FROZEN, pie(until.quarters), span(until.left))
     return format_html(
         _EXPIRES,
         " lead-urgent" if until.urgent else "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -13,13 +13,13 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
-from journal import clock
 from policies.models import Person
 from reviews import permissions, preferences
 from reviews.permissions import Permission
 from reviews.preferences import Prefs
-from reviews.queries import badges
+from reviews.queries import badges, frozen, upkeep
 from reviews.queries.badges import Badges
+from reviews.queries.frozen import Banner, Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,16 @@ class Desk:
     @cached_property
     def now(self) -> datetime:
         """The database's clock, so that countdowns agree with decisions."""
-        return clock.now()
+        return self.moment.now
+
+    @cached_property
+    def moment(self) -> Moment:
+        return frozen.moment()
+
+    @property
+    def incidents(self) -> list[Banner]:
+        """The open ones that this person's pages say."""
+        return self.moment.concerning(self.person)
 
     @cached_property
     def person(self) -> Person | None:
@@ -113,6 +122,7 @@ class Desk:
                 "Announced", "reviews:announced", "n", "announced", found.announced
             ),
             self._item("Agents", "agents:agents", "r"),
+            *self._alarms(),
             self._item("Log", "reviews:log", "l"),
             *self._policies(),
         ]
@@ -120,6 +130,13 @@ class Desk:
     @property
     def queue(self) -> NavItem:
         return self.nav[0]
+
+    def _alarms(self) -> list[NavItem]:
+        person = self.person
+        if person is None or not permissions.allowed(person, Permission.SEE_ALARMS):
+            return []
+        item = self._item("Alarms", upkeep.ALARMS, "a", "alarms", self.badges.alarms)
+        return [replace(item, current=upkeep.is_upkeep(self.request.path))]
 
     def _policies(self) -> list[NavItem]:
         person = self.person

@@ -264,6 +264,9 @@ def _after(loaded: Loaded, verdict: Verdict) -> str:
     if verdict is Verdict.ESCALATE:
         timeout = requests.evaluation_of(loaded.revision).timeout
         until = requests.escalated_until(loaded.request, timeout)
+        if loaded.request.frozen_through:
+            after = span(until - loaded.request.frozen_through)
+            return f"Then {after} are left, once deadlines run again."
         return (
             f"Then it expires at {until:%H:%M:%S}, {span(until - loaded.now)} from now."
             " If nobody answers by then, nothing is executed."

@@ -244,12 +244,14 @@ ROUTES: dict[str, Row] = {
     ),
     "reviews:queue_next": Row(post=PEOPLE, writes=False),
     "reviews:unknown": Row(get=PEOPLE),
-    "reviews:settle": Row(
+    "reviews:unknown_one": Row(
+        get=SEES,
         post=SETTLES,
-        sees=SETTLES,
+        sees=SEES,
         ids={"pk": "unknown"},
         body=lambda world: {"happened": "yes", "reason": "seen in the ledger"},
     ),
+    "reviews:unknown_look_up": Row(post=SETTLES, sees=SEES, ids={"pk": "doubtful"}),
     "reviews:batches": Row(get=PEOPLE),
     "reviews:batch": Row(get=SEES_BATCH, sees=SEES_BATCH, ids=BATCH),
     "reviews:batch_live": Row(get=SEES_BATCH, sees=SEES_BATCH, ids=BATCH),
@@ -292,6 +294,10 @@ ROUTES: dict[str, Row] = {
     "reviews:lift": Row(
         post=LIFTS, ids={"pk": "stop"}, body=lambda world: {"reason": "fine"}
     ),
+    "reviews:incidents": Row(
+        get=PEOPLE, post=LIFTS, body=lambda world: {"reason": "disk on fire"}
+    ),
+    "reviews:incident_end": Row(post=LIFTS, ids={"pk": "incident"}),
     # Agents and policies
     "agents:agents": Row(get=PEOPLE),
     "agents:agent": Row(get=SEES, sees=SEES, ids={"slug": "agent"}),
@@ -376,9 +382,11 @@ ABSENT = {
     "proposal": "p-00000000000000000000",
     "execution": "x-00000000000000000000",
     "unknown": "x-00000000000000000000",
+    "doubtful": "x-00000000000000000000",
     "agent": "nemo",
     "thread": "t-404",
     "stop": 987654321,
+    "incident": 987654321,
     "own_token": 987654321,
     "own_view": 987654321,
     "escalated": "r-00000000000000000000",

@@ -23,6 +23,7 @@ from reviews import (
     exports,
     forming,
     grants,
+    incidents,
     leases,
     saved_views,
     settlements,
@@ -132,6 +133,14 @@ def _fill(world: World, other: Agent) -> None:
     lost = _redeemed(unknown)
     _record(lost, "unknown")
     _record(_redeemed(failed), "failed")
+    doubtful = propose(gate.agent, "pay_queryable", customer="C-20").request
+    decide(doubtful, gate.rita)
+    ApprovalRequest.objects.filter(pk=doubtful.pk).update(recall_until=clock.now())
+    deadlines.close_recall_windows()
+    begun = doubtful.proposal.executions.get()
+    claims.take(execution_id=begun.pk, actor=claims.EXECUTOR)
+    begun.refresh_from_db()
+    claims.lose_for_test
     escalated = propose(gate.agent, customer="C-11").request
     decide(escalated, gate.rita, "escalate", reason_code="unsafe")
     split = propose(gate.agent, amount="700.00", customer="C-12").request
@@ -139,6 +148,8 @@ def _fill(world: World, other: Agent) -> None:
     decide(split, gate.sam, "reject")
     view = saved_views.save(person=gate.rita, page="queue", name="mine", query="")
     stop = stops.stop(scope=Scope.TOOL, key="decline", person=gate.sam, reason="odd")
+    odd = Queue.objects.get(name="odd")
+    incident = incidents.declare(person=gate.sue, reason="a drill", queue=odd)
     tokens.mint(person=gate.rita, name="spare")
     _fill_batches(world)
     export = exports.ask(person=gate.otto, file_format="csv", query="kind=policy")
@@ -159,6 +170,7 @@ def _fill(world: World, other: Agent) -> None:
         "unknown": lost.pk,
         "failed": failed.request.pk,
         "stop": stop.pk,
+        "incident": incident.pk,
         "escalated": escalated.pk,
         "split": split.pk,
         "own_view": view.pk,

@@ -59,8 +59,7 @@ class Facts:
     def clock(self) -> Clock:
         """The earliest deadline is everybody's."""
         first = min(self.loaded.members, key=lambda member: member.request.expires_at)
-        request, now = first.request, self.loaded.now
-        return clocks.until(request.expires_at, since=request.opened_at, now=now)
+        return clocks.of(first.request, self.loaded.now)
 
     @property
     def forming_until(self) -> datetime | None:

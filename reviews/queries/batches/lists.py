@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -87,6 +87,7 @@ def _facts(batches: Sequence[Batch], now: datetime) -> dict[str, Mapping[str, An
             currency=Min("revision__currency"),
             expires=Min("request__expires_at"),
             since=Min("request__opened_at"),
+            frozen=Min(F("request__expires_at") - F("request__frozen_through")),
             risk=Min("risk"),
             tier=Min("tier"),
         )
@@ -107,9 +108,15 @@ def _line(batch: Batch, facts: Mapping[str, Any], now: datetime) -> Listed:
         tool=batch.tool.name,
         agent=batch.agent,
         forming=batch.status == BatchStatus.FORMING,
-        clock=clocks.until(facts["expires"], since=facts["since"], now=now)
-        if waits
-        else None,
+        clock=_clock(facts, now) if waits else None,
         at=batch.settled_at or facts["expires"],
         said="Halted after a failure" if batch.halted_at else "",
     )
+
+
+def _clock(facts: Mapping[str, Any], now: datetime) -> Clock:
+    """The earliest deadline; under an incident what is left of it, which stays."""
+    found = clocks.until(facts["expires"], since=facts["since"], now=now)
+    if facts["frozen"] is None:
+        return found
+    return replace(found, left=facts["frozen"], urgent=False, frozen=True)

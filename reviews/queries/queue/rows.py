@@ -12,6 +12,7 @@ from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery
 from django.urls import reverse
 
 from policies.models import Person
+from reviews import freezing
 from reviews.choices import OPEN, RequestStatus, Verdict
 from reviews.models import ApprovalRequest, Decision, RequestVersion
 from reviews.presenters.shapes import Part
@@ -163,7 +164,8 @@ def line(
     """One line, from a version as `loaded` loads it."""
     request = sealed.request
     shown = briefs[sealed.revision_id]
-    waiting = request.status == RequestStatus.PENDING and request.expires_at > now
+    pending = request.status == RequestStatus.PENDING
+    waiting = pending and freezing.is_open(request, now)
     head = Head(
         id=request.pk,
         url=f"{base}{request.pk}/",
@@ -179,14 +181,10 @@ def line(
     return Row(
         head=head,
         at=request.settled_at or request.expires_at,
-        clock=_clock(request, now) if waiting else None,
+        clock=clocks.of(request, now) if waiting else None,
         state=_state(sealed, person, now),
         gone=not waiting,
     )
-
-
-def _clock(request: ApprovalRequest, now: datetime) -> Clock:
-    return clocks.until(request.expires_at, since=request.opened_at, now=now)
 
 
 def _flags(sealed: RequestVersion, shown: showing.Brief) -> tuple[str, ...]:

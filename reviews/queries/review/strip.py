@@ -55,10 +55,7 @@ class Strip(SeenRegions):
     def clock(self) -> Clock | None:
         if not self.loaded.waiting:
             return None
-        request = self.loaded.request
-        return clocks.until(
-            request.expires_at, since=request.opened_at, now=self.loaded.now
-        )
+        return clocks.of(self.loaded.request, self.loaded.now)
 
     @property
     def over(self) -> bool:

@@ -1,0 +1,152 @@
+"""Declared incidents: what every page says while one is open, and their own page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+from django.db.models import Count, Q
+
+from policies.models import Person, Queue
+from reviews import permissions
+from reviews.choices import OPEN
+from reviews.models import ApprovalRequest, Incident
+from reviews.permissions import Permission
+
+from . import log
+
+MOST = 50  # ended ones on the page
+EVERY = "Every queue"
+# By hand: every page asks for the clock, and this comes with the same answer.
+_MOMENT = """
+SELECT clock_timestamp(), (
+  SELECT jsonb_agg(jsonb_build_array(i.queue_id, q.title, i.at, i.reason) ORDER BY i.at)
+  FROM reviews_incident AS i LEFT JOIN policies_queue AS q ON q.id = i.queue_id
+  WHERE i.ended_at IS NULL)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """What a page says of one open incident; `where` is empty for every queue."""
+
+    queue: int | None
+    where: str
+    since: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The database's clock, and every incident open just then."""
+
+    now: datetime
+    open: tuple[Banner, ...] = ()
+
+    def concerning(self, person: Person | None) -> list[Banner]:
+        """Those over every queue, and over queues that this person is in or sees."""
+        if person is None or not self.open:
+            return []
+        if permissions.allowed(person, Permission.SEE_ALL):
+            return list(self.open)
+        mine = {None, *permissions.queues_of(person)}
+        return [one for one in self.open if one.queue in mine]
+
+
+def moment() -> Moment:
+    """In one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MOMENT)
+        now, found = cursor.fetchone()
+    rows = json.loads(found) if isinstance(found, str) else found or []
+    return Moment(now, tuple(_banner(*row) for row in rows))
+
+
+def _banner(queue: int | None, title: str | None, at: str, reason: str) -> Banner:
+    return Banner(queue, title or "", datetime.fromisoformat(at), reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One incident, as its page lists it. `requests`: how many it keeps just now."""
+
+    id: int
+    where: str
+    at: datetime
+    by: str
+    reason: str
+    requests: int
+    ended_at: datetime | None
+    ended_by: str
+
+    @property
+    def lasted(self) -> timedelta | None:
+        return self.ended_at - self.at if self.ended_at else None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    open: list[Line]
+    ended: list[Line]
+    may: bool
+    queues: list[Queue]  # that may still be frozen alone
+    every: bool  # whether all of them may be
+
+
+def page(person: Person) -> Page:
+    """What is open and what was, as far as it concerns this person."""
+    found = Incident.objects.select_related("queue").filter(_concerning(person))
+    now_open = list(found.filter(ended_at__isnull=True).order_by("at"))
+    over = found.filter(ended_at__isnull=False).order_by("-at")[:MOST]
+    frozen = {row.queue_id for row in now_open}
+    queues = [one for one in Queue.objects.order_by("title") if one.pk not in frozen]
+    lines = _lines([*now_open, *over])
+    return Page(
+        open=[one for one in lines if one.ended_at is None],
+        ended=[one for one in lines if one.ended_at is not None],
+        may=permissions.allowed(person, Permission.DECLARE),
+        queues=queues,
+        every=None not in frozen,
+    )
+
+
+def _concerning(person: Person) -> Q:
+    if permissions.allowed(person, Permission.SEE_ALL):
+        return Q()
+    mine = permissions.queues_of(person)
+    return Q(queue__isnull=True) | Q(queue__in=mine)
+
+
+def _lines(rows: Iterable[Incident]) -> list[Line]:
+    rows = list(rows)
+    said = [one for row in rows for one in (row.declared_by, row.ended_by) if one]
+    names = log.access.names_of(said) if said else {}
+    kept = _kept() if any(row.ended_at is None for row in rows) else {}
+    return [
+        Line(
+            id=row.pk,
+            where=row.queue.title if row.queue else EVERY,
+            at=row.at,
+            by=names.get(row.declared_by, "Someone"),
+            reason=row.reason,
+            requests=_of(kept, row),
+            ended_at=row.ended_at,
+            ended_by=names.get(row.ended_by, "Someone") if row.ended_by else "",
+        )
+        for row in rows
+    ]
+
+
+def _kept() -> dict[int, int]:
+    """How many requests are open in each queue."""
+    found = ApprovalRequest.objects.filter(status__in=OPEN).order_by()
+    return dict(found.values_list("queue").annotate(n=Count("pk")))
+
+
+def _of(kept: Mapping[int, int], row: Incident) -> int:
+    if row.queue_id is None:
+        return sum(kept.values())
+    return kept.get(row.queue_id, 0)
