@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, transaction
 
-from journal import clock, faults, log
+from journal import clock, epochs, faults, log
 from journal.errors import (
     BadKey,
     Conflict,
@@ -34,7 +34,7 @@ from reviews.proposals import Origin
 from reviews.readers import Reading
 from reviews.revisions import Narrative
 
-from . import checkpoints, idempotency, locks, outcomes, transitions
+from . import checkpoints, endpoints, idempotency, locks, outcomes, transitions
 from .checkpoints import Suspended
 from .choices import ThreadResult, ThreadStatus
 from .idempotency import Stored
@@ -67,6 +67,7 @@ class Asked:
     origin: Origin
     suspended: Suspended | None
     reading: Reading | None
+    callback_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ def propose(*, agent: Agent, key: Key, asked: Asked) -> Stored:
     Raises the agents' codes of api.md. Locks: the idempotency key, the thread, the
     sums.
     """
+    epochs.check()
     if not idempotency.take(agent, key.text, key.fingerprint):
         return _replayed(agent, key)
     now = clock.now()
@@ -95,6 +97,8 @@ def propose(*, agent: Agent, key: Key, asked: Asked) -> Stored:
     proposal = gate.submit(
         _action(agent, asked, proposal_id), asked.narrative, asked.origin, now=now
     )
+    if asked.callback_url:
+        endpoints.call_back(agent, proposal.pk, asked.callback_url, now)
     faults.point("proposed_uncommitted", asked.thread)
     return _answer(agent, key, proposal.pk, status=201)
 
@@ -172,6 +176,7 @@ def _action(agent: Agent, asked: Asked, proposal_id: str) -> Action:
 @transaction.atomic(durable=True)
 def revise(*, agent: Agent, key: Key, proposal_id: str, asked: Asked) -> Stored:
     """Replace what is proposed. Raises as `revising.revise`. Locks: thread, request."""
+    epochs.check()
     if not idempotency.take(agent, key.text, key.fingerprint):
         return _replayed(agent, key)
     thread = _thread_of(agent, proposal_id)

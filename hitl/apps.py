@@ -7,6 +7,7 @@ class HitlConfig(AppConfig):
     name = "hitl"
 
     def ready(self) -> None:
-        # Registers the checks, and makes our Celery app the one that tasks belong to,
-        # in the web process too; both read settings, so not before this point.
-        from . import celery, checks  # noqa: F401
+        # Registers the checks and what a worker does first, and makes our Celery app
+        # the one that tasks belong to, in the web process too; they read settings, so
+        # not before this point.
+        from . import celery, checks, epochs  # noqa: F401

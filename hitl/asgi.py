@@ -29,7 +29,8 @@ from .longpoll import LongPoll
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 _wsgi = get_wsgi_application()
 
-# Only now: it asks the product's own queries, and those need its models.
+# Only now: they ask the product's own queries, and those need its models.
+from .epochs import Watch  # noqa: E402
 from .streams import Streams  # noqa: E402
 
 # Measured: more threads than this only fight for the interpreter (stack.md).
@@ -43,6 +44,7 @@ class Web:
 
     def __init__(self, wsgi: Any, hub: Hub) -> None:
         self.hub = hub
+        self.epochs = Watch()
         threads = cast(App, WSGIMiddleware(wsgi, workers=THREADS))
         self.http = LongPoll(Fair(threads), hub)
         self.streams = Streams(threads, hub)
@@ -65,11 +67,13 @@ class Web:
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         self.hub.start()
+        self.epochs.start()
         self.streams.newsroom.start()
         on_stop_signal(self.hub)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self.hub.stop()
+        await self.epochs.stop()
         await self.streams.newsroom.stop()
         await send({"type": "lifespan.shutdown.complete"})
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from django.db import connection
 
 from . import witness
-from .errors import Restored
+from .errors import Conflict, Restored
 from .models import Epoch
 from .witness import Seen
 
@@ -155,6 +155,22 @@ def highest_record() -> int:
     """Of the history that is lost and the one that is here."""
     seen, now = witness.read(), look(None)
     return max(now.newest or 0, seen.record if seen else 0)
+
+
+def check_numbers() -> None:
+    """Raises Conflict where the server's transactions count from lower than the log's
+    do, as after a dump was read into a new server: the sequencer would never come to
+    what is written from now on."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT xid > pg_current_xact_id() FROM journal_logrecord"
+            " ORDER BY xid DESC, id DESC LIMIT 1"
+        )
+        if cursor.fetchone() == (True,):
+            raise Conflict(
+                "This server counts its transactions from below the log's. Nothing was"
+                " changed. Stop it and raise its counter: pg_resetwal -x."
+            )
 
 
 def renumber(above: int) -> None:

@@ -12,7 +12,7 @@ from policies import tools
 from policies.documents import ToolDefinition
 from policies.models import Queue
 
-from . import transitions, turns
+from . import inherited, transitions, turns
 from .choices import GrantStatus
 from .grant_tokens import find, tag, token, token_hash
 from .models import ApprovalRequest, Execution, Grant, Proposal, Revision
@@ -142,6 +142,9 @@ def revoke(proposal: Proposal, *, actor: log.Actor, now: datetime, code: str) ->
     for grant in live:
         execution = grant.execution
         execution.grant = grant
+        if inherited.is_inherited(execution):
+            inherited.doubt(execution, now)
+            continue
         transitions.grant.apply(grant, "revoke", actor=actor, now=now)
         transitions.execution.apply(
             execution,

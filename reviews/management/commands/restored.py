@@ -1,0 +1,33 @@
+"""Say that a restored database may be worked with: two people, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from journal.errors import DomainError
+from policies.management import lookups
+from reviews import restores
+
+
+class Command(BaseCommand):
+    help = "After a restore: the first person looks, the second begins a new epoch."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--by", required=True, metavar="USERNAME")
+        parser.add_argument(
+            "--reason", required=True, help="what was restored, and why"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        person = lookups.person(options["by"])
+        try:
+            epoch = restores.look_at(person=person, reason=options["reason"])
+        except DomainError as error:
+            raise CommandError(error.detail) from error
+        if epoch.began_at is None:
+            said = "Noted. A second person must look: manage.py restored --by ..."
+        else:
+            said = f"Epoch {epoch.number} begins. Workers go on by themselves."
+        self.stdout.write(said)

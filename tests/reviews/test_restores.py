@@ -1,0 +1,324 @@
+"""After a backup was put back, nothing runs and nobody says yes until two people have
+looked; then nothing that may have run runs again (T25)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.test import Client
+
+from journal import clock, epochs, log, witness
+from journal.errors import Conflict, NotYours, Reason, Restored
+from journal.models import Epoch, LogRecord
+from reviews import claims, executions, restores, settlements
+from reviews.choices import AlarmKind, ExecutionStatus, RequestStatus
+from reviews.models import Alarm, ApprovalRequest, Execution
+from tests import worlds
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+Q, U = ExecutionStatus.QUEUED, ExecutionStatus.UNKNOWN
+
+
+@pytest.fixture(autouse=True)
+def _own_note(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A host of its own, and no broker: that would remember between tests."""
+    monkeypatch.setattr(witness, "path", lambda: tmp_path / "epoch")
+    monkeypatch.setattr(witness, "_exchange", lambda mine: None)
+    yield
+    epochs.known.why = ""
+
+
+def seen() -> witness.Seen:
+    found = witness.read()
+    assert found is not None
+    return found
+
+
+def restore_an_older_one() -> None:
+    """As if the database had lost its last ten records."""
+    epochs.advance()
+    now = seen()
+    witness.keep(replace(now, record=now.record + 10, leaf="00" * 32))
+
+
+def queued(gate: Gate, tool: str = "pay") -> Execution:
+    request = propose(gate.agent, tool).request
+    decide(request, gate.rita)
+    return Execution.objects.get(proposal=request.proposal_id)
+
+
+def two_people_look(gate: Gate) -> Epoch:
+    restores.look_at(person=gate.sue, reason="the disk died")
+    return restores.look_at(person=gate.sam, reason="seen the books")
+
+
+@pytest.mark.django_db
+def test_a_new_installation_and_a_restart_are_calm(gate: Gate) -> None:
+    assert epochs.why() == ""
+    assert restores.watch() == ""
+    propose(gate.agent)
+    assert restores.watch() == ""
+    propose(gate.agent)
+    assert seen().record < LogRecord.objects.latest("id").pk
+    assert restores.watch() == ""
+    assert seen().record == LogRecord.objects.latest("id").pk
+    assert not Epoch.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("what", ["system", "database", "timeline"])
+def test_another_server_database_or_timeline_is_another(gate: Gate, what: str) -> None:
+    propose(gate.agent)
+    epochs.advance()
+    other: Any = {"system": "7", "database": 7, "timeline": "00000009"}
+    now = seen()
+    witness.path().unlink()
+    witness.keep(replace(now, **{what: other[what]}))
+    assert epochs.why() == epochs.ANOTHER
+
+
+def _now() -> witness.Seen:
+    place = epochs.place_of(epochs.look(None))
+    assert place is not None
+    return place
+
+
+@pytest.mark.django_db
+def test_another_record_in_the_place_of_the_one_seen_is_another_history(
+    gate: Gate,
+) -> None:
+    """A backup that went on until it passed the place where ours had been."""
+    propose(gate.agent)
+    epochs.advance()
+    now = seen()
+    witness.path().unlink()
+    witness.keep(replace(now, leaf="00" * 32))
+    log.append("test.record", actor=log.SYSTEM, at=clock.now())
+    assert epochs.why() == epochs.BEHIND
+
+
+@pytest.mark.django_db
+def test_a_note_that_nobody_can_read_holds_everything(gate: Gate) -> None:
+    propose(gate.agent)
+    witness.path().write_text("{torn\n")
+    with pytest.raises(Restored):
+        epochs.check()
+    with pytest.raises(Restored):
+        epochs.advance()
+
+
+@pytest.mark.django_db
+def test_a_line_that_a_crash_cut_short_is_none(gate: Gate) -> None:
+    propose(gate.agent)
+    epochs.advance()
+    with witness.path().open("a") as file:
+        file.write('{"epoch": 9, "rec')
+    assert epochs.why() == ""
+    propose(gate.agent)
+    epochs.advance()
+    assert seen() == _now()
+
+
+@pytest.mark.django_db
+def test_the_note_stays_short_and_keeps_the_furthest(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(witness, "LONGEST_FILE", 2000)
+    propose(gate.agent)
+    base = _now()
+    for number in (5, 9, 7, *range(10, 40)):
+        witness.keep(replace(base, record=number))
+    assert seen().record == 39
+    assert witness.path().stat().st_size < 2500
+
+
+@pytest.mark.django_db
+def test_while_it_waits_for_two_people_nothing_is_claimed_decided_or_proposed(
+    gate: Gate,
+) -> None:
+    execution, request = queued(gate), propose(gate.agent, thread="t-2").request
+    restore_an_older_one()
+    with pytest.raises(Restored):
+        claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    with pytest.raises(Restored):
+        executions.run(execution.pk)
+    with pytest.raises(Restored):
+        decide(request, gate.rita)
+    with pytest.raises(Restored):
+        propose(gate.agent, thread="t-3")
+    request.refresh_from_db()
+    execution.refresh_from_db()
+    assert (request.status, execution.status) == (RequestStatus.PENDING, Q)
+    assert not worlds.effects()
+
+
+@pytest.mark.django_db
+def test_it_is_noticed_once_with_an_alarm_and_every_host_hears_of_it(
+    gate: Gate, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    propose(gate.agent)
+    restore_an_older_one()
+    assert restores.watch() == epochs.BEHIND
+    assert restores.watch() == epochs.TOLD
+    assert Epoch.objects.get().began_at is None
+    assert Alarm.objects.get(kind=AlarmKind.RESTORED).times == 1
+    monkeypatch.setattr(witness, "path", lambda: tmp_path / "another-host")
+    assert restores.watch() == epochs.TOLD
+
+
+@pytest.mark.django_db
+def test_two_people_begin_a_new_epoch_and_one_cannot(gate: Gate) -> None:
+    propose(gate.agent)
+    with pytest.raises(Conflict):
+        restores.look_at(person=gate.sue, reason="nothing happened")
+    restore_an_older_one()
+    for person in (gate.rita, gate.owen):
+        with pytest.raises(NotYours):
+            restores.look_at(person=person, reason="let me")
+    with pytest.raises(Reason):
+        restores.look_at(person=gate.sue, reason=" ")
+    restores.look_at(person=gate.sue, reason="the disk died")
+    with pytest.raises(Conflict):
+        restores.look_at(person=gate.sue, reason="again")
+    assert epochs.why()
+    highest = seen().record
+    epoch = restores.look_at(person=gate.sam, reason="seen the books")
+    assert (epoch.number, epoch.from_record) == (2, highest)
+    epochs.accept()
+    assert epochs.why() == ""
+    began = LogRecord.objects.get(kind="epoch.began")
+    assert began.pk > highest
+    assert seen().epoch == 2
+    assert Alarm.objects.get(kind=AlarmKind.RESTORED).status == "closed"
+
+
+@pytest.mark.django_db
+def test_a_backup_from_before_the_epoch_is_noticed_as_well(gate: Gate) -> None:
+    propose(gate.agent)
+    restore_an_older_one()
+    two_people_look(gate)
+    epochs.accept()
+    Epoch.objects.all().delete()
+    assert epochs.why() == epochs.BEHIND
+    assert epochs.next_number() == 3
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("tool", "ran_before", "status", "effects"),
+    [
+        ("pay", True, ExecutionStatus.SUCCEEDED, 1),
+        ("pay", False, ExecutionStatus.SUCCEEDED, 1),
+        ("pay_queryable", True, ExecutionStatus.SUCCEEDED, 1),
+        ("pay_queryable", False, ExecutionStatus.SUCCEEDED, 1),
+        ("pay_opaque", True, ExecutionStatus.UNKNOWN, 1),
+        ("pay_opaque", False, ExecutionStatus.UNKNOWN, 0),
+    ],
+)
+def test_what_came_back_is_never_untouched(
+    gate: Gate, tool: str, ran_before: bool, status: str, effects: int
+) -> None:
+    execution = queued(gate, tool)
+    if ran_before:  # in the history that is lost
+        definition = claims.definition_of(execution)
+        perform = worlds.keyed if tool == "pay" else worlds.plain
+        perform(claims.Claim(execution, definition, 1, untouched=True).call)
+    restore_an_older_one()
+    two_people_look(gate)
+    epochs.accept()
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, len(worlds.effects())) == (status, effects)
+    if status == U:
+        assert execution.code == "restored"
+
+
+@pytest.mark.django_db
+def test_what_was_claimed_is_unknown_and_is_never_said_to_be_refused(
+    gate: Gate,
+) -> None:
+    claimed, closed = queued(gate), queued(gate, "pay_queryable")
+    claims.take(execution_id=claimed.pk, actor=log.SYSTEM)
+    restore_an_older_one()
+    two_people_look(gate)
+    epochs.accept()
+    closed.refresh_from_db()
+    claims.close_window(closed, clock.now())
+    for execution in (claimed, closed):
+        execution.refresh_from_db()
+        assert (execution.status, execution.code) == (U, "restored")
+
+
+@pytest.mark.django_db
+def test_what_is_approved_after_the_restore_but_was_asked_before_is_doubted(
+    gate: Gate,
+) -> None:
+    request: ApprovalRequest = propose(gate.agent, "pay_opaque").request
+    restore_an_older_one()
+    two_people_look(gate)
+    epochs.accept()
+    decide(request, gate.rita)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, worlds.effects()) == (U, [])
+    settlements.settle_unknown(
+        execution_id=execution.pk, person=gate.sue, happened=True, reason="the books"
+    )
+
+
+@pytest.mark.django_db
+def test_what_is_proposed_in_the_new_epoch_runs_as_ever(gate: Gate) -> None:
+    propose(gate.agent)
+    restore_an_older_one()
+    two_people_look(gate)
+    epochs.accept()
+    request = propose(gate.agent, "pay_opaque", thread="t-9").request
+    decide(request, gate.rita)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.SUCCEEDED
+
+
+@pytest.mark.django_db
+def test_a_full_disk_under_the_note_runs_nothing_and_tries_again(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution = queued(gate, "pay_opaque")
+
+    def full(*args: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(claims, "note_outside", full)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == (Q, "unwritten")
+    assert not worlds.effects()
+
+
+@pytest.mark.django_db
+def test_the_command_takes_two_people(gate: Gate) -> None:
+    propose(gate.agent)
+    restore_an_older_one()
+    call_command("restored", by="sue", reason="the disk died")
+    with pytest.raises(CommandError):
+        call_command("restored", by="sue", reason="again")
+    call_command("restored", by="sam", reason="seen the books")
+    assert Epoch.objects.get().number == 2
+
+
+@pytest.mark.django_db
+def test_readyz_tells_of_it_and_stays_ready_for_its_pages(
+    gate: Gate, client: Client
+) -> None:
+    propose(gate.agent)
+    restore_an_older_one()
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["status"]) == (200, "restored")
