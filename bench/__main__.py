@@ -13,7 +13,7 @@ from hitl.local.faults import Fault
 from . import servers
 from .report import Options
 
-GOALS = ("G1", "G2", "G3", "G4", "G5", "G11", "W", "G6", "G7")
+GOALS = ("G1", "G2", "G3", "G4", "G5", "G8", "G10", "G11", "W", "G6", "G7")
 
 
 def main() -> None:

@@ -10,7 +10,20 @@ from collections.abc import Callable
 from django.core.management import call_command
 from django.db import connection
 
-from . import budgets, desk, disk, floor, live, round_trip, seed, waiting, web, worker
+from . import (
+    budgets,
+    contest,
+    desk,
+    disk,
+    expiry,
+    floor,
+    live,
+    round_trip,
+    seed,
+    waiting,
+    web,
+    worker,
+)
 from .report import Line, Options, say
 from .seed import House
 
@@ -20,6 +33,8 @@ GOALS: dict[str, Callable[[House, Options], Line | tuple[Line, ...]]] = {
     "G3": worker.measure,
     "G4": web.measure,
     "G5": live.measure,
+    "G8": expiry.measure,
+    "G10": contest.measure,
     "G11": waiting.measure,
     "W": budgets.measure,
     "G6": desk.measure_view,  # last: a million rows would slow the others
