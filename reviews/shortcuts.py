@@ -58,6 +58,7 @@ SHORTCUTS = (
     Shortcut("g b", "Go to", "Batches"),
     Shortcut("g n", "Go to", "Announced"),
     Shortcut("g r", "Go to", "Agents and their runs"),
+    Shortcut("g a", "Go to", "Alarms"),
     Shortcut("g l", "Go to", "Log"),
     Shortcut("g p", "Go to", "Policies"),
 )

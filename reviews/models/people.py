@@ -76,7 +76,7 @@ class Notice(models.Model):
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices"
     )
-    # What it is about: one of the two.
+    # What it is about: one of the three.
     request = models.ForeignKey(
         ApprovalRequest, null=True, on_delete=models.CASCADE, related_name="notices"
     )

@@ -13,6 +13,8 @@ from django.db import connection
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions, preferences
+from reviews.permissions import Permission
+from reviews.queries.alarms.visible import sees_all
 
 CAP = 99
 # No number is counted further than this: "99+" says as much.
@@ -29,6 +31,7 @@ class Badges:
     escalations: int = 0
     batches: int = 0  # that wait for a decision in this person's queues
     announced: int = 0  # of this week, not yet seen by this person
+    alarms: int = 0  # that nobody looks at yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +58,11 @@ WHERE asked.status = 'pending'
                     AND lease.until > statement_timestamp())
 """
 _COUNTS = f"""
-SELECT who.id, waiting.n, soon.n, handed_up.n, together.n, unseen.n, fresh.at
+SELECT who.id, waiting.n, soon.n, handed_up.n, together.n, unseen.n, alarming.n,
+  fresh.at
 FROM jsonb_to_recordset(%s::jsonb)
   AS who (id bigint, me text, kinds boolean[], queues bigint[], muted text[],
-          since timestamptz)
+          since timestamptz, alarms text)
 CROSS JOIN LATERAL (
   SELECT count(*) AS n FROM (SELECT {_ASKED} LIMIT {MOST}) AS found) AS waiting
 CROSS JOIN LATERAL (
@@ -84,6 +88,13 @@ CROSS JOIN LATERAL (
   WHERE NOT EXISTS (SELECT 1 FROM reviews_sighting AS sighting
                     WHERE sighting.execution_id = effect.id
                       AND sighting.person_id = who.id)) AS unseen
+CROSS JOIN LATERAL (
+  SELECT count(*) AS n FROM (
+    SELECT FROM reviews_alarm AS alarm
+    WHERE alarm.status = 'open' AND who.alarms <> ''
+      AND (who.alarms = 'all' OR alarm.queue_id IS NULL
+           OR alarm.queue_id = ANY (who.queues))
+    LIMIT {MOST}) AS found) AS alarming
 CROSS JOIN LATERAL (
   SELECT array_agg(found.opened_at ORDER BY found.opened_at) AS at
   FROM (SELECT asked.opened_at {_ASKED}
@@ -117,16 +128,32 @@ def of_people(ids: Collection[int], since: Mapping[int, datetime]) -> dict[int, 
 
 def _who(person: Person, since: datetime | None = None) -> dict[str, Any] | None:
     role = permissions.deciding_role(person)
-    if role is None:
+    alarms = _alarms(person)
+    if role is None and not alarms:
         return None
     return {
         "id": person.pk,
         "me": person.public_id,
-        "kinds": [False, True] if role is Role.SUPERVISOR else [False],
-        "queues": sorted(permissions.queues_of(person)),
+        "kinds": _kinds(role),
+        "queues": sorted(permissions.queues_of(person)) if role else [],
         "muted": preferences.of(person).notifications.muted if since else [],
         "since": since.isoformat() if since else None,
+        "alarms": alarms,
     }
+
+
+def _kinds(role: Role | None) -> list[bool]:
+    """Of what is for supervisors only: which are asked of this role."""
+    if role is None:
+        return []
+    return [False, True] if role is Role.SUPERVISOR else [False]
+
+
+def _alarms(person: Person) -> str:
+    """Whose alarms are counted, as `alarms.visible` shows them."""
+    if not permissions.allowed(person, Permission.SEE_ALARMS):
+        return ""
+    return "all" if sees_all(person) else "mine"
 
 
 def _counted(asked: list[dict[str, Any]]) -> dict[int, News]:

@@ -30,6 +30,7 @@ PAUSES = STOPS | {Who.REVIEWER}
 LIFTS = frozenset({Who.SUPERVISOR, Who.ADMINISTRATOR})
 READS_POLICY = PEOPLE - {Who.OWNER, Who.OTHER_OWNER}
 READS_LOG = SEES - {Who.REVIEWER}
+READS_ALARMS = frozenset({Who.SUPERVISOR, Who.ADMINISTRATOR, Who.AUDITOR})
 SETTLES = frozenset({Who.SUPERVISOR})
 # The one who decided, and who checks; others once it is settled.
 AS_SEEN = frozenset({Who.REVIEWER, Who.AUDITOR})
@@ -137,6 +138,7 @@ REQUEST = {"pk": "request"}
 BATCH = {"pk": "batch"}
 TAKEN = {"pk": "taken"}
 ESCALATED = {"pk": "escalated"}
+ALARM = {"pk": "alarm"}
 RUN = {"slug": "agent", "name": "thread"}
 ROUTES: dict[str, Row] = {
     "livez": Row(get=ALL),
@@ -294,6 +296,15 @@ ROUTES: dict[str, Row] = {
     "reviews:lift": Row(
         post=LIFTS, ids={"pk": "stop"}, body=lambda world: {"reason": "fine"}
     ),
+    "reviews:alarms": Row(get=READS_ALARMS),
+    "reviews:alarm": Row(get=READS_ALARMS, sees=READS_ALARMS, ids=ALARM),
+    "reviews:alarm_acknowledge": Row(post=SETTLES, sees=READS_ALARMS, ids=ALARM),
+    "reviews:alarm_close": Row(
+        post=SETTLES,
+        sees=READS_ALARMS,
+        ids=ALARM,
+        body=lambda world: {"note": "asked again"},
+    ),
     "reviews:incidents": Row(
         get=PEOPLE, post=LIFTS, body=lambda world: {"reason": "disk on fire"}
     ),
@@ -387,6 +398,7 @@ ABSENT = {
     "thread": "t-404",
     "stop": 987654321,
     "incident": 987654321,
+    "alarm": 987654321,
     "own_token": 987654321,
     "own_view": 987654321,
     "escalated": "r-00000000000000000000",

@@ -33,10 +33,12 @@ from reviews import (
 from reviews.choices import Scope
 from reviews.executors import Outcome
 from reviews.models import (
+    Alarm,
     ApprovalRequest,
     Batch,
     Decision,
     Execution,
+    Grant,
     PersonalToken,
     Proposal,
 )
@@ -133,14 +135,7 @@ def _fill(world: World, other: Agent) -> None:
     lost = _redeemed(unknown)
     _record(lost, "unknown")
     _record(_redeemed(failed), "failed")
-    doubtful = propose(gate.agent, "pay_queryable", customer="C-20").request
-    decide(doubtful, gate.rita)
-    ApprovalRequest.objects.filter(pk=doubtful.pk).update(recall_until=clock.now())
-    deadlines.close_recall_windows()
-    begun = doubtful.proposal.executions.get()
-    claims.take(execution_id=begun.pk, actor=claims.EXECUTOR)
-    begun.refresh_from_db()
-    claims.lose_for_test
+    alarmed = _never_ran(gate)
     escalated = propose(gate.agent, customer="C-11").request
     decide(escalated, gate.rita, "escalate", reason_code="unsafe")
     split = propose(gate.agent, amount="700.00", customer="C-12").request
@@ -168,17 +163,30 @@ def _fill(world: World, other: Agent) -> None:
         "fence": running.fence,
         "action_hash": running.grant.action_hash,
         "unknown": lost.pk,
+        "doubtful": _doubtful(gate).pk,
         "failed": failed.request.pk,
         "stop": stop.pk,
         "incident": incident.pk,
         "escalated": escalated.pk,
         "split": split.pk,
+        "alarm": alarmed.pk,
         "own_view": view.pk,
         "own_token": PersonalToken.objects.get(name="spare").pk,
         "record": LogRecord.objects.filter(request=world.waiting.pk).latest("pk").pk,
         "agent": gate.agent.slug,
         "thread": "t-1",
     }
+
+
+def _never_ran(gate: Gate) -> Alarm:
+    """An approved payment whose window went by."""
+    request = propose(gate.agent, customer="C-21").request
+    decide(request, gate.rita)
+    factories.window_over(request)
+    execution: Execution = request.proposal.executions.get()
+    Grant.objects.filter(execution=execution).update(expires_at=clock.now())
+    executions.run(execution.pk)
+    return Alarm.objects.get(subject=execution.pk)
 
 
 def _fill_batches(world: World) -> None:
@@ -226,6 +234,19 @@ def _token(proposal: Proposal) -> str:
 def _redeemed(proposal: Proposal) -> Execution:
     settlements.redeem(token=_token(proposal), agent=proposal.agent)
     return Execution.objects.select_related("grant").get(proposal=proposal)
+
+
+def _doubtful(gate: Gate) -> Execution:
+    """An effect of which nobody knows, and whose service can be asked."""
+    request = propose(gate.agent, "pay_queryable", customer="C-20").request
+    decide(request, gate.rita)
+    factories.window_over(request)
+    execution: Execution = request.proposal.executions.get()
+    claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    Grant.objects.filter(execution=execution).update(expires_at=clock.now())
+    execution.refresh_from_db()
+    _record(execution, "unknown")
+    return execution
 
 
 def _record(execution: Execution, status: Literal["unknown", "failed"]) -> None:

@@ -34,6 +34,7 @@ KINDS = {
     "execution": "Executions",
     "value": "Reveals",
     "stop": "Stops",
+    "alarm": "Alarms",
     "policy": "Policies",
     "agent": "Agents",
     "person": "People",
