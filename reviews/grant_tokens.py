@@ -14,7 +14,7 @@ from typing import Any
 
 from django.conf import settings
 
-from journal.errors import Conflict, NotFound
+from journal.errors import GrantExpired, NotFound
 from policies import tools
 
 from . import grant_keys
@@ -64,7 +64,7 @@ def token(grant_id: str) -> str:
 def find(value: str, *, agent: str) -> Grant:
     """The grant that this agent redeems with a token.
 
-    Raises NotFound, and Conflict for a token of a window that was moved since.
+    Raises NotFound, and GrantExpired for a token of a window that was moved since.
     """
     grant = _signed(value) if value.count(".") == 2 else _tagged(value)
     if grant.proposal.agent != agent:
@@ -81,7 +81,7 @@ def _signed(value: str) -> Grant:
     known = claims(grant)
     differ = {name for name in {*said, *known} if said.get(name) != known.get(name)}
     if differ == {"exp"}:
-        raise Conflict("The time of this grant was changed. Ask for its new token.")
+        raise GrantExpired("Its window was moved. Ask for the proposal's new token.")
     if differ:
         raise NotFound
     return grant

@@ -236,7 +236,8 @@ class Proposal:
 @dataclass(frozen=True, slots=True)
 class Redeemed:
     """The one-use grant, taken: perform `args` under `idempotency_key`, then report
-    the outcome with the same `fence` before `lease_until`."""
+    the outcome with the same `fence` before `lease_until`. Hand `grant` and
+    `preconditions` to a service that verifies grants by itself."""
 
     execution: str
     args: dict[str, Any]
@@ -244,6 +245,9 @@ class Redeemed:
     idempotency_key: str
     fence: int
     lease_until: datetime | None
+    tool: str = ""
+    preconditions: dict[str, Any] = field(default_factory=dict)
+    grant: str = ""
 
     @classmethod
     def parse(cls, data: Data) -> Redeemed:
@@ -254,6 +258,9 @@ class Redeemed:
             idempotency_key=data["idempotency_key"],
             fence=int(data["fence"]),
             lease_until=moment(data.get("lease_until")),
+            tool=data.get("tool") or "",
+            preconditions=dict(data.get("preconditions") or {}),
+            grant=data.get("grant") or "",
         )
 
 

@@ -128,7 +128,7 @@ def test_a_token_of_ours_that_differs_from_its_row_is_refused(
         del differing[name]
     if differing == known:
         return
-    with pytest.raises((errors.NotFound, errors.Conflict)):
+    with pytest.raises(errors.GrantExpired if name == "exp" else errors.NotFound):
         settlements.redeem(token=grant_keys.sign(differing), agent="riley")
     assert Execution.objects.get().status == ExecutionStatus.QUEUED
 
@@ -192,7 +192,7 @@ def test_a_token_of_a_window_that_was_moved_says_so(gate: Gate) -> None:
     token = grants.token(grant.pk)
     later = grant.expires_at + timedelta(minutes=5)
     Grant.objects.filter(pk=grant.pk).update(expires_at=later)
-    with pytest.raises(errors.Conflict, match="new token"):
+    with pytest.raises(errors.GrantExpired, match="new token"):
         settlements.redeem(token=token, agent="riley")
     redeemed(grants.token(grant.pk))
 

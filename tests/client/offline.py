@@ -1,0 +1,68 @@
+"""A tool's service that verifies grants by itself: all that it must do."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from holdpoint_client.grants import InvalidGrant, verify
+
+
+class Deploys(ThreadingHTTPServer):
+    """`jwks` are the gate's public keys: fetched once, it is never asked again."""
+
+    daemon_threads = True
+
+    def __init__(self, jwks: Mapping[str, Any], audience: str) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.jwks, self.audience, self.lock = jwks, audience, threading.Lock()
+        self.done: dict[str, Any] = {}  # grant id -> what was done; a database's row
+
+    def perform(self, asked: dict[str, Any]) -> dict[str, Any]:
+        try:
+            grant = verify(
+                asked["grant"],
+                self.jwks,
+                audience=self.audience,
+                args=asked["args"],
+                preconditions=asked["preconditions"],
+            )
+        except InvalidGrant as no:
+            return {"status": "failed", "error": {"code": no.code}}
+        with self.lock:  # once by its id; a repetition gets the same answer
+            fresh = {"deployed": dict(asked["args"]), "number": len(self.done) + 1}
+            result = self.done.setdefault(grant.id, fresh)
+        return {"status": "succeeded", "result": result}
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Deploys
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        raw = json.dumps(self.server.perform(asked)).encode()
+        self.send_response(200)  # the gate knows then that nothing else happened
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *_: Any) -> None:
+        """Quiet."""
+
+
+@contextmanager
+def running(jwks: Mapping[str, Any], audience: str) -> Iterator[Deploys]:
+    """The service on a port of loopback, in a thread."""
+    with Deploys(jwks, audience) as service:
+        poll = {"poll_interval": 0.02}
+        thread = threading.Thread(target=service.serve_forever, kwargs=poll)
+        thread.start()
+        try:
+            yield service
+        finally:
+            service.shutdown()
+            thread.join()
