@@ -20,17 +20,16 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.wsgi import get_wsgi_application
 
-from .checks import refuse_unsafe
-from .exchange import App, Receive, Scope, Send
-from .fairness import Fair
-from .hub import Hub
-from .longpoll import LongPoll
-
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 _wsgi = get_wsgi_application()
 
 # Only now: they ask the product's own queries, and those need its models.
+from .checks import refuse_unsafe  # noqa: E402
 from .epochs import Watch  # noqa: E402
+from .exchange import App, Receive, Scope, Send  # noqa: E402
+from .fairness import Fair  # noqa: E402
+from .hub import Hub  # noqa: E402
+from .longpoll import LongPoll  # noqa: E402
 from .streams import Streams  # noqa: E402
 
 # Measured: more threads than this only fight for the interpreter (stack.md).
