@@ -259,8 +259,10 @@ def _links(loaded: Loaded) -> list[Link]:
     links = []
     execution = loaded.execution
     unknown = execution is not None and execution.status == ExecutionStatus.UNKNOWN
-    if unknown and permissions.allowed(loaded.person, Permission.SETTLE_UNKNOWN):
-        links.append(Link("Say what happened", reverse("reviews:unknown")))
+    if execution is not None and unknown:
+        settles = permissions.allowed(loaded.person, Permission.SETTLE_UNKNOWN)
+        said = "Say what happened" if settles else "What is known of it"
+        links.append(Link(said, reverse("reviews:unknown_one", args=[execution.pk])))
     if loaded.holding.by:
         links += _about_hold(loaded)
     links.append(Link("Back to the queue", reverse("reviews:queue")))

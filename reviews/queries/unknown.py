@@ -1,37 +1,70 @@
-"""Effects whose outcome nobody could know: what a person has to settle."""
+"""Effects whose outcome nobody could know: which there are, and what was found out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db.models import QuerySet
 from django.urls import reverse
 
 from policies.models import Person
-from reviews import permissions
-from reviews.choices import ExecutionStatus
-from reviews.models import Execution
+from reviews import claims, permissions
+from reviews.choices import BY_PERSON, ExecutionStatus
+from reviews.models import Execution, LookUp
 from reviews.permissions import Permission
 from reviews.presenters.shapes import Part
 
-from . import showing
+from . import showing, upkeep, visible
+from .upkeep import UpkeepTab
+
+SETTLED = 20  # of those that are known by now
+SAID = {
+    "succeeded": "it happened",
+    "failed": "it did not happen",
+    "not_found": "it never saw our reference",
+    "unknown": "no clear answer",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
+    """One of them. `looked`: what look-ups said so far, or why there are none."""
+
     id: str
+    url: str
     effect: tuple[Part, ...]
     risk: str
     tool: str
     agent: str
     thread: str
     thread_url: str
-    attempts: int
-    claimed_at: datetime | None
-    key: str
+    since: datetime | None
     detail: str
-    reference: str
+    looked: str
+    ask_at: datetime | None
+    mine: bool  # this person may say what happened
+    outcome: str = ""  # once it is known
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownPage:
+    lines: list[Unknown]
+    settled: list[Unknown] = field(default_factory=list)
+    upkeep: list[UpkeepTab] = field(default_factory=list)
+
+
+def readable(person: Person) -> QuerySet[Execution]:
+    """What this person may see, of what was ever unknown."""
+    mine = visible.proposals(person).values("pk")
+    found = Execution.objects.filter(proposal__in=mine).select_related(
+        "grant__revision__tool", "grant__proposal", "proposal"
+    )
+    return found.filter(status=ExecutionStatus.UNKNOWN) | found.filter(
+        unknown_at__isnull=False
+    )
 
 
 def settleable(person: Person) -> QuerySet[Execution]:
@@ -41,27 +74,72 @@ def settleable(person: Person) -> QuerySet[Execution]:
     return Execution.objects.filter(
         status=ExecutionStatus.UNKNOWN,
         grant__revision__tool__queue__in=permissions.queues_of(person),
-    ).select_related("grant__revision__tool", "proposal")
+    ).exclude(proposal__barred__contains=[person.public_id])
 
 
-def page(person: Person) -> list[Unknown]:
-    """Oldest first, in one query."""
-    return [_line(one) for one in settleable(person).order_by("queued_at")]
+def page(person: Person) -> UnknownPage:
+    """Oldest first, and what is known by now, newest first; in four queries."""
+    found = readable(person)
+    open_ = list(found.filter(status=ExecutionStatus.UNKNOWN).order_by("queued_at"))
+    known = found.exclude(status=ExecutionStatus.UNKNOWN).order_by("-finished_at")
+    over = list(known[:SETTLED])
+    mine = set(settleable(person).values_list("pk", flat=True))
+    newest = _newest(open_)
+    return UnknownPage(
+        lines=[line(one, newest, one.pk in mine) for one in open_],
+        settled=[line(one, {}) for one in over],
+        upkeep=upkeep.tabs(person, upkeep.UNKNOWN),
+    )
 
 
-def _line(execution: Execution) -> Unknown:
+def _newest(rows: list[Execution]) -> Mapping[str, LookUp]:
+    """The newest look-up of each, in one query."""
+    found = LookUp.objects.filter(execution__in=rows).order_by("number")
+    return {one.execution_id: one for one in found}
+
+
+def line(
+    execution: Execution, newest: Mapping[str, LookUp], mine: bool = False
+) -> Unknown:
     proposal, revision = execution.proposal, execution.grant.revision
     return Unknown(
         id=execution.pk,
+        url=reverse("reviews:unknown_one", args=[execution.pk]),
         effect=showing.effect(revision),
         risk=revision.risk,
         tool=proposal.tool_name,
         agent=proposal.agent,
         thread=proposal.thread,
         thread_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
-        attempts=execution.attempts,
-        claimed_at=execution.claimed_at,
-        key=execution.idempotency_key,
+        since=execution.unknown_at or execution.claimed_at,
         detail=": ".join(part for part in (execution.code, execution.detail) if part),
-        reference=execution.pk,
+        looked=_looked(execution, newest.get(execution.pk)),
+        ask_at=execution.ask_at,
+        mine=mine,
+        outcome=outcome(execution),
+        ended_at=execution.finished_at,
     )
+
+
+def _looked(execution: Execution, newest: LookUp | None) -> str:
+    if claims.definition_of(execution).look_up is None:
+        return "Cannot be looked up"
+    if newest is None:
+        return "Not looked up yet"
+    return f"Looked up {_times(newest.number)}: {SAID[newest.said]}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def outcome(execution: Execution) -> str:
+    """What it turned out to be, and who said so; "" while nobody knows."""
+    if execution.status == ExecutionStatus.UNKNOWN:
+        return ""
+    who = "as a person said" if execution.code == BY_PERSON else "as its service says"
+    if execution.status == ExecutionStatus.SUCCEEDED:
+        return f"It happened, {who}."
+    if execution.status == ExecutionStatus.FAILED:
+        return f"It did not happen, {who}."
+    return "It did not happen, and was tried again."

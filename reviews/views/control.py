@@ -1,4 +1,4 @@
-"""Stop and its lifting, and the settling of what could not be known."""
+"""Stop and its lifting."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from journal.errors import NotFound, NotYours
-from reviews import htmx, settlements, stops
+from journal.errors import NotYours
+from reviews import htmx, stops
 from reviews.choices import StopMode
-from reviews.forms import ReasonForm, SettleForm, StopForm
+from reviews.forms import ReasonForm, StopForm
 from reviews.queries import stopped as queries
 from reviews.queries import stopping
-from reviews.queries import unknown as unknown_queries
 from reviews.queries.stopping import Asked
 
 from .who import person
@@ -96,32 +95,3 @@ def lift(request: HttpRequest, pk: int) -> HttpResponse:
     said = "On again." if row.lifted_at else "Asked. A second person must agree."
     messages.success(request, said)
     return redirect("reviews:stopped", pk)
-
-
-@require_safe
-def unknown(request: HttpRequest) -> HttpResponse:
-    """Effects that may or may not have happened."""
-    return _unknown(request)
-
-
-def _unknown(
-    request: HttpRequest, form: SettleForm | None = None, pk: str = ""
-) -> HttpResponse:
-    lines = unknown_queries.page(person(request))
-    context = {"lines": lines, "form": form, "settling": pk}
-    status = 422 if form else 200
-    return render(request, "reviews/unknown.html", context, status=status)
-
-
-@require_POST
-def settle(request: HttpRequest, pk: str) -> HttpResponse:
-    """A person's answer: it happened, or it did not."""
-    who = person(request)
-    if not unknown_queries.settleable(who).filter(pk=pk).exists():
-        raise NotFound
-    form = SettleForm(request.POST)
-    if not form.is_valid():
-        return _unknown(request, form, pk)
-    settlements.settle_unknown(execution_id=pk, person=who, **form.cleaned_data)
-    messages.success(request, "Recorded. The agent is told what you said.")
-    return redirect("reviews:unknown")

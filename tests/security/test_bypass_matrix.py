@@ -182,7 +182,12 @@ def test_nobody_reaches_what_is_not_theirs(
 def test_agents_keys_decide_nothing(world: World) -> None:
     """I17, said once more by name."""
     for who in BEARERS:
-        deciding = ("reviews:decide", "reviews:recall", "reviews:settle", "api:decide")
+        deciding = (
+            "reviews:decide",
+            "reviews:recall",
+            "reviews:unknown_one",
+            "api:decide",
+        )
         for name in deciding:
             path = routes.address(name, world.ids)
             status = routes.send(world, who, "POST", name, path).status_code

@@ -91,7 +91,12 @@ def test_a_header_of_a_fragment_may_say_anything(world: World) -> None:
 
 def test_a_form_may_say_anything(world: World) -> None:
     client = world.clients[Who.SUPERVISOR]
-    for name in ("reviews:decide", "reviews:stop", "reviews:lift", "reviews:settle"):
+    for name in (
+        "reviews:decide",
+        "reviews:stop",
+        "reviews:lift",
+        "reviews:unknown_one",
+    ):
         path = routes.address(name, world.ids)
         for text in NASTY:
             fields = ("verdict", "version", "action_hash", "reason_code", "reason")

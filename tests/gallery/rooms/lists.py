@@ -107,10 +107,12 @@ CROWD.page("queue-supervisor", QUEUE, "/queue/", "More waits", who="sue")
 
 
 CROWD.page("load", "reviews:load", "/queue/load/", "reviewers", who="sue")
-CROWD.page("unknown", "reviews:unknown", "/unknown/", "It happened", who="sue")
+CROWD.page("unknown", "reviews:unknown", "/unknown/", "You may say", who="sue")
 
 
-@CROWD.scene("unknown-refused", "reviews:settle", "Nothing was recorded.", who="sue")
+@CROWD.scene(
+    "unknown-refused", "reviews:unknown_one", "Nothing was recorded.", who="sue"
+)
 def unknown_refused(stage: Stage) -> Sent:
     lost = Execution.objects.filter(status="unknown").latest("pk")
     return Sent(f"/unknown/{lost.pk}/", {"happened": "", "reason": "seen it"})

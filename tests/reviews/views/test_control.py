@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from guardian.shortcuts import remove_perm
 
 from journal import clock
@@ -189,40 +188,6 @@ def test_lifting_takes_a_reason_and_for_everything_two_people(
     assert "On again." in second.content.decode()
     assert as_("rita").post(url, {"reason": "fixed"}).status_code in {403, 404}
     assert as_("sue").get(url).status_code == 405
-
-
-def test_a_supervisor_says_what_happened(gate: Gate, as_: SignIn) -> None:
-    execution = states.unknown(gate)
-    client = as_("sue")
-    assert execution.idempotency_key in client.get("/unknown/").content.decode()
-    sent = {"happened": "no", "reason": "not in their ledger"}
-    response = client.post(f"/unknown/{execution.pk}/", sent, follow=True)
-    assert "Recorded." in response.content.decode()
-    execution.refresh_from_db()
-    assert execution.status == ExecutionStatus.FAILED
-
-
-@pytest.mark.parametrize("sent", [{}, {"happened": "yes"}, {"reason": "sure"}])
-def test_an_answer_needs_both_halves(
-    gate: Gate, as_: SignIn, sent: dict[str, str]
-) -> None:
-    execution = states.unknown(gate)
-    response = as_("sue").post(f"/unknown/{execution.pk}/", sent)
-    assert response.status_code == 422
-    assert "Nothing was recorded." in response.content.decode()
-    if "reason" in sent:
-        assert sent["reason"] in response.content.decode()
-
-
-def test_who_may_not_settle_sees_none(gate: Gate, as_: SignIn) -> None:
-    execution = states.unknown(gate)
-    remove_perm("policies.decide", gate.sam, Queue.objects.get(name="money"))
-    sent = {"happened": "yes", "reason": "sure"}
-    for name in ("rita", "sam", "otto", "owen"):
-        client = as_(name)
-        assert execution.pk not in client.get("/unknown/").content.decode()
-        assert client.post(f"/unknown/{execution.pk}/", sent).status_code == 404
-    assert as_("sue").get(f"/unknown/{execution.pk}/").status_code == 405
 
 
 def test_the_queue_says_that_something_is_unknown(gate: Gate, as_: SignIn) -> None:

@@ -1,0 +1,231 @@
+"""One effect whose outcome nobody could know: everything that is known of it, who may
+say what happened, and what follows from each answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+
+from journal.errors import DomainError, NotFound
+from journal.models import LogRecord
+from policies.choices import ExecutionClass
+from policies.models import Person
+from reviews import claims, permissions
+from reviews.models import Execution, LateReport
+from reviews.permissions import Permission
+
+from . import upkeep
+from .unknown import SAID, Unknown, line, readable
+from .upkeep import UpkeepTab
+
+CLASSES = {
+    ExecutionClass.KEYED: "Keyed: its service does the same key once only",
+    ExecutionClass.QUERYABLE: "Queryable: its service can be asked by our reference",
+    ExecutionClass.OPAQUE: "Opaque: tried once, and its service cannot be asked",
+}
+BEGUN = ("execution.claimed", "execution.reclaimed")
+ENDED = {
+    "execution.requeued": "known to have changed nothing",
+    "execution.unknown": "nobody knows how it ended",
+    "execution.failed": "failed without effect",
+    "execution.succeeded": "done",
+    "execution.refused": "refused by a check",
+}
+REPORTED = {"succeeded": "it happened", "failed": "it did not", "unknown": "not known"}
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One time that somebody took it, and how that ended."""
+
+    at: datetime
+    by: str
+    fence: int
+    lease_until: datetime | None
+    ended: str = "its holder was lost"
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One look-up, or one report that came too late: who said what. `note` is the
+    service's or the agent's own text."""
+
+    at: datetime
+    who: str
+    said: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What follows from one of the two answers."""
+
+    value: str
+    label: str
+    follows: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownItem:
+    line: Unknown
+    execution_class: str
+    key: str
+    reference: str
+    last_step: str
+    last_step_at: datetime | None
+    attempts: list[Attempt]
+    look_ups: list[Asked]
+    late: list[Asked]
+    can_be_asked: bool
+    settlers: list[str]
+    why_not: str
+    answers: list[Answer]
+    upkeep: list[UpkeepTab]
+
+    @property
+    def open(self) -> bool:
+        return not self.line.outcome
+
+
+def item(person: Person, pk: str, now: datetime) -> UnknownItem:
+    """Raises NotFound for what was never unknown, or not for this person to see."""
+    execution = readable(person).filter(pk=pk).first()
+    if execution is None:
+        raise NotFound
+    look_ups = list(execution.look_ups.order_by("number"))
+    newest = {pk: look_ups[-1]} if look_ups else {}
+    why_not = _why_not(person, execution)
+    step, at = _last_step(execution)
+    return UnknownItem(
+        line=line(execution, newest, not why_not),
+        execution_class=CLASSES[claims.class_of(execution)],
+        key=execution.idempotency_key,
+        reference=execution.pk,
+        last_step=step,
+        last_step_at=at,
+        attempts=list(_attempts(execution)),
+        look_ups=[
+            Asked(one.at, _who(one.by_kind, one.by_id), SAID[one.said], _note(one))
+            for one in look_ups
+        ],
+        late=list(_late(execution)),
+        can_be_asked=claims.definition_of(execution).look_up is not None,
+        settlers=_settlers(person, execution),
+        why_not=why_not,
+        answers=_answers(execution, now),
+        upkeep=upkeep.tabs(person, upkeep.UNKNOWN),
+    )
+
+
+def _why_not(person: Person, execution: Execution) -> str:
+    """The operation's own check, to somebody who tried nothing yet."""
+    try:
+        permissions.check_can_settle(person, execution)
+    except DomainError as error:
+        said = error.detail.removesuffix(" Nothing was recorded.")
+        return said.removesuffix(" Nothing was changed.")
+    return ""
+
+
+def _settlers(person: Person, execution: Execution) -> list[str]:
+    """The supervisors of its queue, without whose run it was; their names for those
+    who see everything or are admitted themselves."""
+    queue = execution.grant.revision.known_tool.queue_id
+    may_know = permissions.allowed(person, Permission.SEE_ALL)
+    if not (may_know or queue in permissions.queues_of(person)):
+        return []
+    barred = execution.proposal.barred
+    found = permissions.supervisors(queue)
+    return sorted(str(one) for one in found if one.public_id not in barred)
+
+
+def _last_step(execution: Execution) -> tuple[str, datetime | None]:
+    """What whoever had it last is known to have done. Whoever asks for an effect says
+    so first: without that it was not begun by us."""
+    if execution.by_agent:
+        return "The agent took it to perform it itself", execution.claimed_at
+    if execution.began_at is not None:
+        return "The worker asked the service for the effect", execution.began_at
+    return "The worker took it; it is not known to have asked", execution.claimed_at
+
+
+def _attempts(execution: Execution) -> Iterator[Attempt]:
+    """From the log, oldest first: every claim, and the record that ended it."""
+    kinds = [*BEGUN, *ENDED]
+    rows = LogRecord.objects.filter(proposal=execution.proposal_id, kind__in=kinds)
+    current: Attempt | None = None
+    for row in rows.order_by("id"):
+        data = json.loads(bytes(row.leaf))["data"] or {}
+        if row.kind in BEGUN:
+            if current is not None:
+                yield current
+            current = _begun(row, data)
+        elif current is not None:
+            yield _over(current, row)
+            current = None
+    if current is not None:
+        yield current
+
+
+def _begun(row: LogRecord, data: dict[str, Any]) -> Attempt:
+    until = parse_datetime(str(data.get("lease_until", "")))
+    by = "the agent" if row.actor_kind == "agent" else "a worker"
+    return Attempt(row.at, by, int(data.get("fence", 0)), until)
+
+
+def _over(attempt: Attempt, row: LogRecord) -> Attempt:
+    ended = ENDED[row.kind]
+    return Attempt(
+        attempt.at, attempt.by, attempt.fence, attempt.lease_until, ended, row.at
+    )
+
+
+def _who(kind: str, id_: str) -> str:
+    if kind != "person":
+        return "Holdpoint"
+    found = Person.objects.filter(public_id=id_).first()
+    return str(found) if found else "Someone"
+
+
+def _note(row: Any) -> str:
+    return ": ".join(part for part in (row.code, row.detail) if part)
+
+
+def _late(execution: Execution) -> Iterator[Asked]:
+    for row in LateReport.objects.filter(execution=execution).order_by("at"):
+        who = "The agent" if row.actor_kind == "agent" else "A worker"
+        yield Asked(row.at, who, REPORTED[row.status], _note(row))
+
+
+def _answers(execution: Execution, now: datetime) -> list[Answer]:
+    until = execution.grant.expires_at
+    again = (
+        f"A reviewer can have it tried again until {until:%H:%M}, with the same key."
+        if until > now
+        else "Its time to run is over: to be done after all it is proposed anew."
+    )
+    return [
+        Answer(
+            "yes",
+            "It happened",
+            [
+                "The agent is told that it was executed. Its result stays unknown.",
+                "Sums and limits go on counting it. Nothing runs.",
+            ],
+        ),
+        Answer(
+            "no",
+            "It did not happen",
+            [
+                "The agent is told that it failed and changed nothing.",
+                "Sums and limits count it no more.",
+                again,
+            ],
+        ),
+    ]

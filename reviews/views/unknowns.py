@@ -1,0 +1,78 @@
+"""Effects that may or may not have happened: what is known, and a person's answer."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from journal.errors import DomainError
+from reviews import htmx, reconciliation, settlements
+from reviews.choices import ExecutionStatus
+from reviews.forms import SettleForm
+from reviews.queries import unknown as queries
+from reviews.queries import unknown_one as details
+
+from . import frame
+from .who import person
+
+
+@require_safe
+def unknown(request: HttpRequest) -> HttpResponse:
+    """Everything that nobody knows of, and what is known by now."""
+    page = queries.page(person(request))
+    context = {"page": page, "upkeep": page.upkeep}
+    return render(request, "reviews/unknown.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def unknown_one(request: HttpRequest, pk: str) -> HttpResponse:
+    """One of them; and a person's answer: it happened, or it did not."""
+    details.item(person(request), pk, frame.of(request).now)
+    if request.method != "POST":
+        return _page(request, pk)
+    form = SettleForm(request.POST)
+    if not form.is_valid():
+        return _page(request, pk, form)
+    error = htmx.attempt(lambda: _settle(request, pk, form))
+    if error is not None:
+        return _page(request, pk, form, error)
+    messages.success(request, "Recorded. The agent is told what you said.")
+    return redirect("reviews:unknown")
+
+
+def _settle(request: HttpRequest, pk: str, form: SettleForm) -> None:
+    settlements.settle_unknown(
+        execution_id=pk, person=person(request), **form.cleaned_data
+    )
+
+
+def _page(
+    request: HttpRequest,
+    pk: str,
+    form: SettleForm | None = None,
+    error: DomainError | None = None,
+) -> HttpResponse:
+    """The state as it is now, and what was typed."""
+    page = details.item(person(request), pk, frame.of(request).now)
+    refused = error.status if error else 422
+    context = {"page": page, "upkeep": page.upkeep, "form": form, "problem": error}
+    status = refused if form else 200
+    return render(request, "reviews/unknown_one.html", context, status=status)
+
+
+@require_POST
+def unknown_look_up(request: HttpRequest, pk: str) -> HttpResponse:
+    """Ask the service now what became of it."""
+    who = person(request)
+    details.item(who, pk, frame.of(request).now)
+    execution = reconciliation.look_up_now(pk, who)
+    known = execution.status != ExecutionStatus.UNKNOWN
+    said = "Settled by what the service says." if known else "Asked. Still not known."
+    messages.success(request, said)
+    return redirect("reviews:unknown_one", pk)

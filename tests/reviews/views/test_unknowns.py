@@ -1,0 +1,151 @@
+"""What nobody knows: the list, the page of one, and a person's answer."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from guardian.shortcuts import remove_perm
+
+from policies.models import Queue
+from reviews import settlements
+from reviews.choices import ExecutionStatus
+from reviews.models import Execution, Grant, LookUp
+from tests import worlds
+from tests.conftest import Gate
+from tests.reviews import states
+from tests.reviews.test_reconciliation import PENDING, doubtful, looked_up
+from tests.reviews.views.conftest import SignIn
+
+NO = {"happened": "no", "reason": "not in their ledger"}
+
+
+def page(client: Client, execution: Execution) -> str:
+    return client.get(f"/unknown/{execution.pk}/").content.decode()
+
+
+def test_the_list_leads_to_each(gate: Gate, as_: SignIn) -> None:
+    execution = states.unknown(gate)
+    source = as_("sue").get("/unknown/").content.decode()
+    assert f'href="/unknown/{execution.pk}/"' in source
+    assert "Cannot be looked up" in source
+    assert "You may say what happened" in source
+    reads = as_("rita").get("/unknown/").content.decode()
+    assert execution.pk in reads
+    assert "You may say what happened" not in reads
+
+
+def test_the_page_says_all_that_is_known(gate: Gate, as_: SignIn) -> None:
+    execution = doubtful(gate)
+    Grant.objects.filter(pk=execution.grant_id).update(expires_at=execution.queued_at)
+    source = page(as_("sue"), execution)
+    assert execution.idempotency_key in source
+    assert execution.pk in source
+    assert "Queryable" in source
+    assert "it is not known to have asked" in source
+    assert "nobody knows how it ended" in source
+    assert "Sam Example, Sue Example" in source
+    assert "The agent is told that it was executed." in source
+    assert "it is proposed anew" in source
+
+
+def test_what_its_service_said_is_there(
+    gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worlds, "find", lambda call: PENDING)
+    execution = looked_up(doubtful(gate))
+    source = page(as_("sue"), execution)
+    assert "No clear answer" in source
+    assert "Asked again by itself at" in source
+    assert "Looked up once: no clear answer" in (
+        as_("sue").get("/unknown/").content.decode()
+    )
+
+
+def test_a_supervisor_has_it_looked_up_again(gate: Gate, as_: SignIn) -> None:
+    execution = doubtful(gate, ran=True)
+    client, url = as_("sue"), f"/unknown/{execution.pk}/look-up/"
+    assert url in page(client, execution)
+    assert client.get(url).status_code == 405
+    source = client.post(url, follow=True).content.decode()
+    assert "Settled by what the service says." in source
+    assert "It happened, as its service says." in source
+    assert client.post(url).status_code == 409
+    assert LookUp.objects.count() == 1
+
+
+def test_a_supervisor_says_what_happened(gate: Gate, as_: SignIn) -> None:
+    execution = states.unknown(gate)
+    client = as_("sue")
+    response = client.post(f"/unknown/{execution.pk}/", NO, follow=True)
+    source = response.content.decode()
+    assert "Recorded." in source
+    assert "It did not happen, as a person said." in source
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.FAILED
+
+
+@pytest.mark.parametrize("sent", [{}, {"happened": "yes"}, {"reason": "sure"}])
+def test_an_answer_needs_both_halves(
+    gate: Gate, as_: SignIn, sent: dict[str, str]
+) -> None:
+    execution = states.unknown(gate)
+    response = as_("sue").post(f"/unknown/{execution.pk}/", sent)
+    assert response.status_code == 422
+    source = response.content.decode()
+    assert "Nothing was recorded." in source
+    assert sent.get("reason", "") in source
+    assert ('value="yes" checked' in source) is ("happened" in sent)
+
+
+def test_who_was_slower_keeps_their_words(gate: Gate, as_: SignIn) -> None:
+    execution = states.unknown(gate)
+    client = as_("sue")
+    page(client, execution)
+    settlements.settle_unknown(
+        execution_id=execution.pk, person=gate.sam, happened=True, reason="I saw it"
+    )
+    response = client.post(f"/unknown/{execution.pk}/", NO)
+    assert response.status_code == 409
+    source = response.content.decode()
+    assert "Your answer was not recorded." in source
+    assert NO["reason"] in source
+
+
+def test_who_may_not_settle_reads_why(gate: Gate, as_: SignIn) -> None:
+    execution = states.unknown(gate)
+    remove_perm("policies.decide", gate.sam, Queue.objects.get(name="money"))
+    why = {
+        "rita": "Your role does not allow this.",
+        "sam": "You are not admitted to this queue.",
+        "otto": "Your role does not allow this.",
+        "owen": "Your role does not allow this.",
+    }
+    for name, said in why.items():
+        client = as_(name)
+        source = page(client, execution)
+        assert f"<b>You cannot:</b> {said}" in source, name
+        assert "Record what happened" not in source
+        assert ("Sue Example" in source) is (name != "owen")
+        assert client.post(f"/unknown/{execution.pk}/", NO).status_code == 403
+        again = client.post(f"/unknown/{execution.pk}/look-up/")
+        assert again.status_code == 403
+
+
+def test_what_was_never_unknown_has_no_page(gate: Gate, as_: SignIn) -> None:
+    execution = states.succeeded(gate)
+    assert as_("sue").get(f"/unknown/{execution.pk}/").status_code == 404
+    lost = states.unknown(gate)
+    gate.rita.groups.clear()
+    remove_perm("policies.decide", gate.rita, Queue.objects.get(name="money"))
+    assert as_("rita").get(f"/unknown/{lost.pk}/").status_code == 404
+
+
+def test_the_list_costs_the_same_however_long(
+    gate: Gate, as_: SignIn, django_assert_max_num_queries
+) -> None:
+    for _ in range(3):
+        states.unknown(gate)
+    client = as_("sue")
+    client.get("/unknown/")
+    with django_assert_max_num_queries(16):
+        client.get("/unknown/")
