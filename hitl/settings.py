@@ -150,6 +150,8 @@ OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
     "execution.unknown": ("reviews.tasks.mail_unknown",),
     "alarm.raised": ("reviews.tasks.mail_alarm",),
     "export.asked": ("reviews.tasks.write_export",),
+    "request.revoked": ("reviews.tasks.mail_revoked",),
+    "execution.revoked": ("reviews.tasks.mail_revoked_effect",),
     "incident.declared": ("reviews.tasks.freeze_deadlines",),
     "incident.told": ("reviews.tasks.mail_incident",),
     "stop.raised": ("reviews.tasks.enforce_stop",),

@@ -281,7 +281,9 @@ def check_can_stop(
     """Raises NotYours. `owns`: the person owns the agent in question."""
     if owns and scope in {Scope.THREAD, Scope.AGENT} and person.is_active:
         return
-    if scope in {Scope.EVERYTHING, Scope.REVIEWER}:
+    if scope is Scope.REVIEWER:
+        check(person, Permission.REVOKE)
+    elif scope is Scope.EVERYTHING:
         check(person, Permission.STOP_ALL)
     elif mode == StopMode.PAUSED and scope == Scope.THREAD:
         check(person, Permission.PAUSE)

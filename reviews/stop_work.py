@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from .choices import OPEN, GrantStatus, Scope, StopMode
-from .models import Proposal, Stop
+from .models import ApprovalRequest, Decision, Proposal, RequestVersion, Stop
 
 
 def under(stop: Stop) -> list[str]:
-    """Ids of the proposals to withdraw, oldest first; none under a mere pause."""
+    """Ids of the proposals to take back, oldest first; none under a mere pause."""
     if stop.mode == StopMode.PAUSED or stop.lifted_at is not None:
         return []
     waiting = Q(request__status__in=OPEN) | Q(grants__status=GrantStatus.LIVE)
@@ -30,4 +30,23 @@ def within(scope: Scope, key: str, path: str = "") -> Q:
     if scope is Scope.THREAD:
         agent, _, thread = key.partition("/")
         return Q(**{f"{path}agent": agent, f"{path}thread": thread})
-    return Q(pk__in=[])  # a reviewer's approvals are caught by the re-check
+    return Q(**{f"{path}request__in": approved_by(key)})
+
+
+def approved_by(reviewer: str) -> QuerySet[ApprovalRequest]:
+    """Requests in whose answer this person's approval counts: their vote on the version
+    of now, or their place in a step that was complete before it."""
+    mine = Decision.objects.filter(reviewer__public_id=reviewer, counts=True)
+    of_now = mine.filter(request=OuterRef("pk"), version=OuterRef("version"))
+    carried = RequestVersion.objects.filter(
+        request=OuterRef("pk"),
+        number=OuterRef("version"),
+        carried__contains=[reviewer],
+    )
+    found = ApprovalRequest.objects.filter(pk__in=mine.values("request"))
+    return found.filter(Exists(of_now) | Exists(carried))
+
+
+def counts(request: ApprovalRequest, reviewer: str) -> bool:
+    """The same of one request, for who holds its lock."""
+    return approved_by(reviewer).filter(pk=request.pk).exists()

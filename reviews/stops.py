@@ -94,6 +94,8 @@ def stop(
     """
     permissions.check_can_stop(person, scope, mode, owns=owns)
     key = _checked_key(scope, key)
+    if scope is Scope.REVIEWER:
+        _check_other(key, person)
     now = clock.now()
     if mode is StopMode.STOPPED:
         _end_pause(scope, key, person, now)
@@ -149,6 +151,12 @@ def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:
     if row is not None:
         _write(row, lifted_by=person.public_id, lifted_at=now)
         _tell("stop.tightened", row, person, now, row.reason)
+
+
+def _check_other(key: str, person: Person) -> None:
+    """Raises NotYours for oneself: nobody takes their own votes out of the account."""
+    if key == person.public_id:
+        raise NotYours("Your own approvals must be revoked by someone else.")
 
 
 def _checked_key(scope: Scope, key: str) -> str:

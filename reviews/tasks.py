@@ -25,10 +25,12 @@ from . import (
     proposals,
     reconciliation,
     restores,
+    revocations,
     stop_work,
     turns,
 )
 from .channels import delivery, email, notices
+from .choices import Scope
 from .models import Alarm, ApprovalRequest, Execution, Proposal, Stop
 
 # A queued execution this old was not reached by its nudge.
@@ -192,15 +194,20 @@ def enforce_stop(message_id: int) -> None:
 def _enforce(stop_id: str, horizon: int) -> bool:
     """One sweep; whether it was the last one needed."""
     over = transactions.are_over(horizon)  # asked first: then all it wrote is found
-    for proposal_id in stop_work.under(Stop.objects.get(pk=stop_id)):
-        _withdraw(proposal_id)
+    stop = Stop.objects.get(pk=stop_id)
+    for proposal_id in stop_work.under(stop):
+        # Settled or claimed since it was listed: the others still wait.
+        with suppress(Decided, Conflict):
+            _take_back(proposal_id, stop)
     faults.point("stop_enforced", stop_id)
     return over
 
 
-def _withdraw(proposal_id: str) -> None:
-    # Settled or claimed since it was listed: the others still wait.
-    with suppress(Decided, Conflict):
+def _take_back(proposal_id: str, stop: Stop) -> None:
+    """A reviewer's approval counts no more; of all else nothing is wanted any more."""
+    if stop.scope == Scope.REVIEWER:
+        revocations.revoke_approval(proposal_id=proposal_id, reviewer=stop.key)
+    else:
         proposals.withdraw_stopped(proposal_id=proposal_id, code="stopped")
 
 
@@ -218,6 +225,21 @@ def mail_escalated(message_id: int) -> None:
 def mail_returned(message_id: int) -> None:
     """A supervisor gave it back, with advice on how to answer it."""
     _tell(message_id, "returned", DECIDERS)
+
+
+@shared_task
+def mail_revoked(message_id: int) -> None:
+    """An approval of it counts no more: others are asked."""
+    _tell(message_id, "revoked", DECIDERS)
+
+
+@shared_task
+def mail_revoked_effect(message_id: int) -> None:
+    """It was authorized, and does not run any more."""
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            execution = Execution.objects.get(pk=message.subject)
+            notices.tell_of(execution, "cancelled")
 
 
 @shared_task

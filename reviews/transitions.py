@@ -107,6 +107,8 @@ request = Machine(
         Edge(R.PENDING, "assign", R.PENDING, "request.assigned", "request.assigned"),
         Edge(R.PENDING, "hold", R.RECALLABLE, "request.recallable"),
         Edge(R.RECALLABLE, "recall", R.PENDING, "request.recalled"),
+        Edge(R.PENDING, "revoke", R.PENDING, "request.revoked", "request.revoked"),
+        Edge(R.RECALLABLE, "revoke", R.PENDING, "request.revoked", "request.revoked"),
         Edge(
             R.PENDING,
             "authorize",

@@ -51,6 +51,7 @@ OPERATIONS = {
     "reviews/proposals.py": {"withdraw_stopped"},
     "reviews/recalls.py": {"recall"},
     "reviews/reconciliation.py": {"plan", "keep"},
+    "reviews/revocations.py": {"revoke_approval"},
     "reviews/reveals.py": {"reveal"},
     "reviews/restores.py": {"notice", "look_at"},
     "reviews/returns.py": {

@@ -30,15 +30,17 @@ WHAT = {
     "offered": "Offered to you",
     "broken": "Your hold was ended",
     "handed_over": "Taken over from you",
+    "revoked": "Asked again: an approval was revoked",
     "settled": "Settled",
     "ran": "Ran without asking",
     "unknown": "Nobody knows whether this ran",
+    "cancelled": "Does not run: its approval was revoked",
     "alarm": "Alarm",
 }
 # Of these there is nothing to say any more once it is decided.
 WAITING = frozenset(
     {"opened", "escalated", "returned", "due_soon", "assigned", "freed", "offered"}
-    | {"broken", "handed_over"}
+    | {"broken", "handed_over", "revoked"}
 )
 # These are said because somebody else is at it.
 WHILE_HELD = frozenset({"offered", "broken", "handed_over"})

@@ -102,6 +102,8 @@ def _pending(
         return State("escalated", f"With supervisors{clock}", icon="up")
     if cause == "returned":
         return State("waiting", "Returned with guidance", icon="back")
+    if cause == "revoked":
+        return State("waiting", "Asked again: an approval was revoked", icon="back")
     if cause == "recalled":
         return State("waiting", "Recalled. Nothing was executed.", icon="back")
     return State("waiting", "Waiting")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
@@ -11,14 +11,14 @@ import pytest
 from journal import clock, errors
 from journal.models import LogRecord
 from policies import facts
-from reviews import deadlines, decisions, grants, locks, tallies, verdicts
+from reviews import deadlines, decisions, grants, incidents, locks, tallies, verdicts
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision, Grant
 from reviews.votes import Vote
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose, said
-from tests.races.together import at_once, before
+from tests.races.together import PATIENCE_S, at_once, before
 from tests.stack import wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
@@ -142,3 +142,33 @@ def test_a_revision_against_the_deadline(gate: Gate) -> None:
         assert isinstance(revised.refusal, errors.Expired)
         wait_until(partial(settled, proposal.request), 5)
         assert status_of(proposal.request) == RequestStatus.EXPIRED
+
+
+def test_a_declared_incident_against_the_sweep(gate: Gate) -> None:
+    """What was over when it was declared expires, all else keeps its time; nothing is
+    half of each."""
+    for number in range(4):
+        due = clock.now() + timedelta(milliseconds=20)
+        rows = [propose(gate.agent, customer=f"{number}-{n}").request for n in range(4)]
+        pks = [row.pk for row in rows]
+        ApprovalRequest.objects.filter(pk__in=pks).update(expires_at=due)
+        declare = partial(incidents.declare, person=gate.sue, reason="fire")
+        swept, declared = at_once(sweep_when_due_at(due), declare)
+        incident = declared.value
+        expired = ApprovalRequest.objects.filter(pk__in=pks, status="expired")
+        assert swept.won
+        if incident.at < due:
+            assert not expired.exists()
+        else:
+            assert expired.count() in {0, 4}
+        incidents.hold_deadlines()
+        assert deadlines.expire_chunk() == []
+        incidents.end(incident_id=incident.pk, person=gate.sam)
+
+
+def sweep_when_due_at(due: datetime) -> Callable[[], list[str]]:
+    def sweep() -> list[str]:
+        wait_until(lambda: clock.now() >= due, PATIENCE_S)
+        return deadlines.expire_chunk()
+
+    return sweep

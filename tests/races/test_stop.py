@@ -15,12 +15,13 @@ from reviews import (
     executions,
     locks,
     proposals,
+    revocations,
     stop_work,
     stops,
     tasks,
 )
 from reviews.choices import ExecutionStatus, RequestStatus, Scope
-from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Stop
+from reviews.models import ApprovalRequest, Decision, Execution, Grant, Proposal, Stop
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose, said
@@ -169,3 +170,60 @@ def check_halted() -> None:
     assert len(worlds.effects()) == done.count()
     for row in done.filter(proposal__request__isnull=False):
         assert Proposal.objects.get(pk=row.proposal_id).request.status == "authorized"
+
+
+def revoking(gate: Gate) -> partial[Stop]:
+    key = gate.rita.public_id
+    return partial(
+        stops.stop, scope=Scope.REVIEWER, key=key, person=gate.sue, reason="stolen"
+    )
+
+
+def test_a_claim_against_the_revocation_of_its_approval(gate: Gate) -> None:
+    """Exactly one wins: it ran before, or its grant is revoked; never both."""
+    for number in range(8):
+        request = propose(gate.agent, customer=f"C-{number}").request
+        decide(request, gate.rita)
+        row = Execution.objects.get(proposal=request.proposal_id)
+        taken = partial(
+            revocations.revoke_approval,
+            proposal_id=request.proposal_id,
+            reviewer=gate.rita.public_id,
+        )
+        ran, revoked = at_once(partial(executions.run, row.pk), taken)
+        assert ran.won
+        row.refresh_from_db()
+        grant = Grant.objects.get(pk=row.grant_id).status
+        if revoked.won:
+            assert (row.status, row.code) == ("refused", "approval_revoked")
+            assert grant == "revoked"
+        else:
+            assert (row.status, grant) == ("succeeded", "spent")
+    done = Execution.objects.filter(status="succeeded").count()
+    assert len(worlds.effects()) == done
+
+
+def test_votes_against_the_stop_of_their_reviewer(gate: Gate) -> None:
+    """Whatever they approved as the stop came is taken back or was too late."""
+    rows = [propose(gate.agent, customer=f"C-{n}").request for n in range(6)]
+    votes = [partial(decisions.decide, said(row, gate.rita)) for row in rows]
+    *results, stopped, _ = at_once(*votes, revoking(gate), sweeping_soon)
+    assert stopped.won
+    assert {type(r.refusal) for r in results if r.refusal} <= {errors.NotYours}
+    statuses = set(Execution.objects.values_list("status", "code"))
+    assert statuses <= {("refused", "approval_revoked")}
+
+
+def test_a_verdict_right_before_the_revocation_of_another_counts(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The revocation waits for the lock, and then sees what the second one said."""
+    request = propose(gate.agent, amount="700.00").request
+    decide(request, gate.sue)
+    second = partial(decisions.decide, said(request, gate.sam))
+    before(monkeypatch, locks, "request_of", second)
+    revocations.revoke_approval(
+        proposal_id=request.proposal_id, reviewer=gate.sue.public_id
+    )
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    assert (execution.status, execution.code) == ("refused", "approval_revoked")
