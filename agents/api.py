@@ -13,21 +13,30 @@ from structlog.contextvars import bind_contextvars
 
 from journal import log
 from journal.errors import (
-    Conflict,
     DomainError,
     Invalid,
     NotFound,
     ToolNotAllowed,
 )
-from reviews import executions, settlements
+from reviews import settlements
 from reviews.executors import Outcome, base
 from reviews.models import Execution, Proposal
 
-from . import checkpoints, idempotency, intake, keys, outcomes, own, proposals
+from . import (
+    acknowledging,
+    checkpoints,
+    idempotency,
+    intake,
+    keys,
+    outcomes,
+    own,
+    proposals,
+)
 from .idempotency import Stored
 from .keys import AgentScope
 from .models import Agent, AgentKey, Checkpoint
 from .schemas import (
+    AcknowledgeIn,
     BatchIn,
     BatchItemIn,
     BatchOut,
@@ -112,8 +121,17 @@ def propose(
 ) -> HttpResponse:
     """Propose one action. 200 with `Idempotent-Replayed: true` on replay."""
     agent = agent_of(request)
-    stored = _propose(agent, key, body.model_dump(mode="json"), body)
+    stored = _propose(agent, key, _said(body), body)
     return _replaying(stored, answered(stored.body, status=_status(stored), wait=wait))
+
+
+def _said(body: ProposalIn) -> dict[str, Any]:
+    """What a key stands for. Who names no callback sends what the release before knew,
+    so that a key given then is still known."""
+    said = body.model_dump(mode="json", exclude={"idempotency_key"})
+    if body.callback_url is None:
+        del said["callback_url"]
+    return said
 
 
 def _status(stored: Stored) -> int:
@@ -151,7 +169,7 @@ def _propose_item(
         stored = _propose(
             agent,
             item.idempotency_key,
-            item.model_dump(mode="json", exclude={"idempotency_key"}),
+            _said(item),
             item,
         )
     except DomainError as error:
@@ -242,6 +260,17 @@ def withdraw(request: HttpRequest, proposal_id: str) -> HttpResponse:
     return answered(outcomes.describe(_own(request, proposal_id)))
 
 
+@router.post("/proposals/{proposal_id}/acknowledge", response=ProposalOut)
+def acknowledge(
+    request: HttpRequest, proposal_id: str, body: AcknowledgeIn
+) -> HttpResponse:
+    """The agent has this outcome and needs to hear of it no more. Again is as good."""
+    acknowledging.acknowledge(
+        agent=agent_of(request), proposal_id=proposal_id, outcome=body.outcome
+    )
+    return answered(outcomes.describe(_own(request, proposal_id)))
+
+
 @router.post("/grants/redeem", response=RedeemOut)
 def redeem(request: HttpRequest, body: RedeemIn) -> HttpResponse:
     """Take the one-use grant of a tool that the agent performs itself. `grant` in the
@@ -272,11 +301,10 @@ def report_outcome(
     """What became of the effect that the agent performed, under its fence."""
     agent = agent_of(request)
     execution = _own_execution(agent, execution_id)
-    if execution.grant.action_hash != body.action_hash:
-        raise Conflict("This is the outcome of another action. Nothing was recorded.")
-    executions.record(
-        execution_id=execution_id,
+    settlements.report(
+        execution=execution,
         fence=body.fence,
+        action_hash=body.action_hash,
         outcome=_outcome(body),
         actor=log.Actor("agent", agent.slug),
     )
@@ -310,12 +338,14 @@ def resume(request: HttpRequest, thread: str) -> HttpResponse:
     checkpoint = checkpoints.latest(row)
     proposal_id = checkpoint.proposal if checkpoint else ""
     proposal = outcomes.load(agent.slug, proposal_id) if proposal_id else None
+    outcome = outcomes.describe(proposal) if proposal else None
     return JsonResponse(
         {
             "thread": row.name,
             "status": row.status,
             "checkpoint": _checkpoint(checkpoint) if checkpoint else None,
-            "outcome": outcomes.describe(proposal) if proposal else None,
+            "outcome": outcome,
+            "acknowledged": bool(outcome and outcome["acknowledged_at"]),
         }
     )
 

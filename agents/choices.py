@@ -18,3 +18,23 @@ class ThreadResult(StrEnum):
     COMPLETED = "completed"
     GAVE_UP = "gave_up"
     FAILED = "failed"
+
+
+class DeliveryStatus(StrEnum):
+    """Where a letter to an agent's endpoint stands."""
+
+    WAITING = "waiting"
+    DELIVERED = "delivered"  # the endpoint answered 2xx
+    TAKEN = "taken"  # the agent acknowledged the outcome in another way
+    DEAD = "dead"  # three days of tries, or the endpoint said that it is gone
+    HELD = "held"  # it does not fit the published form, so it was not sent
+
+
+ENDED = tuple(s for s in DeliveryStatus if s is not DeliveryStatus.WAITING)
+
+
+class TakenBy(StrEnum):
+    """How an agent said that it has an outcome."""
+
+    CALL = "call"
+    WEBHOOK = "webhook"

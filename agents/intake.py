@@ -25,7 +25,7 @@ from reviews.proposals import Origin
 from reviews.readers import Reading
 from reviews.revisions import Narrative
 
-from . import idempotency
+from . import endpoints, idempotency
 from .checkpoints import Suspended
 from .models import Agent
 from .proposals import Asked, Key, check_caps
@@ -75,7 +75,16 @@ def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
         origin=_origin(agent, body),
         suspended=_suspended(body.checkpoint),
         reading=look_up(tool, body.args, body.preconditions),
+        callback_url=_callback(body),
     )
+
+
+def _callback(body: ProposalIn) -> str:
+    """Raises Invalid for an address that is never called."""
+    if body.callback_url is None:
+        return ""
+    endpoints.check(body.callback_url, "callback_url")
+    return body.callback_url
 
 
 def asked_to_revise(agent: Agent, thread: str, tool_name: str, body: ActionIn) -> Asked:
@@ -164,6 +173,7 @@ def _origin(agent: Agent, body: ProposalIn) -> Origin:
         priority=body.priority,
         source=body.source,
         expires_in=body.expires_in,
+        heard=endpoints.listens(agent, body.callback_url or ""),
     )
 
 

@@ -1,10 +1,16 @@
-"""The only place that locks the agents' rows: the thread, first of all locks."""
+"""The only place that locks the agents' rows: the thread, first of all locks; and what
+is on its way to agents, in the order endpoint, letter, the slow lane, an alarm."""
 
 from __future__ import annotations
 
+from django.db import connection
+from django.db.models import QuerySet
+
 from journal.errors import NotFound
 
-from .models import Agent, Thread
+from .models import Agent, Delivery, Endpoint, Thread
+
+SLOW_LANE = 0x4C_65_74_74_65_72_73  # any number that no other advisory lock has
 
 
 def thread(agent: Agent, name: str) -> Thread:
@@ -17,3 +23,33 @@ def thread(agent: Agent, name: str) -> Thread:
         )
     except Thread.DoesNotExist:
         raise NotFound from None
+
+
+def delivery(pk: str) -> Delivery:
+    """A letter with its endpoint and agent, both rows locked: the endpoint first, for
+    it is taken by whoever counts what is on the way to it. Raises NotFound."""
+    known = Delivery.objects.filter(pk=pk).first()
+    if known is None:
+        raise NotFound
+    endpoint = _endpoints().get(pk=known.endpoint_id)
+    found = Delivery.objects.select_for_update(no_key=True).get(pk=pk)
+    found.endpoint = endpoint
+    return found
+
+
+def _endpoints() -> QuerySet[Endpoint]:
+    rows = Endpoint.objects.select_related("agent")
+    return rows.select_for_update(of=("self",), no_key=True)
+
+
+def deliveries(queryset: QuerySet[Delivery]) -> list[Delivery]:
+    """These letters, locked in the order of their pk, their endpoints read only."""
+    rows = queryset.select_related("endpoint__agent").order_by("pk")
+    return list(rows.select_for_update(of=("self",), no_key=True))
+
+
+def slow_lane() -> None:
+    """One letter at a time begins its way to where letters fail or take long. Caller
+    holds a transaction and the endpoint."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SLOW_LANE])

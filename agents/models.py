@@ -218,7 +218,7 @@ class Delivery(models.Model):
     give_up_at = models.DateTimeField()
     # A worker is at it; after that time nobody is, whatever became of the worker.
     busy_until = models.DateTimeField(null=True)
-    last_status = models.PositiveSmallIntegerField(null=True)
+    last_answer = models.PositiveSmallIntegerField(null=True)
     last_error = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
@@ -263,7 +263,7 @@ class DeliveryAttempt(models.Model):
     )
     at = models.DateTimeField()
     milliseconds = models.PositiveIntegerField()
-    status = models.PositiveSmallIntegerField(null=True)  # None when nobody answered
+    answer = models.PositiveSmallIntegerField(null=True)  # None when nobody answered
     error = models.CharField(max_length=200, blank=True)  # in our words
 
     def __str__(self) -> str:

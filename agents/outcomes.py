@@ -10,16 +10,31 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Case, CharField, OuterRef, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
+from pydantic import ValidationError
 
+from journal.errors import InvalidOutcome
+from policies import tools
 from policies.choices import Role
-from reviews import executions, grants
-from reviews.choices import ExecutionStatus, RequestStatus, Verdict
+from reviews import executions, grants, redacting
+from reviews.choices import (
+    FINISHED,
+    OPEN,
+    ExecutionStatus,
+    NoteKind,
+    RequestStatus,
+    Verdict,
+)
 from reviews.models import (
     ApprovalRequest,
     Execution,
+    Note,
     Proposal,
     Revision,
 )
+
+from . import outcome_ids
+from .models import Acknowledgement
+from .schemas import ProposalOut
 
 EXECUTION_SAYS = {
     ExecutionStatus.QUEUED: "granted",
@@ -44,6 +59,7 @@ STATUSES = (
 )
 # `granted` is final only for an agent that is to redeem; `unknown` is for now.
 FINAL = frozenset(STATUSES) - {"pending", "granted", "executing"}
+ENDED = (*FINISHED, ExecutionStatus.UNKNOWN)
 
 
 def with_status(proposals: QuerySet[Proposal]) -> QuerySet[Any]:
@@ -92,29 +108,106 @@ def load(agent: str, proposal_id: str) -> Proposal | None:
 
 
 def describe(proposal: Proposal) -> dict[str, Any]:
-    """The JSON object."""
+    """The JSON object. Raises InvalidOutcome rather than give one that does not fit the
+    published schema."""
     revision = proposal.current
     request = getattr(proposal, "request", None)
     execution = _newest_execution(proposal, request)
-    return {
-        "id": proposal.pk,
-        "thread": proposal.thread,
-        "tool": proposal.tool_name,
-        "revision": revision.number,
-        "action_hash": revision.action_hash,
-        "status": word(proposal, request, execution),
-        "risk": revision.risk,
-        "tier": request.tier if request else revision.tier,
-        "policy": _policy(revision),
-        "request": _request(request) if request else None,
-        "returned": False,
-        "messages": [],
-        "grant": _grant(execution),
-        "decision": _decision(request, revision) if request else None,
-        "execution": _execution(execution),
-        "created_at": stamp(proposal.created_at),
-        "settled_at": stamp(_settled_at(request, execution)),
-    }
+    said = word(proposal, request, execution)
+    grant = _grant(execution)
+    outcome = _outcome(proposal, execution, said, grant)
+    return _fitting(
+        {
+            "id": proposal.pk,
+            "thread": proposal.thread,
+            "tool": proposal.tool_name,
+            "revision": revision.number,
+            "action_hash": revision.action_hash,
+            "status": said,
+            "risk": revision.risk,
+            "tier": request.tier if request else revision.tier,
+            "policy": _policy(revision),
+            "request": _request(request) if request else None,
+            "returned": _is_returned(request),
+            "messages": _messages(request, revision) if request else [],
+            "grant": grant,
+            "decision": decision(request, revision) if request else None,
+            "execution": _execution(execution),
+            "outcome": outcome,
+            "acknowledged_at": _acknowledged_at(outcome),
+            "parent": proposal.parent or None,
+            "source": proposal.source or None,
+            "created_at": stamp(proposal.created_at),
+            "settled_at": stamp(_settled_at(request, execution)),
+        }
+    )
+
+
+def _fitting(described: dict[str, Any]) -> dict[str, Any]:
+    try:
+        ProposalOut.model_validate(described, strict=True)
+    except ValidationError as error:
+        places = (".".join(map(str, one["loc"])) for one in error.errors())
+        raise InvalidOutcome(
+            proposal=described["id"], places=sorted(set(places))
+        ) from error
+    return described
+
+
+def _outcome(
+    proposal: Proposal,
+    execution: Execution | None,
+    said: str,
+    grant: dict[str, Any] | None,
+) -> str | None:
+    """The name of what there is to act upon, or None while there is nothing."""
+    if execution is not None and execution.status in ENDED:
+        return outcome_ids.ended(proposal.pk, execution.status, execution.fence)
+    if execution is not None and grant is not None:
+        return outcome_ids.offered(proposal.pk, execution.fence)
+    return outcome_ids.settled(proposal.pk) if said in FINAL else None
+
+
+def _acknowledged_at(outcome: str | None) -> str | None:
+    if outcome is None:
+        return None
+    found = Acknowledgement.objects.filter(pk=outcome)
+    return stamp(found.values_list("at", flat=True).first())
+
+
+def _is_returned(request: ApprovalRequest | None) -> bool:
+    """Whether what is asked now was given back with guidance."""
+    if request is None or request.version == 1 or request.status not in OPEN:
+        return False
+    return request.versions.filter(number=request.version, cause="returned").exists()
+
+
+def _messages(request: ApprovalRequest, revision: Revision) -> list[dict[str, Any]]:
+    """What supervisors gave along with a return. A first version has none."""
+    if request.version == 1:
+        return []
+    found = Note.objects.filter(request=request, kind=NoteKind.GUIDANCE)
+    notes = list(found.order_by("at", "pk"))
+    if not notes:
+        return []
+    proposal = request.proposal
+    redactor = redacting.of(
+        proposal.agent,
+        proposal.thread,
+        tools.definition(revision.known_tool),
+        revision.args,
+        proposal=proposal.pk,
+    )
+    return [
+        {
+            "from": Role.SUPERVISOR.value,  # nobody else gives anything back
+            "kind": "guidance",
+            "text": redactor.text(note.text),
+            "at": stamp(note.at),
+            "round": number,
+        }
+        for number, note in enumerate(notes, start=1)
+    ]
 
 
 def _newest_execution(
@@ -178,7 +271,7 @@ def _grant(execution: Execution | None) -> dict[str, Any] | None:
     }
 
 
-def _decision(request: ApprovalRequest, revision: Revision) -> dict[str, Any] | None:
+def decision(request: ApprovalRequest, revision: Revision) -> dict[str, Any] | None:
     """The verdict that settled it, once it is settled."""
     if request.settled_at is None:
         return None
@@ -188,7 +281,8 @@ def _decision(request: ApprovalRequest, revision: Revision) -> dict[str, Any] | 
         RequestStatus.REJECTED,
     }:
         return None
-    modified = revision.author_kind == "person"
+    # A person's own proposal is theirs from its first revision on.
+    modified = revision.author_kind == "person" and revision.number > 1
     verdict = last.verdict
     if verdict == Verdict.APPROVE and modified:
         verdict = Verdict.MODIFY

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt
 
+from reviews.choices import REVERSAL
+
 from .choices import ThreadResult
 
 THREAD = r"^[A-Za-z0-9._:-]{1,128}$"
@@ -43,6 +45,32 @@ def _place(name: str) -> str:
     return name
 
 
+def _source(name: str) -> str:
+    if name == REVERSAL:
+        raise ValueError("must be another word: this one says that a person proposed")
+    return name
+
+
+Verdict = Literal["approve", "reject", "modify", "escalate"]
+Level = Literal["low", "medium", "high", "critical"]
+Demand = Literal["auto", "notify", "approve", "escalate", "block"]
+Word = Literal[
+    "blocked",
+    "pending",
+    "granted",
+    "executing",
+    "executed",
+    "failed",
+    "unknown",
+    "refused",
+    "rejected",
+    "expired",
+    "withdrawn",
+    "superseded",
+]
+Progress = Literal["queued", "claimed", "succeeded", "failed", "unknown", "refused"]
+Moment = Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)$")]
+Hash = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 Short = Annotated[str, Field(max_length=128)]
 
@@ -102,9 +130,10 @@ class ProposalIn(ActionIn):
     on_behalf_of: OnBehalfOf | None = None
     parent: Annotated[str, Field(max_length=40)] = ""
     supersedes: Annotated[str, Field(max_length=40)] = ""
-    source: Annotated[str, Field(max_length=64)] = ""
+    source: Annotated[str, Field(max_length=64), AfterValidator(_source)] = ""
     group: Short = ""
     priority: Literal["low", "normal", "critical"] = "normal"
+    callback_url: Annotated[str, Field(max_length=2048)] | None = None
 
 
 class RevisionIn(ActionIn):
@@ -134,6 +163,10 @@ class OutcomeIn(Strict):
     code: Annotated[str, Field(max_length=64)] = ""
     detail: Annotated[str, Field(max_length=2000)] = ""
     action_hash: Annotated[str, Field(max_length=80)]
+
+
+class AcknowledgeIn(Strict):
+    outcome: Annotated[str, Field(min_length=1, max_length=40)]
 
 
 class FinishIn(Strict):
@@ -170,43 +203,56 @@ class GrantOut(Schema):
 
 
 class DecisionOut(Schema):
-    verdict: str
+    verdict: Verdict
     reason_code: str | None
     reason: str | None
     final_args: dict[str, Any]
     by_role: str
-    decided_at: str
+    decided_at: Moment
 
 
 class ExecutionOut(Schema):
     id: str
-    status: str
+    status: Progress
     result: dict[str, Any] | None
     code: str | None = None
     detail: str | None = None
-    finished_at: str | None
+    finished_at: Moment | None
+
+
+class MessageOut(Schema):
+    """What people wrote to the agent, redacted. `from` is a role, never a name."""
+
+    from_: Annotated[str, Field(alias="from")]
+    kind: Literal["question", "guidance", "answer"]
+    text: str
+    at: Moment
+    round: int
 
 
 class ProposalOut(Schema):
-    """Every call that returns a proposal returns this."""
+    """Every call that returns a proposal returns this. `outcome` names what became of
+    it once there is something to act upon, the same until it is acknowledged."""
 
     id: str
     thread: str
     tool: str
     revision: int
-    action_hash: str
-    status: str
-    risk: str
-    tier: str
+    action_hash: Hash
+    status: Word
+    risk: Level
+    tier: Demand
     policy: PolicyOut
     request: RequestOut | None
     returned: bool
-    messages: list[dict[str, Any]]
+    messages: list[MessageOut]
     grant: GrantOut | None
     decision: DecisionOut | None
     execution: ExecutionOut | None
-    created_at: str
-    settled_at: str | None
+    outcome: str | None = None
+    acknowledged_at: Moment | None = None
+    created_at: Moment
+    settled_at: Moment | None
 
 
 class ProposalPage(Schema):
@@ -258,6 +304,7 @@ class ResumeOut(Schema):
     status: str
     checkpoint: CheckpointOut | None
     outcome: ProposalOut | None
+    acknowledged: bool  # the agent has said that it took this outcome
 
 
 class ThreadOut(Schema):
@@ -285,3 +332,51 @@ class WhoamiOut(Schema):
     risk_ceiling: str
     scopes: list[str]
     state: str
+
+
+class LetterRequest(Schema):
+    id: str
+    version: int
+
+
+class LetterDecision(Schema):
+    verdict: Verdict
+    reason_code: str | None
+    by_role: str
+    decided_at: Moment
+
+
+class LetterExecution(Schema):
+    id: str
+    status: Progress
+    code: str | None
+
+
+class LetterData(Schema):
+    """Ids and facts. `outcome` is what to acknowledge; null where there is nothing to
+    act upon yet."""
+
+    outcome: str | None
+    proposal: str
+    thread: str
+    tool: str
+    revision: int
+    action_hash: Hash
+    status: Word
+    request: LetterRequest | None
+    decision: LetterDecision | None
+    execution: LetterExecution | None
+
+
+class LetterOut(Schema):
+    """What an endpoint receives, in Standard Webhooks' form."""
+
+    type: Literal[
+        "proposal.settled",
+        "proposal.executed",
+        "request.opened",
+        "request.escalated",
+        "execution.unknown",
+    ]
+    timestamp: Moment
+    data: LetterData

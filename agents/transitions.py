@@ -11,8 +11,9 @@ from django.db import connection
 from journal import log
 from journal.machine import NOWHERE, Edge, Machine
 
+from .choices import DeliveryStatus as D
 from .choices import ThreadStatus as T
-from .models import Agent, Thread
+from .models import Agent, Delivery, Thread
 
 
 def _about(row: Thread) -> Mapping[str, Any]:
@@ -27,7 +28,40 @@ thread = Machine(
     ],
     _about,
 )
-MACHINES = {Thread: thread}
+
+
+def _about_delivery(row: Delivery) -> Mapping[str, Any]:
+    """Never the address: its path may be a secret."""
+    return {
+        "proposal": row.proposal,
+        "agent": row.endpoint.agent.slug,
+        "thread": row.thread,
+        "data": {
+            "delivery": row.pk,
+            "event": row.event,
+            "kind": row.kind,
+            "endpoint": row.endpoint_id,
+            **({"answer": row.last_answer} if row.last_answer else {}),
+        },
+    }
+
+
+delivery = Machine(
+    "delivery",
+    [
+        Edge(NOWHERE, "promise", D.WAITING, "delivery.promised"),
+        Edge(D.WAITING, "deliver", D.DELIVERED, "delivery.delivered"),
+        Edge(D.WAITING, "take", D.TAKEN, "delivery.taken"),
+        Edge(D.WAITING, "give_up", D.DEAD, "delivery.dead"),
+        Edge(D.WAITING, "hold", D.HELD, "delivery.held"),
+        Edge(D.DEAD, "again", D.WAITING, "delivery.again"),
+        Edge(D.HELD, "again", D.WAITING, "delivery.again"),
+        Edge(D.DEAD, "take", D.TAKEN, "delivery.taken"),
+        Edge(D.HELD, "take", D.TAKEN, "delivery.taken"),
+    ],
+    _about_delivery,
+)
+MACHINES = {Thread: thread, Delivery: delivery}
 
 
 def start(agent: Agent, name: str, *, now: datetime) -> None:

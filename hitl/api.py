@@ -12,8 +12,9 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.parser import Parser
 
 from agents import api as agents_api
+from agents import unfit
 from journal import canonical
-from journal.errors import BadKey, DomainError, Invalid, NotFound
+from journal.errors import BadKey, DomainError, Invalid, InvalidOutcome, NotFound
 from reviews import api as reviews_api
 from reviews import batch_api
 
@@ -45,6 +46,15 @@ def refused(request: HttpRequest, error: DomainError) -> HttpResponse:
     """A refusal as a problem; an agent's is also a log record."""
     agents_api.note_refusal(request, error)
     return problems.refusal(request, error)
+
+
+@api.exception_handler(InvalidOutcome)
+def unfitting(request: HttpRequest, error: InvalidOutcome) -> HttpResponse:
+    """Nothing is better than half an outcome: a reference, and an alarm for people."""
+    reference = getattr(request, "request_id", "")
+    unfit.alarm(error=error, reference=reference)
+    detail = f"{error.detail} Reference {reference}."
+    return problems.problem(error.status, error.code, detail)
 
 
 @api.exception_handler(ValidationError)

@@ -11,16 +11,19 @@ from kombu.entity import Queue
 CONNECT_TIMEOUT_S = 1
 SOCKET_TIMEOUT_S = 2
 
-# Three queues, emptied in turn, so that no effect and no sweep waits behind letters. A
-# worker serves all of them unless `-Q` says otherwise.
-EFFECTS, SWEEPS, LETTERS = "effects", "celery", "letters"
-QUEUES = tuple(map(Queue, (EFFECTS, SWEEPS, LETTERS)))
+# Four queues, emptied in turn, so that no effect and no sweep waits behind letters, and
+# no mail behind an agent's server. A worker serves all of them unless `-Q` says
+# otherwise.
+EFFECTS, SWEEPS, LETTERS, HOOKS = "effects", "celery", "letters", "hooks"
+QUEUES = tuple(map(Queue, (EFFECTS, SWEEPS, LETTERS, HOOKS)))
 ROUTES = {
     "reviews.tasks.execute": {"queue": EFFECTS},
     "reviews.tasks.run_execution": {"queue": EFFECTS},
     "reviews.tasks.mail_*": {"queue": LETTERS},
     "reviews.tasks.send_*": {"queue": LETTERS},
     "reviews.tasks.write_export": {"queue": LETTERS},
+    "agents.tasks.tell": {"queue": LETTERS},
+    "agents.tasks.post": {"queue": HOOKS},
 }
 
 

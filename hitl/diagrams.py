@@ -15,6 +15,7 @@ MACHINES = (
     reviews.execution,
     reviews.alarm,
     agents.thread,
+    agents.delivery,
     versions.machine,
 )
 HEAD = """\

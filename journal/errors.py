@@ -357,6 +357,20 @@ class TooMany(DomainError):
     status = 429
 
 
+# 500: we are wrong. Who asked hears a reference, and people an alarm.
+class InvalidOutcome(DomainError):
+    """What became of this cannot be said in the published form. Nothing was changed.
+    Ask again later; people were told."""
+
+    code = "server"
+    status = 500
+
+    def __init__(self, *, proposal: str, places: list[str]) -> None:
+        super().__init__()
+        self.proposal = proposal
+        self.places = places  # which fields do not fit, never what is in them
+
+
 # 503: not now, and not because of you. Raise with `retry_after`, in seconds.
 class Restored(DomainError):
     """The database was restored. Nothing was done. Nothing runs and nothing is decided

@@ -46,6 +46,11 @@ POINTS = {
     "redeemed": "an agent's claim is checked, its answer not sent",
     "settle_uncommitted": "a person's answer to an unknown effect is written",
     "retry_uncommitted": "a known failure is queued again",
+    "letters_uncommitted": "the letters about one event are promised",
+    "letter_taken": "a letter is taken, its endpoint not called yet",
+    "letter_answered": "the endpoint has answered, nothing is written yet",
+    "letter_uncommitted": "what one try of a letter came to is written",
+    "acknowledged_uncommitted": "an agent's word that it has an outcome is written",
     "sequence_uncommitted": "records have their places in the log",
 }
 

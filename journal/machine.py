@@ -15,6 +15,9 @@ from .errors import Conflict, IllegalTransition
 
 Row = TypeVar("Row", bound=models.Model)
 Said = Callable[[Any], Mapping[str, Any]]  # what the log says of one row
+# What is told of one row to who proposed it; None where nobody listens.
+Told = Callable[[Any], Mapping[str, outbox.Fact] | None]
+TOLD = "proposal.told"
 NOWHERE = ""  # the source of a row that does not exist yet
 
 
@@ -27,6 +30,7 @@ class Edge:
     target: str
     logged_as: str
     published_as: str = ""
+    told_as: str = ""  # the event by which the agent hears of it (api.md "Out")
 
 
 def _nothing(row: models.Model) -> Mapping[str, Any]:
@@ -34,19 +38,27 @@ def _nothing(row: models.Model) -> Mapping[str, Any]:
     return {}
 
 
+def _nobody(row: models.Model) -> None:
+    """Who proposed this, if anybody did, asked for no letters."""
+    return
+
+
 class Machine:
-    """One model's edges. `context` names a row in the log: proposal, version, …"""
+    """One model's edges. `context` names a row in the log: proposal, version, …;
+    `told` gives what its agent's letters say of it."""
 
     def __init__(
         self,
         name: str,
         edges: Sequence[Edge],
         context: Callable[[Any], Mapping[str, Any]],
+        told: Told = _nobody,
     ) -> None:
         self.name = name
         self.edges = tuple(edges)
         self.table = {(edge.source, edge.event): edge for edge in edges}
         self.context = context
+        self.told = told
 
     def edge(self, source: str, event: str) -> Edge:
         """Raises IllegalTransition when the machine has no such step."""
@@ -161,3 +173,23 @@ class Machine:
         outbox.announce(*{one["proposal"] for one in about if "proposal" in one})
         if edge.published_as:
             outbox.publish_many(edge.published_as, [(str(row.pk), {}) for row in rows])
+        if edge.told_as:
+            outbox.publish_many(TOLD, self._letters(rows, about, edge, now))
+
+    def _letters(
+        self,
+        rows: Sequence[models.Model],
+        about: Sequence[Mapping[str, Any]],
+        edge: Edge,
+        now: datetime,
+    ) -> list[tuple[str, Mapping[str, outbox.Fact]]]:
+        """Facts as they are now: a letter written later must not say what came then."""
+        found: list[tuple[str, Mapping[str, outbox.Fact]]] = []
+        for row, context in zip(rows, about, strict=True):
+            told = self.told(row)
+            if told is not None:
+                facts = {k: context[k] for k in ("revision", "action_hash")}
+                said = {"event": edge.told_as, "status": edge.target}
+                at = {"at": now.isoformat()}
+                found.append((context["proposal"], {**facts, **said, **at, **told}))
+        return found

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from journal import clock, faults, log, outbox
 from journal.errors import Conflict, Decided, NotFound, RationaleMissing, TooLittleTime
@@ -15,11 +16,16 @@ from policies import facts
 from policies.choices import Tier
 
 from . import grants, locks, requests, stops, transitions
-from .choices import OPEN, RequestStatus
+from .choices import OPEN, ExecutionStatus, RequestStatus
 from .governance import Action, Ruling, govern, observe
 from .models import Proposal, Revision
 from .revisions import Narrative, add_revision, redactor
 
+UNDER_WAY = (
+    ExecutionStatus.QUEUED,
+    ExecutionStatus.CLAIMED,
+    ExecutionStatus.UNKNOWN,
+)
 LEAST_SECONDS = 60  # a shorter wait is refused, never turned into NOTIFY
 
 
@@ -39,15 +45,23 @@ class Origin:
 
 
 def submit(
-    action: Action, narrative: Narrative, origin: Origin, *, now: datetime
+    action: Action,
+    narrative: Narrative,
+    origin: Origin,
+    *,
+    now: datetime,
+    by: log.Actor | None = None,
+    asks: bool = False,
 ) -> Proposal:
-    """Store the proposal, ask the policy, and do what follows from its tier.
+    """Store the proposal, ask the policy, and do what follows from its tier. `by` is
+    the person who proposes it in the agent's place; `asks` wants somebody's approval
+    also where the policy alone would allow it.
 
     A step of the agents' propose operation. Raises AgentStopped, InvalidArgs,
     RationaleMissing, TooLittleTime, Conflict. Caller holds the thread's lock.
     """
     stops.check_may_propose(action.agent, action.thread, action.tool)
-    actor = log.Actor("agent", action.agent)
+    actor = by or log.Actor("agent", action.agent)
     check_time(origin.expires_in)
     if origin.supersedes:
         _supersede(origin.supersedes, action.agent, actor, now)
@@ -73,7 +87,7 @@ def submit(
     _log_submitted(proposal, revision, ruling, actor, now)
     if ruling.tier is not Tier.BLOCK:
         observe(ruling, now=now)
-        _follow(proposal, revision, ruling, origin, actor, now)
+        _follow(proposal, revision, ruling, origin, actor, now, asks=asks)
     return proposal
 
 
@@ -102,8 +116,10 @@ def _follow(
     origin: Origin,
     actor: log.Actor,
     now: datetime,
+    *,
+    asks: bool,
 ) -> None:
-    if ruling.tier in {Tier.APPROVE, Tier.ESCALATE}:
+    if asks or ruling.tier in {Tier.APPROVE, Tier.ESCALATE}:
         requests.open_request(
             proposal,
             revision,
@@ -195,3 +211,14 @@ def withdraw_stopped(*, proposal_id: str, code: str) -> None:
     actor = log.Actor("system", "stop")
     withdraw(proposal_id, agent=proposal.agent, actor=actor, now=now, code=code)
     faults.point("stop_uncommitted", proposal_id)
+
+
+def be_heard(agent: str) -> int:
+    """From now on somebody listens to what becomes of this agent's proposals: tell of
+    those under way too. Caller holds a transaction; whatever ends at this very moment
+    may end unheard."""
+    own = Proposal.objects.filter(agent=agent)
+    asked = own.filter(request__status__in=OPEN)
+    runs = own.filter(executions__status__in=UNDER_WAY)
+    both = Q(pk__in=asked.values("pk")) | Q(pk__in=runs.values("pk"))
+    return Proposal.objects.filter(both, heard=False).update(heard=True)

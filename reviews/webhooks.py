@@ -120,8 +120,9 @@ def notify(
         _told_apart(Wire(pinned, deadline), target) as wire,
         _stream(wire, target, signed, body) as response,
     ):
-        later = dict(response.headers).get(b"retry-after", b"")
-        return Heard(response.status, later.decode("latin1")[:64])
+        heads = {name.lower(): value for name, value in response.headers}
+        later = heads.get(b"retry-after", b"").decode("latin1")
+        return Heard(response.status, later[:64])
 
 
 def _encode(payload: Mapping[str, Any]) -> bytes:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from django.test import Client
 from agents import keys
 from tests.conftest import Gate
 from tests.factories import proposal_body
+from tests.reviews import service as services
 
 
 @dataclass
@@ -46,3 +49,24 @@ class Caller:
 def caller(gate: Gate) -> Caller:
     """The tests' agent with a fresh key."""
     return Caller(keys.issue(agent=gate.agent, by=gate.owen), itertools.count())
+
+
+@pytest.fixture
+def networks(settings: Any) -> Callable[..., None]:
+    """`networks("127.0.0.1/32")`: the private networks letters may reach; none yet."""
+
+    def allow(*texts: str) -> None:
+        found = [ip_network(text) for text in texts]
+        changed = settings.HOLDPOINT.model_copy(update={"webhook_networks": found})
+        settings.HOLDPOINT = changed
+
+    allow()
+    return allow
+
+
+@pytest.fixture
+def receiver(networks: Callable[..., None]) -> Iterator[services.Service]:
+    """A real server on loopback that letters may reach."""
+    networks("127.0.0.1/32")
+    with services.running() as running:
+        yield running

@@ -1,0 +1,64 @@
+"""A person asks for an effect to be undone: a new proposal of the same agent and run."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from journal import clock
+from journal.errors import Conflict
+from policies.choices import Risk
+from policies.models import Person
+from reviews import readers, reversals
+from reviews.governance import Action
+from reviews.models import Proposal
+from reviews.models.base import new_proposal_id
+from reviews.readers import Reading
+from reviews.reversals import Undoing
+
+from . import locks
+from .models import Agent
+
+
+def propose(*, execution_id: str, person: Person, reason: str) -> Proposal:
+    """Look up what the tool's reader says, outside, and then propose.
+
+    Raises as `reversals.of` and `reviews.proposals.submit` do.
+    """
+    undoing = reversals.of(execution_id, person, clock.now())
+    reading = readers.read(undoing.definition, undoing.args)
+    return _propose(undoing=undoing, reading=reading, person=person, reason=reason)
+
+
+@transaction.atomic(durable=True)
+def _propose(
+    *, undoing: Undoing, reading: Reading, person: Person, reason: str
+) -> Proposal:
+    """Locks: the thread, so that of two who ask at once one is told; the sums. A run
+    that is finished can still be undone: nothing of it goes on."""
+    original = undoing.execution.proposal
+    agent = Agent.objects.get(slug=original.agent)
+    locks.thread(agent, original.thread)
+    now = clock.now()
+    if reversals.standing(undoing.execution, now) is not None:
+        raise Conflict("It is being undone already. Nothing was proposed.")
+    action = action_of(undoing, agent, reading)
+    return reversals.propose(undoing, action, person=person, reason=reason, now=now)
+
+
+def action_of(undoing: Undoing, agent: Agent, reading: Reading | None) -> Action:
+    """The effect that undoes it, as the policy will be asked about it."""
+    original = undoing.execution.proposal
+    return Action(
+        proposal=new_proposal_id(),
+        tool=undoing.tool.name,
+        args=undoing.args,
+        agent=agent.slug,
+        thread=original.thread,
+        preconditions={},
+        reading=reading,
+        unattended=agent.unattended,
+        risk_ceiling=Risk(agent.risk_ceiling),
+        agent_version=agent.version,
+    )
+
+

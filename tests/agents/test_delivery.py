@@ -1,0 +1,457 @@
+"""Letters to agents' endpoints, against a real server that answers well or badly. What
+rests is made due by moving its row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import timedelta
+
+import pytest
+from standardwebhooks.webhooks import Webhook
+
+from agents import acknowledging, answers, delivery, due, endpoints, outcomes, resending
+from agents.models import (
+    Acknowledgement,
+    Delivery,
+    DeliveryAttempt,
+    Endpoint,
+)
+from journal import clock
+from journal.errors import Conflict, Invalid
+from journal.models import LogRecord, OutboxMessage
+from reviews.models import Alarm, Proposal
+from tests import factories
+from tests.agents import post
+from tests.conftest import Gate
+from tests.reviews import service as services
+from tests.reviews.service import Service
+
+pytestmark = pytest.mark.django_db
+
+
+def events(receiver: Service) -> list[str]:
+    return [one["type"] for one in receiver.payloads]
+
+
+def headers(receiver: Service, number: int = -1) -> dict[str, str]:
+    return {k.lower(): v for k, v in receiver.requests[number][1].items()}
+
+
+def only() -> Delivery:
+    return Delivery.objects.get()
+
+
+def test_an_endpoint_hears_of_everything_its_agent_proposes(
+    gate: Gate, receiver: Service
+) -> None:
+    _, secret = post.register(gate.agent, receiver.url, gate.owen)
+    proposal = post.ran(gate)
+    assert post.carry() == 3
+    assert sorted(events(receiver)) == [
+        "proposal.executed",
+        "proposal.settled",
+        "request.opened",
+    ]
+    for _, sent, body in receiver.requests:
+        Webhook(secret).verify(body, {k.lower(): v for k, v in sent.items()})
+    last = outcomes.load("riley", proposal.pk)
+    assert last is not None
+    described = outcomes.describe(last)
+    by_type = {one["type"]: one["data"] for one in receiver.payloads}
+    assert by_type["proposal.executed"]["outcome"] == described["outcome"]
+    assert by_type["proposal.settled"]["status"] == "granted"
+    assert by_type["proposal.settled"]["outcome"] is None
+    assert by_type["proposal.settled"]["decision"]["verdict"] == "approve"
+    assert described["acknowledged_at"] is not None
+
+
+def test_a_letter_holds_ids_and_facts_and_no_words(
+    gate: Gate, receiver: Service
+) -> None:
+    post.register(gate.agent, receiver.url, gate.owen)
+    proposal = factories.propose(gate.agent, "pay", rationale="asked in words")
+    said = {"reason": "Not for them, says rita.", "reason_code": "other"}
+    factories.decide(proposal.request, gate.rita, "reject", **said)
+    post.carry()
+    for _, _, body in receiver.requests:
+        text = body.decode()
+        assert not any(word in text for word in ("asked", "rita", "Rita", "says"))
+    (settled,) = [one for one in receiver.payloads if one["type"] != "request.opened"]
+    assert settled["data"]["decision"] == {
+        "verdict": "reject",
+        "reason_code": "other",
+        "by_role": "reviewer",
+        "decided_at": settled["data"]["decision"]["decided_at"],
+    }
+
+
+def test_a_callback_is_heard_by_one_proposal_alone(
+    gate: Gate, receiver: Service
+) -> None:
+    asked = post.rejected(gate, callback_url=f"{receiver.url}/p1?token=abc")
+    post.rejected(gate, thread="t-2")
+    assert post.carry() == 2
+    assert {one["data"]["proposal"] for one in receiver.payloads} == {asked.pk}
+    assert {path for path, _, _ in receiver.requests} == {"/hook/p1?token=abc"}
+    assert Endpoint.objects.get().by_proposal
+
+
+def test_a_registered_endpoint_signs_for_callbacks_of_its_origin(
+    gate: Gate, receiver: Service
+) -> None:
+    _, secret = post.register(gate.agent, receiver.url, gate.owen)
+    post.rejected(gate, callback_url=f"{receiver.url}/one")
+    assert post.carry() == 2  # one letter an event, at the address that was named
+    assert {path for path, _, _ in receiver.requests} == {"/hook/one"}
+    Webhook(secret).verify(receiver.requests[0][2], headers(receiver, 0))
+
+
+def test_who_does_not_listen_costs_no_promise(gate: Gate) -> None:
+    post.ran(gate)
+    assert not OutboxMessage.objects.filter(topic="proposal.told").exists()
+
+
+def test_an_endpoint_hears_of_what_waited_when_it_came(
+    gate: Gate, receiver: Service
+) -> None:
+    proposal = factories.propose(gate.agent, "pay")
+    post.register(gate.agent, receiver.url, gate.owen)
+    proposal.refresh_from_db()
+    request = factories.decide(proposal.request, gate.rita, "reject")
+    assert request.status == "rejected"
+    post.carry()
+    assert events(receiver) == ["proposal.settled"]
+
+
+def test_the_same_promise_twice_is_one_letter(gate: Gate, receiver: Service) -> None:
+    post.register(gate.agent, receiver.url, gate.owen)
+    factories.propose(gate.agent, "pay")
+    post.promised()
+    OutboxMessage.objects.filter(topic="proposal.told").update(done_at=None)
+    assert post.promised() == []
+    assert only().kind == "request.opened"
+
+
+@pytest.mark.parametrize(
+    ("trick", "status", "error"),
+    [
+        ("", 500, "it answered 500"),
+        ("", 404, "it answered 404"),
+        ("", 302, "it answered 302; redirects are not followed"),
+        ("reset", 200, "it was sent, and no whole answer came"),
+    ],
+)
+def test_a_try_that_fails_is_made_again(
+    gate: Gate, receiver: Service, trick: str, status: int, error: str
+) -> None:
+    receiver.trick, receiver.status = trick, status
+    receiver.headers = {"Location": f"http://127.0.0.1:{receiver.port}/else"}
+    _, secret = post.register(gate.agent, receiver.url, gate.owen)
+    factories.propose(gate.agent, "pay")
+    assert post.carry() == 1
+    letter = only()
+    assert (letter.status, letter.attempts, letter.busy_until) == ("waiting", 1, None)
+    assert letter.last_error == error
+    assert letter.next_at > clock.now()
+    receiver.trick, receiver.status, receiver.headers = "", 204, {}
+    receiver.body = b""
+    post.come_due()
+    assert post.carry() == 1
+    assert only().status == "delivered"
+    assert {path for path, _, _ in receiver.requests} == {"/hook"}
+    first, second = headers(receiver, 0), headers(receiver, 1)
+    assert first["webhook-id"] == second["webhook-id"]
+    assert receiver.requests[0][2] == receiver.requests[1][2]
+    Webhook(secret).verify(receiver.requests[1][2], second)
+
+
+def test_a_server_that_hangs_is_left_after_its_time(
+    gate: Gate, receiver: Service, settings: object
+) -> None:
+    changed = settings.HOLDPOINT.model_copy(update={"http_timeout": 1})  # type: ignore[attr-defined]
+    settings.HOLDPOINT = changed  # type: ignore[attr-defined]
+    receiver.trick = "hang"
+    post.register(gate.agent, receiver.url, gate.owen)
+    factories.propose(gate.agent, "pay")
+    post.carry()
+    assert only().last_error == "it was sent, and no whole answer came"
+    assert DeliveryAttempt.objects.get().milliseconds < 2500
+    assert Endpoint.objects.get().slow_since is not None
+
+
+def test_nobody_there_is_tried_again(gate: Gate, receiver: Service) -> None:
+    url = "http://127.0.0.1:1024/nobody"
+    post.register(gate.agent, url, gate.owen)
+    factories.propose(gate.agent, "pay")
+    post.carry()
+    assert only().last_error == "no connection was made; nothing was sent"
+
+
+def test_a_private_address_is_refused_when_given_and_when_sent(
+    gate: Gate, receiver: Service, networks: Callable[..., None]
+) -> None:
+    post.register(gate.agent, receiver.url, gate.owen)
+    factories.propose(gate.agent, "pay")
+    networks()
+    post.carry()
+    assert only().last_error == "this address is not allowed; nothing was sent"
+    assert receiver.connections == 0
+    with pytest.raises(Invalid):
+        post.register(gate.agent, "http://127.0.0.1:9999/", gate.owen)
+    with pytest.raises(Invalid):
+        factories.propose(gate.agent, "pay", callback_url="http://169.254.169.254/")
+
+
+def test_gone_switches_the_endpoint_off(gate: Gate, receiver: Service) -> None:
+    receiver.status = 410
+    endpoint, _ = post.register(gate.agent, receiver.url, gate.owen)
+    factories.propose(gate.agent, "pay")
+    factories.propose(gate.agent, "pay", thread="t-2")
+    assert post.carry() == 1
+    endpoint.refresh_from_db()
+    assert endpoint.off_why == "gone"
+    assert sorted(Delivery.objects.values_list("status", flat=True)) == [
+        "dead",
+        "waiting",
+    ]
+    assert Alarm.objects.get().subject == endpoint.pk
+    post.come_due()
+    assert post.carry() == 0
+    endpoints.switch_on(endpoint_id=endpoint.pk, by=gate.adam)
+    receiver.status = 200
+    assert resending.send_all_again(endpoint_id=endpoint.pk, by=gate.adam) == 1
+    assert post.carry() == 2
+    assert set(Delivery.objects.values_list("status", flat=True)) == {"delivered"}
+    assert Alarm.objects.get().status == "closed"
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_who_asks_to_be_left_alone_is(
+    gate: Gate, receiver: Service, status: int
+) -> None:
+    receiver.status, receiver.headers = status, {"Retry-After": "7200"}
+    endpoint, _ = post.register(gate.agent, receiver.url, gate.owen)
+    factories.propose(gate.agent, "pay")
+    factories.propose(gate.agent, "pay", thread="t-2")
+    assert post.carry() == 1  # the other letter waits as well
+    endpoint.refresh_from_db()
+    tried = Delivery.objects.get(attempts=1)
+    for until in (endpoint.rest_until, tried.next_at):
+        assert until is not None
+        assert timedelta(minutes=119) < until - clock.now() <= timedelta(hours=2)
+
+
+def test_after_three_days_nobody_tries_and_people_hear(
+    gate: Gate, receiver: Service
+) -> None:
+    receiver.status = 500
+    endpoint, _ = post.register(gate.agent, receiver.url, gate.owen)
+    for number in range(3):
+        factories.propose(gate.agent, "pay", thread=f"t-{number}")
+    post.carry()
+    tries = []
+    while only_waiting := Delivery.objects.filter(status="waiting").first():
+        age = only_waiting.next_at - clock.now()
+        tries.append(age)
+        Delivery.objects.filter(status="waiting").update(
+            next_at=clock.now(),
+            give_up_at=only_waiting.give_up_at - age,
+        )
+        post.carry()
+    assert sum(tries, timedelta()) == pytest.approx(
+        timedelta(days=3), abs=timedelta(minutes=1)
+    )
+    assert 20 < len(tries) < 40
+    assert tries[0] <= timedelta(seconds=5)
+    assert max(tries) <= timedelta(hours=6)
+    assert set(Delivery.objects.values_list("status", flat=True)) == {"dead"}
+    alarm = Alarm.objects.get()  # one for the endpoint, not one a letter
+    assert (alarm.kind, alarm.subject, alarm.times) == (
+        "delivery_dead",
+        endpoint.pk,
+        3,
+    )
+
+
+def test_sent_again_it_has_the_same_id_and_three_days_more(
+    gate: Gate, receiver: Service
+) -> None:
+    receiver.status = 500
+    post.register(gate.agent, receiver.url, gate.owen)
+    factories.propose(gate.agent, "pay")
+    post.carry()
+    past = clock.now() - timedelta(seconds=1)
+    Delivery.objects.update(next_at=past, give_up_at=past)
+    post.carry()
+    letter = only()
+    assert letter.status == "dead"
+    receiver.status = 200
+    resending.send_again(delivery_id=letter.pk, by=gate.owen)
+    assert only().give_up_at - clock.now() > timedelta(hours=71)
+    assert post.carry() == 1
+    assert len({headers(receiver, n)["webhook-id"] for n in range(3)}) == 1
+    with pytest.raises(Conflict):
+        resending.send_all_again(endpoint_id=letter.endpoint_id, by=gate.owen)
+    kinds = set(LogRecord.objects.values_list("kind", flat=True))
+    assert {
+        "delivery.promised",
+        "delivery.dead",
+        "delivery.again",
+        "delivery.delivered",
+    } <= kinds
+
+
+def test_two_secrets_sign_for_a_day(gate: Gate, receiver: Service) -> None:
+    endpoint, old = post.register(gate.agent, receiver.url, gate.owen)
+    new = endpoints.renew(endpoint_id=endpoint.pk, by=gate.owen)
+    factories.propose(gate.agent, "pay")
+    post.carry()
+    sent, body = headers(receiver), receiver.requests[-1][2]
+    assert len(sent["webhook-signature"].split()) == 2
+    for secret in (old, new):
+        Webhook(secret).verify(body, sent)
+    Endpoint.objects.update(former_until=clock.now() - timedelta(seconds=1))
+    factories.propose(gate.agent, "pay", thread="t-2")
+    post.carry()
+    assert len(headers(receiver)["webhook-signature"].split()) == 1
+    Webhook(new).verify(receiver.requests[-1][2], headers(receiver))
+
+
+def test_secrets_and_addresses_stand_in_no_log(gate: Gate, receiver: Service) -> None:
+    endpoint, secret = post.register(gate.agent, receiver.url, gate.owen)
+    endpoints.switch_off(endpoint_id=endpoint.pk, by=gate.owen)
+    endpoints.switch_on(endpoint_id=endpoint.pk, by=gate.owen)
+    post.rejected(gate)
+    post.carry()
+    leaves = [bytes(leaf) for leaf in LogRecord.objects.values_list("leaf", flat=True)]
+    text = b"\n".join(leaves).decode()
+    assert secret not in text
+    assert "/hook" not in text
+    assert factories.count_of(secret.removeprefix("whsec_")) == 0
+
+
+def test_what_does_not_fit_is_held_and_never_sent(
+    gate: Gate, receiver: Service
+) -> None:
+    post.register(gate.agent, receiver.url, gate.owen)
+    factories.propose(gate.agent, "pay")
+    post.promised()
+    whole = only().payload
+    Delivery.objects.update(payload={**whole, "data": {**whole["data"], "status": 7}})
+    post.carry()
+    letter = only()
+    assert (letter.status, letter.last_error) == (
+        "held",
+        "it does not fit at data.status",
+    )
+    assert receiver.connections == 0
+    assert Alarm.objects.get().kind == "invalid_outcome"
+    Delivery.objects.update(payload=whole)
+    resending.send_again(delivery_id=letter.pk, by=gate.owen)
+    post.carry()
+    assert only().status == "delivered"
+
+
+def test_once_acknowledged_nobody_tells_it_again(gate: Gate, receiver: Service) -> None:
+    receiver.status = 500
+    post.register(gate.agent, receiver.url, gate.owen)
+    proposal = post.rejected(gate)
+    post.carry()
+    outcome = described(proposal)["outcome"]
+    for _ in range(2):
+        acknowledging.acknowledge(
+            agent=gate.agent, proposal_id=proposal.pk, outcome=outcome
+        )
+    assert Acknowledgement.objects.get().by == "call"
+    assert Delivery.objects.get(event=outcome).status == "taken"
+    post.come_due()
+    assert post.carry() == 1  # the one that the request was opened
+    assert LogRecord.objects.filter(kind="outcome.acknowledged").count() == 1
+
+
+def described(proposal: Proposal) -> dict[str, object]:
+    loaded = outcomes.load(proposal.agent, proposal.pk)
+    assert loaded is not None
+    return outcomes.describe(loaded)
+
+
+def test_a_stale_worker_writes_nothing(gate: Gate, receiver: Service) -> None:
+    post.register(gate.agent, receiver.url, gate.owen)
+    factories.propose(gate.agent, "pay")
+    (pk,) = post.promised()
+    stale = delivery.take(delivery_id=pk)
+    assert stale is not None
+    assert delivery.take(delivery_id=pk) is None  # somebody is at it
+    Delivery.objects.update(busy_until=clock.now() - timedelta(seconds=1))
+    delivery.post(pk)
+    assert only().status == "delivered"
+    failed = answers.Answer(500, "it answered 500")
+    delivery.record(delivery_id=pk, attempt=stale.attempts, answer=failed)
+    assert (only().status, only().last_answer) == ("delivered", 200)
+
+
+def test_a_dead_endpoint_holds_up_nobody(
+    gate: Gate, receiver: Service, settings: object
+) -> None:
+    """Ten endpoints that fail, with ten letters each, and one that does not: at any
+    time one letter at most is on its way to all the ten."""
+    with ExitStack() as stack:
+        for _ in range(10):
+            bad = stack.enter_context(services.running())
+            bad.status = 500
+            post.register(gate.agent, bad.url, gate.owen)
+        for number in range(10):
+            factories.propose(gate.agent, "pay", thread=f"t-{number}")
+        post.promised()
+        for pk in due.letters():
+            delivery.post(pk)  # each is found out once
+        post.come_due()
+        good, _ = post.register(gate.agent, receiver.url, gate.owen)
+        factories.propose(gate.agent, "pay", thread="t-good")
+        post.promised()
+        turn = due.letters()
+        assert len(turn) == 2
+        assert Delivery.objects.get(pk=turn[0]).endpoint_id == good.pk
+        busy = delivery.take(delivery_id=turn[1])
+        assert busy is not None
+        others = Delivery.objects.exclude(endpoint=good)
+        for pk in others.filter(attempts=0).values_list("pk", flat=True)[:20]:
+            assert delivery.take(delivery_id=pk) is None
+        assert delivery.take(delivery_id=turn[0]) is not None
+
+
+def test_the_slow_ones_take_turns(gate: Gate, receiver: Service) -> None:
+    with ExitStack() as stack:
+        for _ in range(3):
+            bad = stack.enter_context(services.running())
+            bad.status = 500
+            post.register(gate.agent, bad.url, gate.owen)
+        for number in range(4):
+            factories.propose(gate.agent, "pay", thread=f"t-{number}")
+        post.promised()
+        for pk in due.letters():
+            delivery.post(pk)
+        post.come_due()
+        served = []
+        for _ in range(6):
+            (pk,) = due.letters()
+            served.append(Delivery.objects.get(pk=pk).endpoint_id)
+            delivery.post(pk)
+        assert len(set(served[:3])) == 3
+        assert served[:3] == served[3:]
+
+
+def test_a_letter_says_what_was_true_then(gate: Gate, receiver: Service) -> None:
+    """Written late, it does not tell what came after."""
+    post.register(gate.agent, receiver.url, gate.owen)
+    post.ran(gate)
+    post.carry()
+    status = {one["type"]: one["data"]["status"] for one in receiver.payloads}
+    assert status == {
+        "request.opened": "pending",
+        "proposal.settled": "granted",
+        "proposal.executed": "executed",
+    }
+    assert json.dumps(receiver.payloads).count("revision") == 3
