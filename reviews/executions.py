@@ -6,6 +6,7 @@ Recovery never runs a tool itself: it queues again, and the claim decides.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,7 +20,7 @@ from journal.errors import StaleFence
 from policies import facts, tools
 from policies.choices import ExecutionClass
 
-from . import claims, executors, rechecks, redacting, transitions, turns
+from . import alarms, claims, executors, locks, rechecks, redacting, transitions, turns
 from .choices import BY_LOOK_UP, BY_PERSON
 from .claims import Claim
 from .executors import Outcome
@@ -28,6 +29,8 @@ from .rechecks import No
 from .redacting import Redactor
 
 logger = structlog.get_logger(__name__)
+HIGHEST = 2**31 - 1  # of the fences that a report may name
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def run(execution_id: str) -> None:
@@ -45,12 +48,29 @@ def run(execution_id: str) -> None:
     faults.point("after_claim", execution_id)
     try:
         outcome = _attempt(claim)
-        faults.point("before_record", execution_id)
-        _conclude(claim, outcome)
     except StaleFence:
         logger.warning("stale_fence", execution=execution_id, fence=claim.fence)
         return
+    faults.point("before_record", execution_id)
+    try:
+        _conclude(claim, outcome)
+    except StaleFence:
+        _too_late(claim, outcome)
+        return
     faults.point("after_record", execution_id)
+
+
+def _too_late(claim: Claim, outcome: Outcome | No) -> None:
+    """Another attempt took over while this one was held up: what it did is kept."""
+    logger.warning("stale_fence", execution=claim.execution.pk, fence=claim.fence)
+    if isinstance(outcome, Outcome) and not outcome.looked_up:
+        keep_late(
+            execution_id=claim.execution.pk,
+            fence=claim.fence,
+            action_hash=claim.execution.grant.action_hash,
+            outcome=outcome,
+            actor=claims.EXECUTOR,
+        )
 
 
 def _attempt(claim: Claim) -> Outcome | No:
@@ -125,22 +145,67 @@ def record(
     execution = claims.fenced(execution_id, fence)
     now = clock.now()
     outcome = redacted(execution, outcome)
+    late = actor.kind == "agent" and _is_late(execution, now)
     if outcome.status == "succeeded":
         _succeed(execution, outcome, actor, now)
     elif outcome.status == "failed":
         _fail(execution, outcome, actor, now)
     else:
         _doubt(execution, outcome, actor, now)
+    if late:
+        said = _report(execution, fence, execution.grant.action_hash, outcome)
+        alarms.keep(execution, said=said, actor=actor, now=now, counted=True)
     faults.point("record_uncommitted", execution_id)
     return execution
+
+
+def _is_late(execution: Execution, now: datetime) -> bool:
+    """Whether the holder had been told to be done by an earlier time."""
+    lapsed = execution.lease_until is not None and execution.lease_until <= now
+    return lapsed or execution.grant.expires_at <= now
+
+
+@transaction.atomic(durable=True)
+def keep_late(
+    *,
+    execution_id: str,
+    fence: int,
+    action_hash: str,
+    outcome: Outcome,
+    actor: log.Actor,
+) -> None:
+    """Keep what was said of an effect when it could no longer count. It settles
+    nothing. Raises NotFound."""
+    execution = locks.execution(execution_id)
+    said = _report(execution, fence, action_hash, redacted(execution, outcome))
+    alarms.keep(execution, said=said, actor=actor, now=clock.now())
+
+
+def _report(
+    execution: Execution, fence: int, action_hash: str, outcome: Outcome
+) -> dict[str, Any]:
+    """A report's columns; what was said is redacted already."""
+    happened = outcome.status == "succeeded"
+    found = kept(execution, outcome.result or {}) if happened else {}
+    return {
+        "fence": min(fence, HIGHEST),
+        "status": outcome.status,
+        "action_hash": action_hash if _HASH.fullmatch(action_hash) else "",
+        "result_shown": found.get("result_shown"),
+        "result_digest": found.get("result_digest", ""),
+        "code": outcome.code,
+        "detail": outcome.detail,
+    }
 
 
 def _succeed(
     execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
 ) -> None:
-    found = kept(execution, outcome.result or {})
+    found = kept(execution, outcome.result or {}) | {"looked_up": outcome.looked_up}
     digest = found["result_digest"]
     claims.finish(execution, "succeed", actor, now, found, digest=digest)
+    alarms.succeeded(execution, now)
+    alarms.counted(execution, outcome.effects, now)
 
 
 def redacted(execution: Execution, outcome: Outcome) -> Outcome:

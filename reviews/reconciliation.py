@@ -20,7 +20,7 @@ from policies import facts, tools
 from policies.documents import ToolDefinition
 from policies.models import Person
 
-from . import claims, executions, executors, locks, permissions, transitions
+from . import alarms, claims, executions, executors, locks, permissions, transitions
 from .choices import BY_LOOK_UP, ExecutionStatus
 from .executors import Call, Outcome
 from .models import Execution, LookUp
@@ -148,6 +148,7 @@ def keep(*, inquiry: Inquiry, found: Outcome, actor: log.Actor) -> Execution:
     _note(execution, inquiry, said, actor, now)
     if execution.status == ExecutionStatus.UNKNOWN:
         _settle(execution, found, said, now)
+    alarms.counted(execution, found.effects, now)
     return execution
 
 

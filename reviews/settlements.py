@@ -4,6 +4,7 @@ answers what could not be known, and a known failure is tried again."""
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -16,6 +17,8 @@ from journal.errors import (
     GrantSpent,
     Precondition,
     Reason,
+    ToolChanged,
+    StaleFence,
 )
 from policies import facts
 from policies.models import Person
@@ -23,6 +26,7 @@ from policies.models import Person
 from . import claims, executions, grants, locks, permissions, rechecks, transitions
 from .choices import BY_PERSON, ExecutionStatus
 from .claims import Claim
+from .executors import Outcome
 from .models import Execution
 from .rechecks import No
 
@@ -30,8 +34,8 @@ from .rechecks import No
 def redeem(*, token: str, agent: str) -> Claim:
     """The agent takes its one-use grant to perform the effect itself.
 
-    Raises NotFound, GrantExpired, GrantSpent, AgentStopped, Precondition, Conflict.
-    After a lapsed lease the same agent may redeem a keyed or queryable tool again.
+    Raises NotFound, GrantExpired, GrantSpent, AgentStopped, ToolChanged, Precondition,
+    Conflict. After a lapsed lease the same agent may redeem a keyed or queryable tool again.
     """
     grant = grants.find(token, agent=agent)
     execution = grant.execution
@@ -58,7 +62,11 @@ def _refusal(no: No) -> DomainError:
         return AgentStopped()
     if no.code == "paused":
         return Conflict("This is paused. Ask again later.")
-    return Precondition(no.detail)
+    if no.code == "window_closed":
+        return GrantExpired()
+    if no.code == "tool_changed":
+        return ToolChanged(no.detail)
+    return Precondition(no.detail, reason=no.code)
 
 
 def _why_not_redeemed(execution_id: str) -> DomainError:
@@ -75,6 +83,35 @@ def _why_not_redeemed(execution_id: str) -> DomainError:
 
 def _lapsed(execution: Execution) -> bool:
     return execution.lease_until is not None and execution.lease_until <= clock.now()
+
+
+def report(
+    *,
+    execution: Execution,
+    fence: int,
+    action_hash: str,
+    outcome: Outcome,
+    actor: log.Actor,
+) -> Execution:
+    """What an agent says became of the effect that it performed.
+
+    Raises NotFound, StaleFence, and Conflict for the outcome of another action: what
+    was said is kept all the same, as evidence that settles nothing.
+    """
+    said: dict[str, Any] = {
+        "execution_id": execution.pk,
+        "fence": fence,
+        "outcome": outcome,
+        "actor": actor,
+    }
+    if execution.grant.action_hash != action_hash:
+        executions.keep_late(action_hash=action_hash, **said)
+        raise Conflict("This is the outcome of another action. Nothing was recorded.")
+    try:
+        return executions.record(**said)
+    except StaleFence:
+        executions.keep_late(action_hash=action_hash, **said)
+        raise
 
 
 @transaction.atomic(durable=True)

@@ -39,7 +39,7 @@ OPERATIONS = {
         "extend",
     },
     "reviews/decisions.py": {"_record", "_log_refused"},
-    "reviews/executions.py": {"record", "give_back", "refuse"},
+    "reviews/executions.py": {"record", "keep_late", "give_back", "refuse"},
     "reviews/exports.py": {"ask", "go_on", "_write_part"},
     "reviews/incidents.py": {"declare", "end", "hold_deadlines"},
     "reviews/leases/ending.py": {"release", "lapse_chunk"},

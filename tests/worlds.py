@@ -66,7 +66,8 @@ def find(call: Call) -> dict[str, Any]:
         found = connection.execute(
             "SELECT count(*) FROM effect WHERE key = ?", [call.idempotency_key]
         ).fetchone()[0]
-    return {"status": "succeeded" if found else "not_found", "result": {"seen": found}}
+    status = "succeeded" if found else "not_found"
+    return {"status": status, "result": {"seen": found}, "count": found}
 
 
 def failing(call: Call) -> dict[str, Any]:

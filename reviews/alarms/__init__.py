@@ -5,14 +5,19 @@
 from __future__ import annotations
 
 from .answering import acknowledge, check_may_answer, close
-from .noticing import refused
+from .noticing import about, counted, refused, succeeded
 from .raising import close_itself, raise_
+from .reporting import keep
 
 __all__ = [
+    "about",
     "acknowledge",
     "check_may_answer",
     "close",
     "close_itself",
+    "counted",
+    "keep",
     "raise_",
     "refused",
+    "succeeded",
 ]

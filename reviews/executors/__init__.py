@@ -57,7 +57,7 @@ def look_up(definition: ToolDefinition, call: Call) -> Outcome:
         return unknown("look_up_failed", name)
     if answer.get("status") == "not_found":
         return failed(NOT_FOUND, "the service never saw this key")
-    found = said(answer)
+    found = replace(said(answer), looked_up=True)
     # What a service itself calls so is a failure that it knows of.
     return replace(found, code="failed") if found.code == NOT_FOUND else found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from journal import canonical
@@ -46,6 +46,10 @@ class Outcome:
     this_attempt_only: bool = False
     # The service says itself that it may be asked once more.
     again: bool = False
+    # It was found by a look-up: nothing was performed for this answer.
+    looked_up: bool = False
+    # How many effects the service counts under our reference, where it says so.
+    effects: int | None = None
 
 
 class KnownFailure(Exception):
@@ -84,10 +88,12 @@ def unknown(code: Any, detail: Any) -> Outcome:
 def said(answer: Mapping[str, Any]) -> Outcome:
     """What a service's own words say: `{"status": "succeeded", "result": {...}}`,
     `{"status": "failed", "error": {"code", "detail", "retry"}}`, or nothing that is
-    known. `retry: true` is the only word that lets it be tried again by itself."""
+    known. `count` may say how many effects there are under our key. `retry: true` is
+    the only word that lets it be tried again by itself."""
     status = answer.get("status")
     if status == "succeeded":
-        return succeeded(answer.get("result"))
+        found = succeeded(answer.get("result"))
+        return replace(found, effects=_count(answer.get("count")))
     if status == "failed":
         error = answer.get("error")
         error = error if isinstance(error, Mapping) else {}
@@ -104,6 +110,10 @@ def _kept(result: Mapping[str, Any] | None) -> dict[str, Any] | None:
     except (ValueError, TypeError, RecursionError):
         return {"unreadable": True}
     return dict(result) if size <= RESULT_LIMIT else {"truncated": True, "bytes": size}
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and 0 <= value < 2**31 else None
 
 
 def _code(value: Any, default: str) -> str:

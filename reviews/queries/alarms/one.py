@@ -8,7 +8,7 @@ from datetime import datetime
 from journal.errors import DomainError, NotFound
 from policies.models import Person
 from reviews import alarms
-from reviews.choices import AlarmStatus, ClosedHow
+from reviews.choices import AlarmKind, AlarmStatus, ClosedHow
 from reviews.models import Alarm, Execution
 from reviews.queries import late_reports, upkeep
 from reviews.queries.late_reports import Reported
@@ -27,6 +27,12 @@ LABELS = {
     "granted_hash": "Granted content",
     "fence": "Attempt reported",
     "count": "Effects counted",
+}
+
+ENDED = {
+    AlarmKind.NEVER_EXECUTED: "it ran after all",
+    AlarmKind.DELIVERY_DEAD: "it was delivered",
+    AlarmKind.RESTORED: "two people let it run again",
 }
 
 
@@ -100,7 +106,7 @@ def _steps(alarm: Alarm) -> list[Step]:
         )
     if alarm.closed_at:
         itself = alarm.closed_how == ClosedHow.ITSELF
-        said = "Closed itself: it ran after all" if itself else ""
-        said = said or f"{alarm.closed_by} closed it"
+        why = ENDED.get(alarm.kind, "it holds no more")
+        said = f"Closed itself: {why}" if itself else f"{alarm.closed_by} closed it"
         steps.append(Step(alarm.closed_at, said, alarm.note))
     return sorted(steps, key=lambda step: step.at)

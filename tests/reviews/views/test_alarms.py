@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from guardian.shortcuts import remove_perm
 
-from policies.models import Queue
 from reviews import alarms
 from reviews.models import Alarm
 from tests.conftest import Gate
@@ -27,6 +26,7 @@ def test_the_list_says_what_it_means_and_where_to_go(
     assert page.status_code == 200
     assert "Approved, and never executed" in body
     assert "ask the agent to propose it again" in body
+    assert alarm.proposal is not None
     assert f"/requests/{alarm.proposal.request.pk}/" in body
     assert "/threads/riley/t-1/" in body
     assert f"/log/?q={alarm.proposal_id}" in body
@@ -47,6 +47,7 @@ def test_the_navigation_counts_what_nobody_looks_at(
 
 def test_filters_stand_in_the_address(gate: Gate, as_: SignIn, alarm: Alarm) -> None:
     client = as_("sue")
+    assert alarm.queue is not None
     queue = alarm.queue.name
     for query, found in (
         (f"kind=never_executed&queue={queue}&state=open", True),
@@ -141,7 +142,7 @@ def test_to_others_it_is_not_there(
 def test_a_supervisor_of_another_queue_is_not_concerned(
     gate: Gate, as_: SignIn, alarm: Alarm
 ) -> None:
-    remove_perm("policies.decide", gate.sue, Queue.objects.get(pk=alarm.queue_id))
+    remove_perm("policies.decide", gate.sue, alarm.queue)
     client = as_("sue")
     assert 'data-testid="alarm"' not in client.get("/alarms/").content.decode()
     assert client.get(f"/alarms/{alarm.pk}/").status_code == 404
