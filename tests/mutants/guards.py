@@ -14,6 +14,9 @@ EXPIRE = "tests/races/test_expire.py"
 PROPOSE = "tests/races/test_propose.py"
 OUTBOX = "tests/journal/test_outbox.py"
 STEP_UP = "tests/reviews/test_step_up.py"
+STOP = "tests/races/test_stop.py"
+RECALL = "tests/races/test_recall.py"
+PERMISSIONS = "tests/reviews/test_permissions.py"
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ GUARDS = [
         "reviews/lateness.py",
         "    if overdue or status is RequestStatus.EXPIRED:",
         "    if status is RequestStatus.EXPIRED:",
-        f"{MODEL} {DECISIONS}",
+        f"{DECISIONS} {MODEL}",
     ),
     Guard(
         "the deadline is checked by the write itself",
@@ -74,7 +77,7 @@ GUARDS = [
         "reviews/checks.py",
         "    if found.stopped[_action(request.proposal)] is StopMode.STOPPED:",
         "    if False:",
-        MODEL,
+        f"{STOP} {MODEL}",
     ),
     Guard(
         "no one decides their own",
@@ -88,28 +91,28 @@ GUARDS = [
         "reviews/permissions.py",
         "    if person.public_id in version.escalated_by:",
         "    if False:",
-        MODEL,
+        f"{DECISIONS} {MODEL}",
     ),
     Guard(
         "one vote a human over all steps",
         "reviews/permissions.py",
         "    if person.public_id in version.carried or voted:",
         "    if voted:",
-        MODEL,
+        f"{PERMISSIONS} {DECISIONS} {MODEL}",
     ),
     Guard(
         "a supervisor's step is a supervisor's",
         "reviews/permissions.py",
         '    if not any(quorum.fills(role, step["role"]) for step in version.steps):',
         "    if False:",
-        MODEL,
+        f"{DECISIONS} {MODEL}",
     ),
     Guard(
         "administrators and auditors never decide",
         "reviews/permissions.py",
         "    if not person.is_active or roles & NEVER_DECIDE:",
         "    if not person.is_active:",
-        "tests/security/test_authority.py tests/reviews/test_permissions.py",
+        f"tests/security/test_authority.py {PERMISSIONS}",
     ),
     Guard(
         "nobody approves above their ceiling",
@@ -125,14 +128,14 @@ GUARDS = [
         "reviews/quorum.py",
         "    return not any(missing(steps, given))",
         "    return True",
-        MODEL,
+        f"{DECISIONS} {MODEL}",
     ),
     Guard(
         "an edit does not undo a colleague's escalation",
         "reviews/edits.py",
         "    if lower or quorum.weaker(asks, than=asked):",
         "    if False:",
-        MODEL,
+        f"{DECISIONS} {MODEL}",
     ),
     Guard(
         "a forbidden edit is refused",
@@ -160,21 +163,21 @@ GUARDS = [
         "reviews/recalls.py",
         "    if request.recall_until is None or request.recall_until <= now:",
         "    if request.recall_until is None:",
-        MODEL,
+        f"{RECALL} {MODEL}",
     ),
     Guard(
         "only what is overdue expires",
         "reviews/deadlines.py",
         "        status=RequestStatus.PENDING, expires_at__lte=clock.ClockTimestamp()",
         "        status=RequestStatus.PENDING",
-        MODEL,
+        f"{EXPIRE} {MODEL}",
     ),
     Guard(
         "a recall window is waited for",
         "reviews/deadlines.py",
         "status=RequestStatus.RECALLABLE, recall_until__lte=clock.ClockTimestamp()",
         "status=RequestStatus.RECALLABLE",
-        MODEL,
+        f"{RECALL} {MODEL}",
     ),
     # What runs, once, and only as it was allowed.
     Guard(
@@ -190,14 +193,14 @@ GUARDS = [
         "reviews/claims.py",
         "    if execution.lease_until is None or execution.lease_until > now:",
         "    if execution.lease_until is None:",
-        f"{MODEL} {EXECUTIONS}",
+        f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
         "an opaque tool is tried once",
         "reviews/claims.py",
         "    if not over and class_of(execution) is not ExecutionClass.OPAQUE:",
         "    if not over:",
-        f"{MODEL} {EXECUTIONS}",
+        f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
         "nothing begins after its window",
@@ -206,21 +209,21 @@ GUARDS = [
         "        close_window(execution, now)\n"
         "        return None\n",
         "",
-        f"{MODEL} {EXECUTIONS}",
+        f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
         "no worker takes what the agent performs",
         "reviews/claims.py",
         "    if execution.due_at > now or not ours or turns.must_wait(execution):",
         "    if execution.due_at > now or turns.must_wait(execution):",
-        f"{MODEL} {EXECUTIONS}",
+        f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
         "a switch is looked at when it is claimed",
         "reviews/claims.py",
         "    if no is not None:\n        if not no.later:",
         "    if False:\n        if not no.later:",
-        MODEL,
+        f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
         "who slept too long begins nothing",
@@ -235,14 +238,14 @@ GUARDS = [
         "reviews/claims.py",
         "if execution.status != ExecutionStatus.CLAIMED or execution.fence != fence:",
         "if execution.status != ExecutionStatus.CLAIMED:",
-        f"{MODEL} {EXECUTIONS}",
+        f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
         "what may have happened is looked up first",
         "reviews/executions.py",
         "    if not untouched and claim.definition.look_up is not None:",
         "    if False:",
-        f"{MODEL} {EXECUTIONS}",
+        f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
         "what was found is not done again",
@@ -250,7 +253,7 @@ GUARDS = [
         '        if found.code != "not_found" and not _may_repeat(claim, found):\n'
         "            return found",
         "        pass",
-        f"{MODEL} {EXECUTIONS}",
+        f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
         "the stored bytes are the granted ones",
@@ -268,7 +271,7 @@ GUARDS = [
     ),
     Guard(
         "an approver without authority blocks",
-        "reviews/rechecks.py",
+        "reviews/approvers.py",
         "        if not valid:",
         "        if False:",
         EXECUTIONS,
@@ -289,11 +292,32 @@ GUARDS = [
         CLAIM,
     ),
     Guard(
+        "a window that ends during the checks is over",
+        "reviews/rechecks.py",
+        "        or _window(execution)\n",
+        "",
+        "tests/reviews/test_windows.py",
+    ),
+    Guard(
+        "an effect that goes elsewhere is another one",
+        "reviews/rechecks.py",
+        "    if _place(current) != _place(proposed):",
+        "    if False:",
+        "tests/reviews/test_tightened.py",
+    ),
+    Guard(
+        "a token says what its row says",
+        "reviews/grant_tokens.py",
+        "    if differ:",
+        "    if False:",
+        "tests/reviews/test_grant_tokens.py",
+    ),
+    Guard(
         "a failure is retried inside its window only",
         "reviews/settlements.py",
         "    if execution.grant.expires_at <= now:",
         "    if False:",
-        MODEL,
+        f"{EXECUTIONS} {MODEL}",
     ),
     # What agents send, and what wakes workers.
     Guard(
@@ -308,7 +332,7 @@ GUARDS = [
         "reviews/stops.py",
         "    if in_force(agent, thread, tool) is StopMode.STOPPED:",
         "    if False:",
-        MODEL,
+        f"{STOP} {MODEL}",
     ),
     Guard(
         "a task uses up no other task's message",
