@@ -194,6 +194,14 @@ class Precondition(DomainError):
     status = 409
 
 
+class ToolChanged(DomainError):
+    """The tool is no longer the one that was proposed. Nothing was done.
+    Look at the tool as it is now and propose it again."""
+
+    code = "tool_changed"
+    status = 409
+
+
 class Running(DomainError):
     """It has started, so it can no longer be recalled. Nothing was stopped.
     You can stop the run or propose a reversal."""

@@ -8,16 +8,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from journal import canonical
+from journal import canonical, clock
 from policies import active, tools
 from policies.choices import Tier
 from policies.documents import ToolDefinition
-from policies.models import Person, PolicyVersion
+from policies.models import PolicyVersion, Tool
 
-from . import permissions, readers, state_readings, stops, verifiers
-from .choices import Scope, StopMode
+from . import approvers, readers, state_readings, stops, verifiers
+from .choices import GrantStatus, StopMode
 from .governance import reevaluate
-from .models import ApprovalRequest, Decision, Execution, StateReading, Stop
+from .models import (
+    ApprovalRequest,
+    Decision,
+    Execution,
+    Grant,
+    Revision,
+    StateReading,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +48,9 @@ def check(execution: Execution, definition: ToolDefinition) -> No | None:
         or _bytes(execution)
         or _tool(execution, policy)
         or _policy(execution, request, policy)
-        or _approvers(request)
+        or _approvers(request, execution.grant.revision)
         or _world(execution, request, definition)
+        or _window(execution)
         or _verifiers(execution, request, definition)
         or switches(execution)
     )
@@ -68,15 +76,25 @@ def _bytes(execution: Execution) -> No | None:
 
 
 def _tool(execution: Execution, policy: PolicyVersion | None) -> No | None:
+    """The tool may be better described by now. What it takes, and where it acts, is
+    what was decided on: an effect that goes elsewhere is another effect."""
     revision = execution.grant.revision
-    current = tools.current(execution.grant.proposal.tool_name, policy)
+    proposed = revision.known_tool
+    current = tools.current(proposed.name, policy)
     if current is None:
         return No("tool_changed", "The tool is no longer registered.")
-    if tools.validate(revision.known_tool, revision.args) or tools.validate(
+    if tools.validate(proposed, revision.args) or tools.validate(
         current, revision.args
     ):
         return No("tool_changed", "The arguments no longer fit the tool.")
+    if _place(current) != _place(proposed):
+        return No("tool_changed", "The tool now acts elsewhere.")
     return None
+
+
+def _place(tool: Tool) -> tuple[object, str]:
+    definition = tools.definition(tool)
+    return definition.executor, definition.destination
 
 
 def _policy(
@@ -102,37 +120,22 @@ def _decided_tier(execution: Execution, request: ApprovalRequest | None) -> Tier
     return Tier(request.tier if request else execution.grant.revision.tier)
 
 
-def _approvers(request: ApprovalRequest | None) -> No | None:
-    if request is None:
+def _approvers(request: ApprovalRequest | None, revision: Revision) -> No | None:
+    if request is None or approvers.still_hold(request, revision):
         return None
-    people = [*_voters(request), *_carried(request)]
-    stopped = set(
-        Stop.objects.filter(scope=Scope.REVIEWER, lifted_at__isnull=True).values_list(
-            "key", flat=True
-        )
+    return No("approver_revoked", "An approver no longer has the authority.")
+
+
+def _window(execution: Execution) -> No | None:
+    """Its time is not over, by the database's clock: readers may have taken seconds."""
+    grant = Grant.objects.filter(
+        pk=execution.grant_id,
+        status=GrantStatus.SPENT,
+        expires_at__gt=clock.ClockTimestamp(),
     )
-    for person in people:
-        valid = (
-            permissions.deciding_role(person) is not None
-            and request.queue_id in permissions.queues_of(person)
-            and person.public_id not in stopped
-        )
-        if not valid:
-            return No("approver_revoked", "An approver no longer has the authority.")
-    return None
-
-
-def _voters(request: ApprovalRequest) -> list[Person]:
-    votes = Decision.objects.filter(
-        request=request, version=request.version, counts=True
-    ).select_related("reviewer")
-    return [vote.reviewer for vote in votes]
-
-
-def _carried(request: ApprovalRequest) -> list[Person]:
-    version = request.versions.filter(number=request.version)
-    carried = version.values_list("carried", flat=True).get()
-    return list(Person.objects.filter(public_id__in=carried)) if carried else []
+    if grant.exists():
+        return None
+    return No("window_closed", "The execution window is over.")
 
 
 def _world(

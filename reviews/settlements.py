@@ -17,8 +17,8 @@ from journal.errors import (
     GrantSpent,
     Precondition,
     Reason,
-    ToolChanged,
     StaleFence,
+    ToolChanged,
 )
 from policies import facts
 from policies.models import Person
@@ -34,8 +34,9 @@ from .rechecks import No
 def redeem(*, token: str, agent: str) -> Claim:
     """The agent takes its one-use grant to perform the effect itself.
 
-    Raises NotFound, GrantExpired, GrantSpent, AgentStopped, ToolChanged, Precondition,
-    Conflict. After a lapsed lease the same agent may redeem a keyed or queryable tool again.
+    Raises NotFound, GrantExpired, GrantSpent, AgentStopped, ToolChanged, Precondition
+    (its fact `reason` says which check failed), Conflict. After a lapsed lease the same
+    agent may redeem a keyed or queryable tool again.
     """
     grant = grants.find(token, agent=agent)
     execution = grant.execution
@@ -71,10 +72,8 @@ def _refusal(no: No) -> DomainError:
 
 def _why_not_redeemed(execution_id: str) -> DomainError:
     execution = Execution.objects.select_related("grant").get(pk=execution_id)
-    if execution.code == "window_closed":
-        return GrantExpired()
-    if execution.code == "stopped":
-        return AgentStopped()
+    if execution.code in {"window_closed", "stopped", "tool_changed"}:
+        return _refusal(No(execution.code, execution.detail))
     no = rechecks.switches(execution)
     if execution.status == ExecutionStatus.QUEUED or (no and _lapsed(execution)):
         return _refusal(no) if no else Conflict()
