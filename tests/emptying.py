@@ -73,7 +73,9 @@ def part() -> None:
 
 
 def teardown(self: Any) -> None:
-    """In place of TransactionTestCase._fixture_teardown."""
+    """In place of TransactionTestCase._fixture_teardown. Twice, for a web process may
+    look in between."""
+    forget()
     empty()
     forget()
 

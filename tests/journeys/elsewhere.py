@@ -1,0 +1,109 @@
+"""A second installation for one test, with a PostgreSQL of its own that the test may
+stop, copy and put back; this process's ORM talks to it meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from psycopg.conninfo import conninfo_to_dict
+
+from hitl.local import keys, layout, postgres, valkey
+from hitl.local.layout import Layout
+from hitl.local.process import Child
+from tests.stack import Stack, make
+
+PARTS = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host"}
+
+
+@dataclass
+class Elsewhere:
+    """Its servers, its processes, and cold copies of its database."""
+
+    here: Layout
+    password: str
+    stack: Stack
+    database: Child
+
+    def copy(self, to: Path) -> None:
+        """A backup: the database is stopped, copied and started again."""
+        self.stop_database()
+        shutil.copytree(self._data, to, symlinks=True)
+        self.start_database()
+
+    def put_back(self, backup: Path) -> None:
+        self.stop_database()
+        shutil.rmtree(self._data)
+        shutil.copytree(backup, self._data, symlinks=True)
+        self.start_database()
+
+    def stop_database(self) -> None:
+        connection.close()
+        assert self.database.stop(within=20)
+
+    def start_database(self) -> None:
+        self.database = postgres.start(self.here, self.password, fast=True)
+
+    @property
+    def _data(self) -> Path:
+        return self.here.postgres_data.resolve()
+
+    def manage(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            env=self.stack.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@contextlib.contextmanager
+def installed(state: Path) -> Iterator[Elsewhere]:
+    """From nothing to migrated, with the keys of this run."""
+    shutil.copytree(settings.HOLDPOINT.state / "keys", state / "keys")
+    (state / "static").mkdir()
+    here = layout.layout(state)
+    layout.make_run(here.run)
+    password = keys.read(here.keys, "database_password")
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, here.run, ignore_errors=True)
+        database = postgres.start(here, password, fast=True)
+        broker = valkey.start(here)
+        stack.callback(broker.stop, within=5)
+        found = Elsewhere(here, password, make(state), database)
+        stack.callback(lambda: found.database.stop(within=20))
+        stack.enter_context(_talking_to(found))
+        stack.callback(found.stack.stop)
+        found.manage("migrate", "--verbosity", "0")
+        yield found
+
+
+@contextlib.contextmanager
+def _talking_to(other: Elsewhere) -> Iterator[None]:
+    url = other.here.database_url(other.password)
+    asked = conninfo_to_dict(url)
+    places: dict[str, Any] = connection.settings_dict
+    before = {name: places[name] for name in PARTS}, settings.HOLDPOINT
+    connection.close()
+    places.update({name: asked[part] for name, part in PARTS.items()})
+    urls = {"database_url": url, "redis_url": other.here.redis_url}
+    other.stack.extra.update({name.upper(): text for name, text in urls.items()})
+    known = {**urls, "state": other.here.state}
+    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=known)
+    try:
+        yield
+    finally:
+        connection.close()
+        places.update(before[0])
+        settings.HOLDPOINT = before[1]
