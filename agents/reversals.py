@@ -1,4 +1,4 @@
-"""A person asks for an effect to be undone: a new proposal of the same agent and run."""
+"""A person asks for an effect to be undone: a new proposal of its agent and run."""
 
 from __future__ import annotations
 
@@ -60,5 +60,3 @@ def action_of(undoing: Undoing, agent: Agent, reading: Reading | None) -> Action
         risk_ceiling=Risk(agent.risk_ceiling),
         agent_version=agent.version,
     )
-
-

@@ -251,6 +251,9 @@ class ProposalOut(Schema):
     execution: ExecutionOut | None
     outcome: str | None = None
     acknowledged_at: Moment | None = None
+    # The proposal that this is part of, or undoes: then `source` is "reversal".
+    parent: str | None = None
+    source: str | None = None
     created_at: Moment
     settled_at: Moment | None
 

@@ -52,6 +52,10 @@ BY_PERSON = "settled_by_person"
 BY_LOOK_UP = "settled_by_look_up"
 
 
+# The source of a proposal that a person made to undo an effect; no agent may say so.
+REVERSAL = "reversal"
+
+
 class Verdict(StrEnum):
     """What a reviewer says."""
 

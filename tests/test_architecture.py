@@ -24,6 +24,8 @@ OPERATIONS = {
     "policies/people.py": {"add", "admit", "dismiss"},
     "policies/versions.py": {"save_draft", "activate"},
     "reviews/alarms/answering.py": {"acknowledge", "close"},
+    "reviews/alarms/watching.py": {"find", "ran_after_all"},
+    "reviews/audits.py": {"begin", "keep"},
     "reviews/batches/deciding.py": {"_record", "_log_refused"},
     "reviews/batches/recalling.py": {"recall_all"},
     "reviews/batches/retrying.py": {"run_rest", "retry_failed"},
@@ -73,6 +75,7 @@ OPERATIONS = {
     "agents/resending.py": {"give_up_overdue", "send_again", "send_all_again"},
     "agents/unfit.py": {"alarm"},
     "agents/proposals.py": {"propose", "revise", "withdraw", "finish", "log_refusal"},
+    "agents/reversals.py": {"_propose"},
     "agents/registry.py": {"register", "allow", "release"},
 }
 # Packages whose operations are called by the package's name.

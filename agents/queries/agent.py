@@ -21,7 +21,7 @@ from reviews.queries.switches import Switch
 from ..choices import ThreadStatus
 from ..models import Agent, Thread
 from ..outcomes import with_status
-from . import history, steps
+from . import deliveries, history, steps
 from .history import History
 from .listing import AgentLine, line_of, load, running_word
 
@@ -82,6 +82,8 @@ class AgentPage:
     runs: list[RunLine]
     switches: list[Switch]
     stop_url: str
+    hears: bool  # whether this person may see where it hears back
+    endpoints: int
 
     @property
     def live(self) -> list[RunLine]:
@@ -110,10 +112,12 @@ def agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
         keys=_keys(agent, now),
         tools=_tools(agent.tools),
         outcomes=_today(mine, now),
-        history=history.lately(mine, now),
+        history=history.lately(person, mine, now),
         runs=[_run(agent, run, waiting, modes[run.name]) for run in runs],
         switches=held,
         stop_url=reverse("agents:stop_agent", args=[slug]),
+        hears=deliveries.may_read(person, agent),
+        endpoints=agent.endpoints.count(),
     )
 
 

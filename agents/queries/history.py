@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
+from policies.models import Person
 from reviews.models import Proposal, Sighting
 
 from ..outcomes import with_status
@@ -42,7 +43,7 @@ class History:
         return self.read < MOST_READ
 
 
-def lately(mine: QuerySet[Proposal], now: datetime) -> History:
+def lately(person: Person, mine: QuerySet[Proposal], now: datetime) -> History:
     """Of these proposals. Two queries, and those of the newest that went wrong."""
     newest = mine.filter(created_at__gt=now - LATELY).order_by("-created_at")
     found = _with_outcome(
@@ -59,7 +60,7 @@ def lately(mine: QuerySet[Proposal], now: datetime) -> History:
         read=sum(counts.values()),
         figures=[(WRONG[one], counts[one]) for one in WRONG if one in counts],
         near_misses=sum(n for _, missed, n in rows if missed),
-        newest=steps.read(wrong[:SHOWN], now),
+        newest=steps.read(person, wrong[:SHOWN], now),
     )
 
 

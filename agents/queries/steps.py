@@ -3,7 +3,7 @@ what came of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from journal import ids
 from policies.choices import Tier
+from policies.models import Person
 from reviews.choices import (
     BY_PERSON,
     REASONS,
@@ -22,11 +23,12 @@ from reviews.choices import (
 )
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
 from reviews.presenters.shapes import Part
-from reviews.queries import showing, states, visible
+from reviews.queries import showing, states, undoing, visible
 from reviews.queries.showing import Brief
 from reviews.queries.states import State, Tally
+from reviews.queries.undoing import Undo
 
-_SHOWN = ("proposal", "number", "risk", "tier", "action_hash")
+_SHOWN = ("proposal", "number", "risk", "tier", "action_hash", "tool")
 
 # Where the code is not one of ours.
 ANSWERED = {ExecutionStatus.FAILED, ExecutionStatus.UNKNOWN}
@@ -53,10 +55,12 @@ class Step:
     run: str
     run_url: str
     parent: str
+    reversal: Undo
 
 
-def read(found: QuerySet[Proposal], now: datetime) -> list[Step]:
-    """The proposals as lines, in five queries and one for effects that are new."""
+def read(person: Person, found: QuerySet[Proposal], now: datetime) -> list[Step]:
+    """The proposals as lines, in five queries, one for effects that are new, and two
+    where something can be undone."""
     rows: list[Any] = list(
         found.prefetch_related(
             Prefetch("revisions", _current(), to_attr="now"),
@@ -66,7 +70,16 @@ def read(found: QuerySet[Proposal], now: datetime) -> list[Step]:
         )
     )
     briefs = showing.briefs({row.now[0].pk: row.now[0].action_hash for row in rows})
-    return [_step(row, briefs[row.now[0].pk], now) for row in rows]
+    undos = undoing.undos(person, dict(_done(rows)), now)
+    return [_step(row, briefs[row.now[0].pk], undos, now) for row in rows]
+
+
+def _done(rows: Iterable[Any]) -> Iterator[tuple[str, int | None]]:
+    """What has happened, and by which tool's row."""
+    for row in rows:
+        execution = next(iter(row.executions.all()), None)
+        if execution is not None and execution.status == ExecutionStatus.SUCCEEDED:
+            yield execution.pk, row.now[0].tool_id
 
 
 def _current() -> QuerySet[Revision]:
@@ -80,7 +93,9 @@ def _requests() -> QuerySet[ApprovalRequest]:
     return ApprovalRequest.objects.annotate(given=visible.given(), rejected=newest)
 
 
-def _step(proposal: Any, shown: Brief, now: datetime) -> Step:
+def _step(
+    proposal: Any, shown: Brief, undos: Mapping[str, Undo], now: datetime
+) -> Step:
     """From a proposal as `read` prefetches it."""
     revision = proposal.now[0]
     request = getattr(proposal, "request", None)
@@ -102,6 +117,7 @@ def _step(proposal: Any, shown: Brief, now: datetime) -> Step:
         run=proposal.thread,
         run_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
         parent=proposal.parent if ids.is_one(proposal.parent, "p") else "",
+        reversal=undos.get(execution.pk, Undo()) if execution else Undo(),
     )
 
 

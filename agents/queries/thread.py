@@ -88,7 +88,7 @@ def thread_page(person: Person, slug: str, name: str, now: datetime) -> ThreadPa
     agent = load(person, slug)
     run = agent.threads.filter(name=name).first()
     mine = visible.proposals(person).filter(agent=slug, thread=name)
-    found = steps.read(mine.order_by("-created_at")[:STEPS], now)
+    found = steps.read(person, mine.order_by("-created_at")[:STEPS], now)
     if run is None or not (found or agent.owner_id == person.pk):
         raise NotFound
     checkpoint = run.checkpoints.defer("blob").order_by("-number").first()

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Exists, F, OuterRef, QuerySet
 from django.urls import reverse
 
+from journal import clock
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import ExecutionStatus
@@ -17,10 +18,12 @@ from reviews.models import Execution, Sighting
 from reviews.permissions import Permission
 from reviews.presenters.shapes import Part
 
-from . import showing, states
+from . import showing, states, undoing
 from .states import State
+from .undoing import Undo
 
 PAGE = 50
+DONE = ExecutionStatus.SUCCEEDED
 UNFINISHED = {ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED}
 
 
@@ -40,6 +43,7 @@ class Announced:
     stop_url: str
     seen: bool
     near_miss: bool
+    reversal: Undo
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,7 @@ def page(person: Person) -> AnnouncedPage:
             revision=F("grant__revision"),
             hash=F("grant__action_hash"),
             risk=F("grant__revision__risk"),
+            of_tool=F("grant__revision__tool"),
             seen=Exists(seen.filter(person=person)),
             near_miss=Exists(seen.filter(near_miss=True)),
         )
@@ -84,13 +89,18 @@ def page(person: Person) -> AnnouncedPage:
     )
     rows: list[Any] = list(found[:PAGE])
     briefs = showing.briefs({row.revision: row.hash for row in rows})
+    done = {one.pk: one.of_tool for one in rows if one.status == DONE}
+    reversed_ = undoing.undos(person, done, clock.now()) if done else {}
     return AnnouncedPage(
-        lines=[_line(row, briefs[row.revision]) for row in rows],
+        lines=[
+            _line(row, briefs[row.revision], reversed_.get(row.pk, Undo()))
+            for row in rows
+        ],
         marks=permissions.deciding_role(person) is not None,
     )
 
 
-def _line(row: Any, shown: showing.Brief) -> Announced:
+def _line(row: Any, shown: showing.Brief, reversal: Undo) -> Announced:
     """From an execution as `page` annotates it."""
     proposal = row.proposal
     run = [proposal.agent, proposal.thread]
@@ -108,4 +118,5 @@ def _line(row: Any, shown: showing.Brief) -> Announced:
         stop_url=reverse("agents:stop_thread", args=run) if running else "",
         seen=row.seen,
         near_miss=row.near_miss,
+        reversal=reversal,
     )

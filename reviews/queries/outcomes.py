@@ -14,6 +14,7 @@ from django.urls import reverse
 from policies.choices import Role
 from reviews import permissions
 from reviews.choices import (
+    BY_LOOK_UP,
     BY_PERSON,
     OPEN,
     REASONS,
@@ -25,7 +26,7 @@ from reviews.choices import (
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
 
-from . import holding, showing
+from . import holding, showing, undoing
 from .detail import Loaded
 from .log import HIDDEN_NAME
 
@@ -222,6 +223,8 @@ def _about_effect(execution: Execution | None) -> list[str]:
         return [f"Attempt {execution.attempts}. It runs at most once."]
     if execution.code == BY_PERSON:
         return ["A person said so: the tool itself could not tell."]
+    if execution.code == BY_LOOK_UP:
+        return ["Its service said so when it was asked: the attempt could not tell."]
     return []
 
 
@@ -263,10 +266,21 @@ def _links(loaded: Loaded) -> list[Link]:
         settles = permissions.allowed(loaded.person, Permission.SETTLE_UNKNOWN)
         said = "Say what happened" if settles else "What is known of it"
         links.append(Link(said, reverse("reviews:unknown_one", args=[execution.pk])))
+    links += _undoing(loaded)
     if loaded.holding.by:
         links += _about_hold(loaded)
     links.append(Link("Back to the queue", reverse("reviews:queue")))
     return links
+
+
+def _undoing(loaded: Loaded) -> Iterator[Link]:
+    """What became of undoing it, and where that is proposed."""
+    tool = loaded.revision.tool_id
+    found = undoing.of_execution(loaded.person, loaded.execution, tool, loaded.now)
+    if found.word:
+        yield Link(found.word, found.url, testid="reversed-by")
+    if found.offer:
+        yield Link("Propose reversal…", found.offer, testid="reverse")
 
 
 def _about_hold(loaded: Loaded) -> Iterator[Link]:

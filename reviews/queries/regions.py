@@ -20,6 +20,7 @@ from policies import tools
 from policies.choices import ExecutionClass, Tier
 from policies.models import Person
 from reviews import permissions
+from reviews.choices import REVERSAL
 from reviews.models import Proposal, RequestVersion, Revision, StateReading
 from reviews.permissions import Permission
 from reviews.presenters import Presentation
@@ -193,6 +194,11 @@ class Regions:
     @property
     def rationale(self) -> str:
         return self.revision.rationale
+
+    @property
+    def by_person(self) -> bool:
+        """Whether the words are a person's, who proposed it to undo something."""
+        return self.proposal.source == REVERSAL
 
     @cached_property
     def claims(self) -> list[tuple[str, str]]:

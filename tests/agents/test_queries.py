@@ -82,10 +82,10 @@ def test_what_went_wrong_is_counted_and_told(gate: Gate) -> None:
 def test_a_near_miss_is_on_record_although_all_went_well(gate: Gate) -> None:
     execution = propose(gate.agent, "tag").executions.get()
     executions.run(execution.pk)
-    assert history.lately(Proposal.objects.all(), clock.now()).newest == []
+    assert history.lately(gate.sue, Proposal.objects.all(), clock.now()).newest == []
     found = Execution.objects.select_related("proposal").get()
     sightings.see(person=gate.rita, executions=[found], near_miss=True)
-    lately = history.lately(visible.proposals(gate.sue), clock.now())
+    lately = history.lately(gate.sue, visible.proposals(gate.sue), clock.now())
     assert (lately.near_misses, len(lately.newest)) == (1, 1)
     assert "1 near miss<" in source(gate, "sue", "/agents/riley/")
 

@@ -305,6 +305,13 @@ ROUTES: dict[str, Row] = {
         ids=ALARM,
         body=lambda world: {"note": "asked again"},
     ),
+    "reviews:revoke": Row(
+        get=LIFTS,
+        post=LIFTS,
+        sees=LIFTS,
+        ids={"who": "reviewer"},
+        body=lambda world: {"reason": "their account was stolen"},
+    ),
     "reviews:incidents": Row(
         get=PEOPLE, post=LIFTS, body=lambda world: {"reason": "disk on fire"}
     ),
@@ -326,6 +333,13 @@ ROUTES: dict[str, Row] = {
         sees=SEES,
         ids=RUN,
         body=_stop("thread:riley/t-1", "paused"),
+    ),
+    "agents:reversal": Row(
+        get=SEES,
+        post=DECIDES,
+        sees=SEES,
+        ids={"pk": "done"},
+        body=lambda world: {"reason": "it was the wrong one"},
     ),
     "policies:policies": Row(get=READS_POLICY, sees=READS_POLICY),
     "policies:policy": Row(
@@ -393,11 +407,13 @@ ABSENT = {
     "proposal": "p-00000000000000000000",
     "execution": "x-00000000000000000000",
     "unknown": "x-00000000000000000000",
+    "done": "x-00000000000000000000",
     "doubtful": "x-00000000000000000000",
     "agent": "nemo",
     "thread": "t-404",
     "stop": 987654321,
     "incident": 987654321,
+    "reviewer": "u-00000000000000000000",
     "alarm": 987654321,
     "own_token": 987654321,
     "own_view": 987654321,

@@ -164,9 +164,11 @@ def _fill(world: World, other: Agent) -> None:
         "action_hash": running.grant.action_hash,
         "unknown": lost.pk,
         "doubtful": _doubtful(gate).pk,
+        "done": _done(gate).pk,
         "failed": failed.request.pk,
         "stop": stop.pk,
         "incident": incident.pk,
+        "reviewer": gate.tom.public_id,
         "escalated": escalated.pk,
         "split": split.pk,
         "alarm": alarmed.pk,
@@ -234,6 +236,13 @@ def _token(proposal: Proposal) -> str:
 def _redeemed(proposal: Proposal) -> Execution:
     settlements.redeem(token=_token(proposal), agent=proposal.agent)
     return Execution.objects.select_related("grant").get(proposal=proposal)
+
+
+def _done(gate: Gate) -> Execution:
+    """An effect that happened, and that its tool can undo."""
+    execution: Execution = propose(gate.agent, "tag").executions.get()
+    executions.run(execution.pk)
+    return execution
 
 
 def _doubtful(gate: Gate) -> Execution:

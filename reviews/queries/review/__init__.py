@@ -10,7 +10,15 @@ from .deciding import Deciding
 
 # What the database is asked for beyond the request itself, by the part that shows it.
 ASKED = (
-    *("banner", "escalation", "guidance", "sight", "others", "approvals_said"),
+    *(
+        "banner",
+        "escalation",
+        "reverses",
+        "guidance",
+        "sight",
+        "others",
+        "approvals_said",
+    ),
     *("hidden", "remarks", "kept_pages", "history", "within", "draft", "verbs"),
 )
 

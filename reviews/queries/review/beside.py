@@ -7,7 +7,7 @@ from functools import cached_property
 
 from reviews import permissions, reveals
 from reviews.permissions import Permission
-from reviews.queries import as_seen, escalations, log
+from reviews.queries import as_seen, escalations, log, undoing
 
 from .asked import Asked
 
@@ -45,6 +45,11 @@ class Beside(Asked):
     def escalation(self) -> escalations.Panel | None:
         """What a supervisor is told beside the request that was handed up."""
         return escalations.panel(self.loaded)
+
+    @cached_property
+    def reverses(self) -> undoing.Reverses | None:
+        """The effect that this would undo, where a person proposed it for that."""
+        return undoing.reverses(self.loaded.request.proposal)
 
     @cached_property
     def guidance(self) -> str:
