@@ -55,12 +55,11 @@ class Fair:
             await standing.send(send)
             return
         async with self._turn(key) as fits:
-            if fits:
+            answer = self._standing(key, scope) if fits else _too_many(scope)
+            if answer is None:  # nothing was said while it stood in line
                 await self._ask(key, scope, receive, send)
-                return
-        detail = "Too many calls of this key wait already. Nothing was done."
-        full = refusal(scope, 429, "too_many", detail, retry_after=COME_BACK_S)
-        await full.send(send)
+        if answer is not None:
+            await answer.send(send)
 
     @asynccontextmanager
     async def _turn(self, key: bytes) -> AsyncIterator[bool]:
@@ -100,6 +99,11 @@ class Fair:
         if answer.status == 429:
             self._told[key] = _Told(answer, _now() + STANDS_S)
         await answer.send(send)
+
+
+def _too_many(scope: Scope) -> Answer:
+    detail = "Too many calls of this key wait already. Nothing was done."
+    return refusal(scope, 429, "too_many", detail, retry_after=COME_BACK_S)
 
 
 def key_of(scope: Scope) -> bytes:

@@ -1,4 +1,5 @@
-"""An agent that proposes as often as it is told to, whatever it is answered. A process
+"""An agent that proposes as often as it is told to, whatever it is answered; a slow
+answer makes it late, and no call less. A process
 of its own, so that it slows nobody but the gate:
 
     python -m tests.journeys.flooding <port> <key> <calls a second> <seconds>
@@ -41,12 +42,9 @@ async def _client(
     loop = asyncio.get_running_loop()
     reader, writer = await asyncio.open_connection(HOST, port)
     next_at = loop.time() + late
-    end = loop.time() + seconds
-    number = 0
-    while next_at < end:
+    for number in range(int(seconds / every)):
         await asyncio.sleep(max(next_at - loop.time(), 0))
         next_at += every
-        number += 1
         writer.write(_proposal(key, f"{late:.4f}-{number}"))
         async with asyncio.timeout(ANSWER_S):
             answered[await _status(reader)] += 1
