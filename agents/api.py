@@ -101,7 +101,7 @@ def answered(body: dict[str, Any], *, status: int = 200, wait: int = 0) -> HttpR
     bind_contextvars(proposal=body["id"])
     response = JsonResponse(body, status=status)
     if wait and not outcomes.is_final(body):
-        response["Holdpoint-Wait"] = body["id"]
+        response["Holdpoint-Wait"] = f"{body['id']};{len(body['messages'])}"
     return response
 
 

@@ -27,11 +27,9 @@ BOTH_SIGN = timedelta(hours=24)
 def register(*, agent: Agent, url: str, by: Person) -> tuple[Endpoint, str]:
     """An endpoint that hears of everything the agent proposes, and of what waits now;
     with its secret, shown this once. Raises Invalid."""
-    check(url, "url")
+    check_new(agent, url)
     now = clock.now()
     known = agent.endpoints.filter(url=url).first()
-    if known is not None and not known.by_proposal:
-        raise Invalid(errors=[at("url", "this endpoint is registered already")])
     if known is not None:
         endpoint, secret = _adopt(known)
     else:
@@ -95,6 +93,19 @@ def turn_off(endpoint: Endpoint, why: str, actor: log.Actor, now: datetime) -> N
         )
 
 
+def check_new(agent: Agent, url: str) -> None:
+    """Raises Invalid for what cannot become an endpoint of this agent."""
+    check(url, "url")
+    if agent.endpoints.filter(url=url, by_proposal=False).exists():
+        raise Invalid(errors=[at("url", "this endpoint is registered already")])
+    _check_room(agent, "url")
+
+
+def _check_room(agent: Agent, path: str) -> None:
+    if agent.endpoints.count() >= MOST:
+        raise Invalid(errors=[at(path, f"an agent has at most {MOST} endpoints")])
+
+
 def check(url: str, path: str) -> addresses.Target:
     """Its parts. Raises Invalid for what is never called, such as a private address."""
     try:
@@ -141,9 +152,7 @@ def _of_origin(agent: Agent, origin: str, now: datetime) -> Endpoint:
 def _make(
     agent: Agent, url: str, *, by_proposal: bool, now: datetime
 ) -> tuple[Endpoint, str]:
-    if agent.endpoints.count() >= MOST:
-        path = "callback_url" if by_proposal else "url"
-        raise Invalid(errors=[at(path, f"an agent has at most {MOST} endpoints")])
+    _check_room(agent, "callback_url" if by_proposal else "url")
     secret = _new_secret()
     endpoint = Endpoint(agent=agent, url=url, by_proposal=by_proposal, created_at=now)
     endpoint.secret = _sealed(endpoint.pk, secret)

@@ -1,8 +1,8 @@
 """Long-polling without holding a thread or a database connection.
 
 A view that has nothing final to say answers at once, with the header
-`Holdpoint-Wait: <proposal id>`. Here the client is kept, on the event loop alone, until
-the hub has news of that id; then the same question is put again.
+`Holdpoint-Wait: <proposal id>;<messages>`. Here the client is kept, on the event loop
+alone, until the hub has news of that id; then the same question is put again.
 """
 
 from __future__ import annotations
@@ -112,14 +112,15 @@ class LongPoll:
         is a refusal, such as of a key revoked meanwhile, changes nothing: what was
         allowed to be known before is what is said.
         """
-        proposal = answer.header(HEADER)
+        waits = answer.header(HEADER)
+        proposal = waits.partition(";")[0]
         subscription.narrow(proposal)
         while await self._news(subscription, gone, end):
             newer = await ask(self.app, look_again(scope, proposal), b"")
             if newer.status != 200:
                 break
             answer = answer.with_body(newer.body)
-            if not newer.header(HEADER):
+            if newer.header(HEADER) != waits:  # none any more, or a new message
                 break
         return None if gone.done() else answer
 

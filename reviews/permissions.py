@@ -33,6 +33,8 @@ class Permission(StrEnum):
     SEE_POLICIES = "see_policies"
     SEE_ALARMS = "see_alarms"
     ANSWER_ALARMS = "answer_alarms"
+    SEE_DELIVERIES = "see_deliveries"  # of every agent; owners see their own agents'
+    MANAGE_ENDPOINTS = "manage_endpoints"
     DECLARE = "declare"  # an incident, under which deadlines stand still
     REVOKE = "revoke"  # what a reviewer approved and has not run
     REVEAL = "reveal"  # what the schema marks sensitive, one value at a time
@@ -44,6 +46,7 @@ ROLES: dict[Role, frozenset[Permission]] = {
         {
             Permission.SEE_ALL,
             Permission.SEE_LOG,
+            Permission.SEE_DELIVERIES,
             Permission.PAUSE,
             Permission.STOP,
             Permission.LIFT,
@@ -60,6 +63,8 @@ ROLES: dict[Role, frozenset[Permission]] = {
         {
             Permission.SEE_ALL,
             Permission.SEE_LOG,
+            Permission.SEE_DELIVERIES,
+            Permission.MANAGE_ENDPOINTS,
             Permission.PAUSE,
             Permission.STOP,
             Permission.STOP_ALL,
@@ -74,6 +79,7 @@ ROLES: dict[Role, frozenset[Permission]] = {
         {
             Permission.SEE_ALL,
             Permission.SEE_LOG,
+            Permission.SEE_DELIVERIES,
             Permission.EXPORT,
             Permission.SEE_ALARMS,
             Permission.SEE_POLICIES,

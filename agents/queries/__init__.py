@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import deliveries
 from .agent import AgentPage, agent_page
 from .listing import AgentLine, agents, load
 from .thread import ThreadPage, thread_page
@@ -12,6 +13,7 @@ __all__ = [
     "ThreadPage",
     "agent_page",
     "agents",
+    "deliveries",
     "load",
     "thread_page",
 ]

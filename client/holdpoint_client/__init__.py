@@ -23,6 +23,7 @@ from .models import (
     StepCount,
 )
 from .transport import Backoff
+from .webhooks import Event, NotVerified
 
 __all__ = [
     "FINAL",
@@ -33,11 +34,13 @@ __all__ = [
     "Client",
     "Decision",
     "Details",
+    "Event",
     "Execution",
     "FieldError",
     "Grant",
     "HoldpointError",
     "Message",
+    "NotVerified",
     "Proposal",
     "Redeemed",
     "Request",

@@ -7,6 +7,7 @@ import time
 import uuid
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 from urllib.parse import quote
@@ -199,6 +200,23 @@ class Client:
         path = f"/threads/{quote(thread, safe='')}/checkpoint"
         return Resume.parse(self._call("GET", path))
 
+    def resume(self, thread: str, timeout: float = 300.0) -> Resume:
+        """The same, and wait for the outcome if there is none to act upon yet: what an
+        agent calls when it comes back, as often as it comes back."""
+        found = self.checkpoint(thread)
+        if found.outcome is None or found.outcome.outcome:
+            return found
+        return replace(found, outcome=self.wait(found.outcome.id, timeout))
+
+    def acknowledge(self, proposal: Proposal) -> Proposal:
+        """Say that this outcome was taken, so that it is not offered again.
+
+        Say it after your own work is kept together with `proposal.outcome`: whoever
+        crashes in between finds the outcome offered again, and the note of it too.
+        """
+        path = f"/proposals/{quote(proposal.id, safe='')}/acknowledge"
+        return Proposal.parse(self._call("POST", path, {"outcome": proposal.outcome}))
+
     def finish(self, thread: str, result: str) -> None:
         """End the run as `completed`, `gave_up` or `failed`. What is still open is
         withdrawn."""
@@ -236,7 +254,8 @@ class Client:
 def _news(now: Proposal, first: Proposal) -> bool:
     """Whether there is something for the agent to act on."""
     said = len(now.messages) > len(first.messages)
-    return now.final or now.grant is not None or now.returned or said
+    returned = now.returned and not first.returned
+    return now.final or now.grant is not None or returned or said
 
 
 def _wait(seconds: float) -> dict[str, str]:

@@ -180,7 +180,9 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """One proposed action and everything the gate says about it so far."""
+    """One proposed action and everything the gate says about it so far. `outcome`
+    names what became of it, empty until there is something to act upon: keep it with
+    what you do about it, and then acknowledge it."""
 
     id: str
     thread: str
@@ -200,6 +202,8 @@ class Proposal:
     execution: Execution | None
     created_at: datetime | None
     settled_at: datetime | None
+    outcome: str
+    acknowledged: bool
     raw: Data = field(repr=False, compare=False)
 
     @property
@@ -229,6 +233,8 @@ class Proposal:
             execution=_maybe(Execution.parse, data.get("execution")),
             created_at=moment(data.get("created_at")),
             settled_at=moment(data.get("settled_at")),
+            outcome=data.get("outcome") or "",
+            acknowledged=bool(data.get("acknowledged_at")),
             raw=data,
         )
 
@@ -290,12 +296,14 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Where a thread stopped, and the proposal it waited for as it stands now."""
+    """Where a thread stopped, and the proposal it waited for as it stands now.
+    `acknowledged` says that this outcome was taken before: there is nothing to do."""
 
     thread: str
     status: str
     checkpoint: Checkpoint | None
     outcome: Proposal | None
+    acknowledged: bool
     raw: Data = field(repr=False, compare=False)
 
     @classmethod
@@ -305,5 +313,6 @@ class Resume:
             status=data.get("status") or "",
             checkpoint=_maybe(Checkpoint.parse, data.get("checkpoint")),
             outcome=_maybe(Proposal.parse, data.get("outcome")),
+            acknowledged=bool(data.get("acknowledged")),
             raw=data,
         )

@@ -41,6 +41,8 @@ class Gate:
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     checkpoints: dict[str, dict[str, Any]] = field(default_factory=dict)
     finished: list[str] = field(default_factory=list)
+    # What becomes of a proposal while somebody waits for it.
+    facts_at_wait: dict[str, dict[str, Any]] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     calls: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -68,6 +70,9 @@ class Gate:
                 return self._get(name, float(query.get("wait", 0)))
             case "POST", ["proposals", name, "withdraw"]:
                 self.settle(name, status="withdrawn")
+                return 200, self.proposals[name], {}
+            case "POST", ["proposals", name, "acknowledge"]:
+                self.settle(name, acknowledged_at="2026-08-22T19:00:00Z")
                 return 200, self.proposals[name], {}
             case "POST", ["grants", "redeem"]:
                 return 200, REDEEMED, {}
@@ -127,6 +132,9 @@ class Gate:
     def _get(self, name: str, wait: float) -> tuple[int, Any, dict[str, str]]:
         if name not in self.proposals:
             return problem(404, "not_found")
+        if wait and name in self.facts_at_wait:
+            self.settle(name, **self.facts_at_wait.pop(name))
+            return 200, self.proposals[name], {}
         with self.changed:
             self.changed.wait_for(
                 lambda: self.proposals[name]["status"] != "pending", timeout=wait

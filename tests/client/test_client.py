@@ -114,10 +114,34 @@ def test_no_wait_asks_once(gate, client):
     assert "wait=" not in gate.calls[-1][1]
 
 
-def test_waiting_ends_when_a_reviewer_returns_it(gate, client):
+def test_waiting_ends_when_it_is_given_back(gate, client):
+    proposal = client.propose("t", "process_refund", REFUND)
+    gate.facts_at_wait[proposal.id] = {"returned": True}
+    assert client.wait(proposal.id, timeout=20).returned
+
+
+def test_what_was_given_back_before_is_waited_for_all_the_same(gate, client):
     proposal = client.propose("t", "process_refund", REFUND)
     gate.settle(proposal.id, returned=True)
-    assert client.wait(proposal.id, timeout=20).returned
+    assert client.wait(proposal.id, timeout=0.3).status == "pending"
+    assert "wait=1" in gate.calls[-1][1]
+
+
+def test_an_outcome_is_acknowledged_by_its_name(gate, client):
+    proposal = client.propose("t", "process_refund", REFUND)
+    gate.settle(proposal.id, status="executed", outcome="o-1", acknowledged_at=None)
+    settled = client.wait(proposal.id)
+    assert (settled.outcome, settled.acknowledged) == ("o-1", False)
+    assert client.acknowledge(settled).acknowledged
+
+
+def test_resuming_waits_for_the_outcome(gate, client):
+    proposal = client.propose("t", "process_refund", REFUND)
+    gate.checkpoints["t"] = {"proposal": proposal.id}
+    gate.facts_at_wait[proposal.id] = {"status": "executed", "outcome": "o-1"}
+    found = client.resume("t", timeout=20)
+    assert found.outcome.outcome == "o-1"
+    assert not found.acknowledged
 
 
 def test_the_list_goes_through_every_page(gate, client):

@@ -1,0 +1,36 @@
+"""Register where an agent hears back, and print the secret of its letters, once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agents import endpoints
+from agents.models import Agent
+from journal.errors import DomainError
+from policies.management import lookups
+
+
+class Command(BaseCommand):
+    help = (
+        "Registers an address that hears what becomes of an agent's proposals, and"
+        " prints the secret its letters are signed with, which is not shown again."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slug")
+        parser.add_argument("url")
+        parser.add_argument("--by", required=True, help="the administrator's user name")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        agent = Agent.objects.filter(slug=options["slug"]).first()
+        if agent is None:
+            raise CommandError(f"No agent is called {options['slug']}.")
+        by = lookups.person(options["by"])
+        try:
+            _, secret = endpoints.register(agent=agent, url=options["url"], by=by)
+        except DomainError as error:
+            said = "; ".join(one["message"] for one in error.errors)
+            raise CommandError(said or error.detail) from error
+        self.stdout.write(secret)
