@@ -33,6 +33,8 @@ SWEEPS = {
     "reviews.tasks.expire_due": 2,
     "reviews.tasks.hold_deadlines": 2,
     "reviews.tasks.recover_leases": 5,
+    "reviews.tasks.watch": 30,
+    "reviews.tasks.audit_refused": 30,
     "reviews.tasks.look_up_unknown": 10,
     "reviews.tasks.lapse_leases": 5,
     "reviews.tasks.drop_old_drafts": 3600,

@@ -15,6 +15,8 @@ from journal.models import OutboxMessage
 from policies.choices import Role
 
 from . import (
+    alarms,
+    audits,
     deadlines,
     drafts,
     executions,
@@ -358,6 +360,18 @@ def mail_alarm(message_id: int) -> None:
     with outbox.consume(message_id) as message:
         if message is not None:
             notices.tell_alarm(Alarm.objects.get(pk=message.subject))
+
+@shared_task
+def watch() -> int:
+    """Raise what went against a promise and was not noticed; how many changed."""
+    return alarms.watch()
+
+
+@shared_task
+def audit_refused() -> int:
+    """Ask after effects that were refused; how many were found all the same."""
+    return audits.audit_due()
+
 
 
 @shared_task

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from django.db import connection
 from reviews.executors import Call, KnownFailure
 
 LEDGER = "HOLDPOINT_TEST_LEDGER"
+TAKES = "HOLDPOINT_TEST_TAKES"  # seconds that an effect takes before it is there
 
 
 @contextmanager
@@ -35,6 +37,10 @@ def ledger() -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
+def _take_time() -> None:
+    time.sleep(float(os.environ.get(TAKES, "0")))
+
+
 def _add(connection: sqlite3.Connection, call: Call) -> None:
     connection.execute(
         "INSERT INTO effect (tool, key, fence, args) VALUES (?, ?, ?, ?)",
@@ -44,6 +50,7 @@ def _add(connection: sqlite3.Connection, call: Call) -> None:
 
 def keyed(call: Call) -> dict[str, Any]:
     """A provider that honours our idempotency key."""
+    _take_time()
     with ledger() as connection:
         new = connection.execute(
             "INSERT OR IGNORE INTO kept VALUES (?)", [call.idempotency_key]
@@ -55,9 +62,19 @@ def keyed(call: Call) -> dict[str, Any]:
 
 def plain(call: Call) -> dict[str, Any]:
     """A provider that does what it is told as often as it is told."""
+    _take_time()
     with ledger() as connection:
         _add(connection, call)
     return {"done": True}
+
+
+def careless(call: Call) -> dict[str, Any]:
+    """A provider that says it honours our key, and does not: each answer is of an
+    effect of its own."""
+    with ledger() as connection:
+        _add(connection, call)
+        number = connection.execute("SELECT max(id) FROM effect").fetchone()[0]
+    return {"number": number}
 
 
 def find(call: Call) -> dict[str, Any]:

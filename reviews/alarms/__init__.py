@@ -8,6 +8,7 @@ from .answering import acknowledge, check_may_answer, close
 from .noticing import about, counted, refused, succeeded
 from .raising import close_itself, raise_
 from .reporting import keep
+from .watching import watch
 
 __all__ = [
     "about",
@@ -20,4 +21,5 @@ __all__ = [
     "raise_",
     "refused",
     "succeeded",
+    "watch",
 ]

@@ -29,7 +29,7 @@ LABELS = {
     "count": "Effects counted",
 }
 
-ENDED = {
+ENDED: dict[str, str] = {
     AlarmKind.NEVER_EXECUTED: "it ran after all",
     AlarmKind.DELIVERY_DEAD: "it was delivered",
     AlarmKind.RESTORED: "two people let it run again",
