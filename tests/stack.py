@@ -46,6 +46,7 @@ class Stack:
     extra: dict[str, str] = field(default_factory=dict)
     web: Child | None = None
     workers: list[Child] = field(default_factory=list)
+    app: str = "hitl.celery"  # what a worker is started as
     port: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -93,7 +94,7 @@ class Stack:
         """Start it unless it runs, and wait until it says that it is ready."""
         if self.web is not None and self.web.exit_code() is None:
             return
-        self._collect()
+        self.collect()
         self.web = Child(programs.web(self._layout, self.environ))
         wait_until(self._ready, START_S, lambda: self.log("web"))
 
@@ -144,6 +145,7 @@ class Stack:
         program = programs.worker(self._layout, self.environ)
         argv = [part for part in program.argv if beat or part != "--beat"]
         argv[argv.index("--concurrency") + 1] = str(processes)
+        argv[argv.index("--app") + 1] = self.app
         return Program(
             name="worker",
             argv=argv,
@@ -163,7 +165,8 @@ class Stack:
             return False
         return answer.status_code == 200
 
-    def _collect(self) -> None:
+    def collect(self) -> None:
+        """The files that pages name, once."""
         if (self.state / "static").exists():
             return
         manage = [sys.executable, "manage.py", "collectstatic", "--noinput"]
