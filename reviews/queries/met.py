@@ -16,7 +16,14 @@ from policies import tools
 from policies.models import Person
 from reviews import stop_work
 from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
-from reviews.models import ApprovalRequest, Execution, Revision, Stop
+from reviews.models import (
+    ApprovalRequest,
+    Decision,
+    Execution,
+    RequestVersion,
+    Revision,
+    Stop,
+)
 from reviews.presenters.shapes import Part
 
 from . import in_flight, showing, visible
@@ -26,17 +33,27 @@ MOST_SHOWN = 50
 # What was under way at a stop was authorised at most a window before it, and this long:
 # the lease of an attempt that began in the window's last second.
 BEFORE = timedelta(hours=1)
+# How far back one looks for what had finished before it: what a person in a hurry may
+# have come for, and of a reviewer all that may have to be undone.
+EARLIER = timedelta(hours=1)
+APPROVED = timedelta(days=30)
 # What became of each: sign, words, and whether it is over.
 FATES = {
     "running": ("run", "Running: asked to halt, may finish"),
     "queued": ("wait", "Being cancelled"),
     "kept": ("pause", "Kept, does not run"),
     "cancelled": ("void", "Cancelled. It never ran."),
+    "asked": ("back", "Asked again of others: this vote is void"),
+    "before": ("ok", "Had finished before"),
+    "unknown_before": ("ask", "Had begun before. Nobody knows whether it happened."),
     "withdrawn": ("void", "Withdrawn. Nobody is asked any more."),
     "finished": ("ok", "Had begun before, and finished"),
     "failed": ("no", "Had begun before, and failed without effect"),
     "unknown": ("ask", "Had begun before. Nobody knows whether it happened."),
 }
+
+
+BEFORE_IT = frozenset({"before", "unknown_before"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +67,8 @@ class Line:
     at: datetime | None
     effect: tuple[Part, ...] = ()
     undo: str = ""
+    sent: bool = False  # its effect is a request to the tool's own service
+    request: str = ""
 
     @property
     def icon(self) -> str:
@@ -66,7 +85,16 @@ class Line:
     @property
     def began(self) -> bool:
         """Too late to be called back: what undoes it is worth saying."""
-        return self.fate in {"running", "finished", "unknown"}
+        return self.fate in {"running", "finished", "unknown"} | BEFORE_IT
+
+    @property
+    def ran(self) -> bool:
+        """It happened or may have: to be undone only by another action."""
+        return self.fate != "running" and self.began
+
+    @property
+    def request_url(self) -> str:
+        return reverse("reviews:request_detail", args=[self.request])
 
 
 def met(row: Stop) -> Iterator[Line]:
@@ -89,7 +117,48 @@ def met(row: Stop) -> Iterator[Line]:
     for one in [*_with_loss(asked), *_with_loss(unasked)]:
         if fate := _ended(one, row):
             yield _line(one, fate)
-    yield from _withdrawn(row)
+    yield from _asked_again(row) if row.scope == Scope.REVIEWER else _withdrawn(row)
+
+
+def _asked_again(row: Stop) -> Iterator[Line]:
+    """Requests whose vote of this reviewer was voided, and that others answer now."""
+    voided = RequestVersion.objects.filter(cause="revoked", created_at__gte=row.at)
+    if row.lifted_at:
+        voided = voided.filter(created_at__lt=row.lifted_at)
+    theirs = Decision.objects.filter(
+        request=OuterRef("request"), reviewer__public_id=row.key, counts=True
+    )
+    found = voided.filter(Exists(theirs)).select_related("request__proposal")
+    for one in found.order_by("-created_at")[:MOST_COUNTED]:
+        proposal = one.request.proposal
+        run = (proposal.agent, proposal.thread)
+        yield Line(proposal.pk, proposal.tool_name, run, "asked", one.created_at)
+
+
+def earlier(scope: Scope, key: str, at: datetime) -> Iterator[Line]:
+    """What had finished within it in the hour before, newest first; of a reviewer what
+    they approved in a month. What nobody knows of stands among it."""
+    since = at - (APPROVED if scope is Scope.REVIEWER else EARLIER)
+    within = stop_work.within(scope, key, TO_PROPOSAL)
+    ended = Q(status=ExecutionStatus.SUCCEEDED, finished_at__range=(since, at))
+    lost = Q(status=ExecutionStatus.UNKNOWN, claimed_at__range=(since, at))
+    found = Execution.objects.filter(within, ended | lost).select_related(
+        "proposal__request"
+    )
+    asked = found.filter(proposal__request__settled_at__gte=since - BEFORE)
+    unasked = found.filter(
+        proposal__request__isnull=True, proposal__created_at__gte=since - BEFORE
+    )
+    for rows in (asked, unasked):
+        for one in _with_loss(rows):
+            if one.lost_at is None or one.lost_at < at:
+                fate = "unknown_before" if one.finished_at is None else "before"
+                yield replace(_line(one, fate), request=_request_of(one))
+
+
+def _request_of(execution: Any) -> str:
+    request = getattr(execution.proposal, "request", None)
+    return request.pk if request else ""
 
 
 def _with_loss(found: QuerySet[Execution]) -> list[Any]:
@@ -161,21 +230,23 @@ def told(person: Person, lines: list[Line]) -> list[Line]:
     first = {line.proposal: line for line in lines[:MOST_SHOWN]}
     mine = visible.proposals(person).filter(pk__in=first)
     revisions = dict(_revisions(mine.values("pk")))
-    briefs = showing.briefs(dict(revisions.values()))
+    briefs = showing.briefs({pk: digest for pk, digest, _ in revisions.values()})
     return [
-        _described(line, briefs[revisions[proposal][0]])
+        _described(line, briefs[revisions[proposal][0]], revisions[proposal][2])
         for proposal, line in first.items()
         if proposal in revisions
     ]
 
 
-def _revisions(proposals: Any) -> Iterable[tuple[str, tuple[int, str]]]:
+def _revisions(proposals: Any) -> Iterable[tuple[str, tuple[int, str, str]]]:
     found = Revision.objects.filter(
         proposal__in=proposals, number=F("proposal__revision")
     )
-    for proposal, pk, digest in found.values_list("proposal", "pk", "action_hash"):
-        yield proposal, (pk, digest)
+    kind = "tool__definition__executor__kind"
+    for proposal, *rest in found.values_list("proposal", "pk", "action_hash", kind):
+        yield proposal, tuple(rest)
 
 
-def _described(line: Line, shown: showing.Brief) -> Line:
-    return replace(line, effect=shown.effect, undo=shown.undo)
+def _described(line: Line, shown: showing.Brief, executor: str) -> Line:
+    sent = line.began and executor == "webhook"
+    return replace(line, effect=shown.effect, undo=shown.undo, sent=sent)

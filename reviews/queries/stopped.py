@@ -29,6 +29,9 @@ class StoppedPage:
     met: list[Line]
     shown: list[Line]
     waiting: int
+    earlier: list[Line]  # what had finished before it
+    told_earlier: list[Line]
+    reviewer: bool = False
     became: int | None = None  # the stop that a pause was turned into
 
     @cached_property
@@ -63,6 +66,8 @@ class StoppedPage:
             return "Switched on again"
         if self.switch.paused:
             return "Paused"
+        if self.reviewer:
+            return "Revoked" if self.over else "Revoking…"
         return "Halted" if self.over else "Halting…"
 
     @property
@@ -91,9 +96,11 @@ class StoppedPage:
         cancelled = self.fates["cancelled"] + self.fates["withdrawn"]
         if cancelled:
             yield f"{capped(cancelled)} cancelled"
+        if self.fates["asked"]:
+            yield f"{capped(self.fates['asked'])} asked again of others"
         if self._withdrawing:
             yield f"{capped(self.waiting + self.fates['queued'])} still to cancel"
-        elif not cancelled:
+        elif not (cancelled or self.fates["asked"]):
             yield "nothing to cancel"
         yield from self._begun()
 
@@ -104,6 +111,19 @@ class StoppedPage:
             yield f"{done} had already begun and finished"
         if self.fates["unknown"]:
             yield f"of {self.fates['unknown']} nobody knows"
+
+    @property
+    def before(self) -> str:
+        """What had finished before it, as the heading of its list."""
+        lost = sum(line.fate == "unknown_before" for line in self.earlier)
+        done = len(self.earlier) - lost
+        span = "month" if self.reviewer else "hour"
+        what = f"{capped(done)} had finished in the {span} before it"
+        return f"{what}, of {lost} nobody knows" if lost else what
+
+    @property
+    def hidden_earlier(self) -> int:
+        return len(self.earlier) - len(self.told_earlier)
 
     @property
     def hidden(self) -> int:
@@ -121,12 +141,16 @@ def page(person: Person, pk: int) -> StoppedPage:
     row = Stop.objects.filter(pk=pk).first()
     if row is None or not switches.concerning(person, [row]):
         raise NotFound
-    found = list(met.met(row))
+    scope = Scope(row.scope)
+    found, earlier = list(met.met(row)), list(met.earlier(scope, row.key, row.at))
     return StoppedPage(
         switch=switches.lines(person, [row])[0],
         met=found,
         shown=met.told(person, found),
-        waiting=in_flight.waiting(Scope(row.scope), row.key),
+        waiting=in_flight.waiting(scope, row.key),
+        earlier=earlier,
+        told_earlier=met.told(person, earlier),
+        reviewer=scope is Scope.REVIEWER,
         became=_successor(row),
     )
 

@@ -10,8 +10,9 @@ from policies.models import Person
 from reviews import permissions, stops
 from reviews.choices import STOP_REASONS, Scope, StopMode
 
-from . import in_flight, switches
+from . import in_flight, revoking, switches
 from .in_flight import Action, Load, Target
+from .revoking import Reviewer
 from .switches import Switch
 
 NAMES = {
@@ -56,6 +57,8 @@ class StopPage:
     actions: list[Action] = field(default_factory=list)
     agent: str = ""
     thread: str = ""
+    tool: str = ""
+    reviewers: list[Reviewer] = field(default_factory=list)
     reasons: tuple[tuple[str, str], ...] = tuple(STOP_REASONS.items())
 
     @property
@@ -109,6 +112,8 @@ def page(person: Person, asked: Asked) -> StopPage:
         actions=_actions(person, targets),
         agent=asked.agent,
         thread=asked.thread,
+        tool=asked.tool,
+        reviewers=[] if asked.named else revoking.reviewers(person),
     )
 
 

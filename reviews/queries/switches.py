@@ -31,6 +31,9 @@ class Switch:
     at: datetime
     reason: str
     asked: bool  # a first person has asked to lift it
+    asked_by: str
+    asked_me: bool  # and it was the reader
+    everything: bool
     may_lift: bool
     running: int
     lifted_at: datetime | None
@@ -82,7 +85,9 @@ def _target(row: Stop) -> Target:
 
 
 def _names(rows: list[Stop]) -> dict[str, str]:
-    wanted = [one for row in rows for one in (row.by, row.lifted_by) if one]
+    wanted = [
+        one for row in rows for one in (row.by, row.lift_asked_by, row.lifted_by) if one
+    ]
     wanted += [row.key for row in rows if row.scope == Scope.REVIEWER]
     return log.access.names_of(wanted) if wanted else {}
 
@@ -100,6 +105,9 @@ def _switch(
         at=row.at,
         reason=row.reason,
         asked=open_ and bool(row.lift_asked_by),
+        asked_by=names.get(row.lift_asked_by, "Someone") if row.lift_asked_by else "",
+        asked_me=row.lift_asked_by == person.public_id,
+        everything=row.scope == Scope.EVERYTHING,
         may_lift=open_ and lifts and row.lift_asked_by != person.public_id,
         running=running,
         lifted_at=row.lifted_at,

@@ -13,11 +13,13 @@ from reviews.permissions import Permission
 
 ALARMS = "reviews:alarms"
 UNKNOWN = "reviews:unknown"
+REPAIRS = "agents:repairs"
 DELIVERIES = "agents:deliveries"
 # The name of the page's address, its label, and the permission that shows it.
 PAGES: tuple[tuple[str, str, Permission], ...] = (
     (ALARMS, "Alarms", Permission.SEE_ALARMS),
-    (UNKNOWN, "Unknown", Permission.SETTLE_UNKNOWN),
+    (UNKNOWN, "Unknown", Permission.SEE_ALARMS),
+    (REPAIRS, "Repairs", Permission.SEE_ALARMS),
     (DELIVERIES, "Deliveries", Permission.SEE_DELIVERIES),
     ("reviews:incidents", "Incidents", Permission.SEE_ALARMS),
 )

@@ -55,7 +55,7 @@ def _one(
     """What was typed stays in its form, or to be copied where there is no form left."""
     kept = request.POST.get("guidance", "")
     page = ReviewPage(loaded, said=loaded.said, problem=error, note_kept=kept)
-    frame.of(request).stop_url = page.stop_url
+    frame.of(request).stop_url = page.stop_any_url
     care.fit(request, page, partial=False)
     rows = queries.waiting(loaded.person, loaded.now)
     context = {"page": page, "rows": rows, **more}

@@ -68,6 +68,11 @@ class Desk:
         return frozen.moment()
 
     @property
+    def stops_tools(self) -> bool:
+        person = self.person
+        return person is not None and permissions.allowed(person, Permission.STOP)
+
+    @property
     def incidents(self) -> list[Banner]:
         """The open ones that this person's pages say."""
         return self.moment.concerning(self.person)

@@ -12,7 +12,7 @@ from reviews import incidents as operations
 from reviews import permissions
 from reviews.forms import IncidentForm
 from reviews.permissions import Permission
-from reviews.queries import frozen
+from reviews.queries import frozen, upkeep
 
 from .who import person
 
@@ -25,7 +25,8 @@ def incidents(request: HttpRequest) -> HttpResponse:
         permissions.check(who, Permission.DECLARE)
         if form.is_valid():
             return _declare(request, form)
-    context = {"page": frozen.page(who), "form": form}
+    tabs = upkeep.tabs(who, "reviews:incidents")
+    context = {"page": frozen.page(who), "form": form, "upkeep": tabs}
     status = 422 if request.method == "POST" else 200
     return render(request, "reviews/incidents.html", context, status=status)
 

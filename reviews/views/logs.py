@@ -13,6 +13,7 @@ from reviews.forms import ViewForm
 from reviews.permissions import Permission
 from reviews.queries import exports as export_queries
 from reviews.queries import log as log_queries
+from reviews.queries import revoking
 
 from . import frame
 from .who import person
@@ -40,8 +41,11 @@ def shown(
 @require_safe
 def log_record(request: HttpRequest, pk: int) -> HttpResponse:
     """One record: its sentence, its codes and its exact bytes."""
-    record = log_queries.record(person(request), pk)
-    return render(request, "reviews/log_record.html", {"record": record})
+    who = person(request)
+    record = log_queries.record(who, pk)
+    url = revoking.url_for(who, record.decider) if record.decider else ""
+    context = {"record": record, "revoke_url": url}
+    return render(request, "reviews/log_record.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -151,7 +151,7 @@ def _answer(
     request: HttpRequest, page: ReviewPage, *, beside: bool = True, status: int = 200
 ) -> HttpResponse:
     """The page, or `#decide` with the strip, banner and badges beside it."""
-    frame.of(request).stop_url = page.stop_url
+    frame.of(request).stop_url = page.stop_any_url
     partial = htmx.wants_partial(request)
     care.fit(request, page, partial=partial)
     template = htmx.part(request, TEMPLATE, "decide")

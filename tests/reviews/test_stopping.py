@@ -176,7 +176,7 @@ def test_no_more_queries_however_much_is_under_way(
     row = stop(gate)
     enforce()
     stopped.page(gate.sue, row.pk)
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(14):
         stopped.page(fresh(gate.sue), row.pk)
 
 

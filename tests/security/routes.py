@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
+from agents import outcome_ids
 from policies.choices import Risk
 from tests import pages
 from tests.factories import PASSWORD
@@ -31,6 +32,8 @@ LIFTS = frozenset({Who.SUPERVISOR, Who.ADMINISTRATOR})
 READS_POLICY = PEOPLE - {Who.OWNER, Who.OTHER_OWNER}
 READS_LOG = SEES - {Who.REVIEWER}
 READS_ALARMS = frozenset({Who.SUPERVISOR, Who.ADMINISTRATOR, Who.AUDITOR})
+READS_LETTERS = READS_ALARMS | {Who.OWNER}
+POSTS = frozenset({Who.ADMINISTRATOR, Who.OWNER})  # of the first agent
 SETTLES = frozenset({Who.SUPERVISOR})
 # The one who decided, and who checks; others once it is settled.
 AS_SEEN = frozenset({Who.REVIEWER, Who.AUDITOR})
@@ -139,6 +142,8 @@ BATCH = {"pk": "batch"}
 TAKEN = {"pk": "taken"}
 ESCALATED = {"pk": "escalated"}
 ALARM = {"pk": "alarm"}
+LETTER = {"pk": "letter"}
+ENDPOINT = {"pk": "endpoint"}
 RUN = {"slug": "agent", "name": "thread"}
 ROUTES: dict[str, Row] = {
     "livez": Row(get=ALL),
@@ -326,6 +331,26 @@ ROUTES: dict[str, Row] = {
         ids={"slug": "agent"},
         body=_stop("agent:riley", "stopped"),
     ),
+    "agents:endpoints": Row(
+        get=READS_LETTERS,
+        post=POSTS,
+        sees=READS_LETTERS,
+        ids={"slug": "agent"},
+        body=lambda world: {"url": "https://agent.example/more"},
+    ),
+    "agents:deliveries": Row(
+        get=READS_LETTERS | {Who.OTHER_OWNER}, sees=READS_LETTERS | {Who.OTHER_OWNER}
+    ),
+    "agents:delivery": Row(get=READS_LETTERS, sees=READS_LETTERS, ids=LETTER),
+    "agents:delivery_again": Row(post=POSTS, sees=READS_LETTERS, ids=LETTER),
+    "agents:endpoint_again": Row(post=POSTS, sees=READS_LETTERS, ids=ENDPOINT),
+    "agents:endpoint_secret": Row(post=POSTS, sees=READS_LETTERS, ids=ENDPOINT),
+    "agents:endpoint_switch": Row(
+        post=POSTS,
+        sees=READS_LETTERS,
+        ids=ENDPOINT,
+        body=lambda world: {"to": "on"},
+    ),
     "agents:thread": Row(get=SEES, sees=SEES, ids=RUN),
     "agents:stop_thread": Row(
         get=SEES,
@@ -358,6 +383,11 @@ ROUTES: dict[str, Row] = {
         post=FIRST_AGENT, ids={"proposal_id": "proposal"}, body=_revision
     ),
     "api:withdraw": Row(post=FIRST_AGENT, ids={"proposal_id": "proposal"}),
+    "api:acknowledge": Row(
+        post=FIRST_AGENT,
+        ids={"proposal_id": "ended"},
+        body=lambda world: {"outcome": outcome_ids.settled(world.ids["ended"])},
+    ),
     "api:redeem": Row(post=FIRST_AGENT, body=lambda world: {"token": world.token}),
     "api:report_outcome": Row(
         post=FIRST_AGENT, ids={"execution_id": "execution"}, body=_outcome
@@ -400,6 +430,9 @@ OF_AGENTS = {
 ABSENT = {
     "request": "r-00000000000000000000",
     "held": "r-00000000000000000000",
+    "letter": "d-00000000000000000000",
+    "endpoint": "w-00000000000000000000",
+    "ended": "p-00000000000000000000",
     "member": "r-00000000000000000000",
     "batch": "b-00000000000000000000",
     "held_batch": "b-00000000000000000000",

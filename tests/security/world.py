@@ -10,10 +10,11 @@ from django.db import connection
 from django.test import Client
 from guardian.shortcuts import assign_perm
 
-from agents import keys
-from agents.models import Agent
+from agents import delivery, endpoints, keys, promises
+from agents.answers import Answer
+from agents.models import Agent, Delivery
 from journal import clock
-from journal.models import LogRecord
+from journal.models import LogRecord, OutboxMessage
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import (
@@ -147,6 +148,7 @@ def _fill(world: World, other: Agent) -> None:
     incident = incidents.declare(person=gate.sue, reason="a drill", queue=odd)
     tokens.mint(person=gate.rita, name="spare")
     _fill_batches(world)
+    letter = _undelivered(gate)
     export = exports.ask(person=gate.otto, file_format="csv", query="kind=policy")
     exports.write(export.pk)
     world.ids |= {
@@ -171,6 +173,9 @@ def _fill(world: World, other: Agent) -> None:
         "reviewer": gate.tom.public_id,
         "escalated": escalated.pk,
         "split": split.pk,
+        "ended": split.proposal_id,
+        "letter": letter.pk,
+        "endpoint": letter.endpoint_id,
         "alarm": alarmed.pk,
         "own_view": view.pk,
         "own_token": PersonalToken.objects.get(name="spare").pk,
@@ -178,6 +183,19 @@ def _fill(world: World, other: Agent) -> None:
         "agent": gate.agent.slug,
         "thread": "t-1",
     }
+
+
+def _undelivered(gate: Gate) -> Delivery:
+    """A letter to an endpoint that said that it is gone."""
+    url = "https://agent.example/hook"
+    endpoints.register(agent=gate.agent, url=url, by=gate.owen)
+    propose(gate.agent, customer="C-31")
+    told = OutboxMessage.objects.filter(topic="proposal.told").latest("pk")
+    (letter,) = promises.promise(message=told)
+    delivery.take(delivery_id=letter)
+    gone = Answer(410, "it answered 410")
+    delivery.record(delivery_id=letter, attempt=1, answer=gone)
+    return Delivery.objects.get(pk=letter)
 
 
 def _never_ran(gate: Gate) -> Alarm:

@@ -113,6 +113,7 @@ class RecordPage:
     decision: list[tuple[str, str]]
     as_seen_url: str
     ran: Ran | None
+    decider: str  # public id, of a decision
     earlier_url: str
     later_url: str
 
@@ -134,6 +135,7 @@ def record(person: Person, pk: int) -> RecordPage:
         decision=_form(decision) if decision else [],
         as_seen_url=_as_seen(person, decision or _of_batch(leaf)),
         ran=_ran(row, leaf),
+        decider=_decider(row, leaf),
         earlier_url=_neighbour(person, row, later=False),
         later_url=_neighbour(person, row, later=True),
     )
@@ -180,6 +182,13 @@ def _form(decision: Decision) -> list[tuple[str, str]]:
         ("Authority", plain({k: v for k, v in decision.authority.items() if v})),
     ]
     return [(label, value) for label, value in found if value]
+
+
+def _decider(row: LogRecord, leaf: dict[str, Any]) -> str:
+    """Who decided, where this person may know it."""
+    votes = row.kind in {"decision.recorded", "batch.decided"}
+    shown = leaf["actor"]["id"] == row.actor_id and row.actor_kind == "person"
+    return row.actor_id if votes and shown else ""
 
 
 def _of_batch(leaf: dict[str, Any]) -> Decision | None:

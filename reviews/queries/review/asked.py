@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
@@ -19,6 +20,11 @@ class Asked(Strip):
     @property
     def stop_url(self) -> str:
         return reverse("agents:stop_thread", args=[self.agent, self.thread])
+
+    @property
+    def stop_any_url(self) -> str:
+        """The same from the header, where the tool may be stopped as well."""
+        return f"{self.stop_url}?{urlencode({'tool': self.tool})}"
 
     @property
     def squares(self) -> list[bool]:

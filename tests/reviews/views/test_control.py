@@ -194,3 +194,55 @@ def test_the_queue_says_that_something_is_unknown(gate: Gate, as_: SignIn) -> No
     states.unknown(gate)
     assert b"1 execution has an unknown outcome" in as_("sue").get("/queue/").content
     assert b"unknown outcome" not in as_("rita").get("/queue/").content
+
+
+def test_a_tool_is_stopped_from_the_pages_that_name_it(gate: Gate, as_: SignIn) -> None:
+    request = propose(gate.agent).request
+    client = as_("sue")
+    source = client.get(f"/requests/{request.pk}/").content.decode()
+    assert 'href="/threads/riley/t-1/stop/?tool=pay"' in source
+    policy = client.get(f"/policies/{gate.policy.number}/").content.decode()
+    assert 'href="/stop/?tool=pay"' in policy
+    assert 'href="/stop/?tool=pay"' in client.get("/agents/riley/").content.decode()
+    assert "/stop/?tool=" not in as_("rita").get("/policies/1/").content.decode()
+    page = client.get("/threads/riley/t-1/stop/?tool=pay").content.decode()
+    for target in ("thread:riley/t-1", "agent:riley", "tool:pay"):
+        assert f'value="{target}"' in page
+    sent = stopping("tool", "pay")
+    response = client.post("/threads/riley/t-1/stop/?tool=pay", sent)
+    assert response.status_code == 302
+    assert (Stop.objects.get().scope, Stop.objects.get().key) == ("tool", "pay")
+
+
+def test_the_owner_stops_a_run_and_no_tool(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    path = "/threads/riley/t-1/stop/?tool=pay"
+    assert 'value="tool:pay"' not in as_("owen").get(path).content.decode()
+    assert as_("owen").post(path, stopping("tool", "pay")).status_code == 403
+
+
+def test_it_says_what_had_finished_before_and_that_it_was_sent(
+    gate: Gate, as_: SignIn
+) -> None:
+    states.succeeded(gate)
+    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
+    assert "1 had finished in the hour before it" in source
+    assert "Had finished before" in source
+    assert "Nothing to cancel" in source
+
+
+def test_it_says_who_asked_and_that_they_cannot_confirm(
+    gate: Gate, as_: SignIn
+) -> None:
+    row = stops.stop(scope=Scope.EVERYTHING, person=gate.adam, reason="x")
+    first = as_("sue").get(f"/stop/{row.pk}/").content.decode()
+    assert "Two people are needed" in first
+    stops.lift(stop_id=row.pk, person=gate.sue, reason="fixed")
+    mine = as_("sue").get(f"/stop/{row.pk}/").content.decode()
+    assert "Sue Example asked to switch it on." in mine
+    assert "any other supervisor or administrator, not you." in mine
+    assert "Switch on again…" not in mine
+    others = as_("alma").get(f"/stop/{row.pk}/").content.decode()
+    assert "You are the second: everything runs again at once." in others
+    assert "not you" not in others
