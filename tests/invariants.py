@@ -4,9 +4,9 @@ says is in the design's list; test_architecture.py checks that every test is the
 from __future__ import annotations
 
 ASKED = [
-    *(f"I{number}" for number in range(1, 11)),
+    *(f"I{number}" for number in range(1, 12)),
     *("I13", "I14", "I15", "I16", "I17", "I18", "I19", "I20"),
-    *("I22", "I23", "I24", "I25", "I26", "I31", "I32", "I33", "I34"),
+    *("I21", "I22", "I23", "I24", "I25", "I26", "I31", "I32", "I33", "I34"),
 ]
 
 NAUGHTY = "tests/browser/test_naughty.py"
@@ -23,7 +23,9 @@ DECISIONS = "tests/reviews/test_decisions.py"
 EXECUTIONS = "tests/reviews/test_executions.py"
 PROPOSALS = "tests/reviews/test_proposals.py"
 STEP_UP = "tests/reviews/test_step_up.py"
+TIGHTENED = "tests/reviews/test_tightened.py"
 TRANSITIONS = "tests/reviews/test_transitions.py"
+WINDOWS = "tests/reviews/test_windows.py"
 AUTHORITY = "tests/security/test_authority.py"
 BYPASS = "tests/security/test_bypass_matrix.py"
 API = "tests/agents/test_api.py"
@@ -84,6 +86,19 @@ TESTS = {
         f"{DECIDE}::test_a_second_vote_waits_for_the_first_and_counts_it",
         "tests/reviews/test_cases.py::test_who_filled_a_step_cannot_fill_another_one",
     ],
+    # The policy that was asked under says how many; a tightened one, or an approver
+    # without authority, blocks right before the effect.
+    "I11": [
+        f"{TIGHTENED}::test_the_policy_it_was_asked_under_says_how_many_must_agree",
+        f"{TIGHTENED}::test_what_changed_since_the_approval_blocks_the_effect",
+        f"{TIGHTENED}::test_what_takes_no_authority_away_blocks_nothing",
+        f"{TIGHTENED}::"
+        "test_a_supervisor_who_is_a_reviewer_by_now_fills_no_supervisors_place",
+        f"{TIGHTENED}::test_whoever_filled_a_step_of_an_earlier_version_counts_too",
+        f"{TIGHTENED}::test_an_agent_redeems_nothing_that_changed_since",
+        f"{EXECUTIONS}::test_a_tightened_policy_blocks_the_effect",
+        f"{EXECUTIONS}::test_an_approver_who_lost_the_role_blocks_the_effect",
+    ],
     # An evaluation that fails blocks, and says so.
     "I13": [
         "tests/policies/test_evaluation.py::"
@@ -134,6 +149,15 @@ TESTS = {
     "I20": [
         f"{CRASH}::test_a_worker_killed_anywhere_never_doubles_or_loses_an_effect",
         f"{EXECUTIONS}::test_a_lapsed_lease_of_an_opaque_tool_is_unknown",
+    ],
+    # The time to execute is apart from the time to decide.
+    "I21": [
+        f"{WINDOWS}::test_who_approves_in_the_last_second_gives_the_whole_window",
+        f"{WINDOWS}::test_a_recall_window_takes_nothing_of_it",
+        f"{WINDOWS}::test_what_is_still_queued_after_it_is_refused",
+        f"{WINDOWS}::test_nothing_is_tried_again_after_it",
+        f"{WINDOWS}::test_the_grant_of_a_retry_ends_when_it_would_have",
+        f"{WINDOWS}::test_a_window_that_ends_during_the_checks_is_over",
     ],
     # Every write after a claim is under its fence.
     "I22": [

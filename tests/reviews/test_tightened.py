@@ -1,0 +1,309 @@
+"""I11: what was approved does not run when the authority for it is gone, or when it is
+no longer what was approved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from guardian.shortcuts import remove_perm
+
+from journal import errors
+from policies.models import Person, Queue
+from reviews import executions, grants, settlements, stops
+from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
+from reviews.models import Execution
+from tests import factories, worlds
+from tests.conftest import Gate
+from tests.factories import decide, propose
+
+Change = Callable[[Gate], None]
+MOVED = {"kind": "callable", "path": "tests.worlds.plain"}
+
+
+def granted(gate: Gate, **fields: Any) -> Execution:
+    """A payment that one reviewer has just approved."""
+    request = propose(gate.agent, **fields).request
+    decide(request, gate.rita)
+    return Execution.objects.get(proposal=request.proposal_id)
+
+
+def escalated(gate: Gate) -> Execution:
+    """A payment that two supervisors have approved."""
+    request = propose(gate.agent, amount="899.00").request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    return Execution.objects.get(proposal=request.proposal_id)
+
+
+def document(gate: Gate, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Another policy in force."""
+    found = factories.document_of_tests()
+    change(found)
+    factories.policy(gate.people, found)
+
+
+def tool(name: str = "pay", **parts: Any) -> Change:
+    def change(gate: Gate) -> None:
+        document(gate, lambda found: found["tools"][name].update(parts))
+
+    return change
+
+
+def rule(**then: Any) -> Change:
+    """A rule more, which holds for every payment."""
+    text = {"id": "pay.more", "text": "More.", "tools": ["pay"], "when": "true"}
+
+    def change(gate: Gate) -> None:
+        document(gate, lambda found: found["rules"].append({**text, "then": then}))
+
+    return change
+
+
+def person(name: str, **fields: Any) -> Change:
+    def change(gate: Gate) -> None:
+        Person.objects.filter(pk=gate.people[name].pk).update(**fields)
+
+    return change
+
+
+def role(name: str, other: str) -> Change:
+    def change(gate: Gate) -> None:
+        gate.people[name].groups.set([Group.objects.get_or_create(name=other)[0]])
+
+    return change
+
+
+def dismissed(gate: Gate) -> None:
+    remove_perm("policies.decide", gate.rita, Queue.objects.get(name="money"))
+
+
+def off(scope: Scope, key: str = "", by: str = "adam") -> Change:
+    def change(gate: Gate) -> None:
+        who = gate.people[by]
+        stops.stop(scope=scope, key=key, person=who, reason="no")
+
+    return change
+
+
+def reviewer_off(gate: Gate) -> None:
+    off(Scope.REVIEWER, gate.rita.public_id)(gate)
+
+
+def without_pay(gate: Gate) -> None:
+    def drop(found: dict[str, Any]) -> None:
+        del found["tools"]["pay"]
+        found["measures"].clear()
+        found["rules"] = []
+
+    document(gate, drop)
+
+
+def schema(**properties: Any) -> dict[str, Any]:
+    """The schema of a payment, with these properties."""
+    found: dict[str, Any] = factories.document_of_tests()["tools"]["pay"]["schema"]
+    found["properties"].update(properties)
+    return found
+
+
+SHORT = {"type": "string", "maxLength": 2}
+
+CHANGES: dict[str, tuple[Change, str]] = {
+    "a rule asks for more": (rule(tier="escalate"), "policy_tightened"),
+    "a rule forbids it": (rule(block=True), "policy_tightened"),
+    "the tool's floor is higher": (tool(floor="escalate"), "policy_tightened"),
+    "the tool is critical": (tool(risk="critical"), "policy_tightened"),
+    "the tool is gone": (without_pay, "tool_changed"),
+    "the arguments do not fit": (
+        tool(schema=schema(customer=SHORT)),
+        "tool_changed",
+    ),
+    "it acts elsewhere": (tool(executor=MOVED), "tool_changed"),
+    "it is for another service": (tool(audience="https://b.example"), "tool_changed"),
+    "the reviewer has another role": (role("rita", "auditor"), "approver_revoked"),
+    "the reviewer has no role": (
+        lambda gate: gate.rita.groups.clear(),
+        "approver_revoked",
+    ),
+    "the reviewer left": (person("rita", is_active=False), "approver_revoked"),
+    "the reviewer left the queue": (dismissed, "approver_revoked"),
+    "the reviewer is stopped": (reviewer_off, "approver_revoked"),
+    "the reviewer may decide less": (
+        person("rita", ceiling_minor=3999, ceiling_currency="USD"),
+        "approver_revoked",
+    ),
+    "the reviewer may decide another currency": (
+        person("rita", ceiling_minor=99999, ceiling_currency="EUR"),
+        "approver_revoked",
+    ),
+    "the agent is stopped": (off(Scope.AGENT, "riley"), "stopped"),
+    "the tool is stopped": (off(Scope.TOOL, "pay"), "stopped"),
+    "the run is stopped": (off(Scope.THREAD, "riley/t-1", "sue"), "stopped"),
+    "everything is stopped": (off(Scope.EVERYTHING), "stopped"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_changed_since_the_approval_blocks_the_effect(
+    gate: Gate, name: str
+) -> None:
+    execution = granted(gate)
+    change, code = CHANGES[name]
+    change(gate)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", code)
+    assert worlds.effects() == []
+
+
+SAME: dict[str, Change] = {
+    "words": tool(title="Pay somebody", description="As before."),
+    "another time to decide": tool(timeout="10m", window="5m"),
+    "another argument that may be given": tool(schema=schema(memo={"type": "string"})),
+    "the same policy again": lambda gate: document(gate, lambda _: None),
+    "a higher ceiling": person("rita", ceiling_minor=4000, ceiling_currency="USD"),
+    "a supervisor by now": role("rita", "supervisor"),
+    "another reviewer stopped": lambda gate: off(Scope.REVIEWER, gate.tom.public_id)(
+        gate
+    ),
+    "another tool stopped": off(Scope.TOOL, "deploy"),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_what_takes_no_authority_away_blocks_nothing(gate: Gate, name: str) -> None:
+    execution = granted(gate)
+    SAME[name](gate)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("succeeded", "")
+    assert len(worlds.effects()) == 1
+
+
+def test_a_supervisor_who_is_a_reviewer_by_now_fills_no_supervisors_place(
+    gate: Gate,
+) -> None:
+    execution = escalated(gate)
+    role("sue", "reviewer")(gate)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "approver_revoked")
+
+
+def test_a_supervisor_in_a_reviewers_place_may_be_a_reviewer_by_now(
+    gate: Gate,
+) -> None:
+    request = propose(gate.agent).request
+    decide(request, gate.sue)
+    role("sue", "reviewer")(gate)
+    execution = Execution.objects.get()
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize("since", ["left", "reviewer", "nothing"])
+def test_whoever_filled_a_step_of_an_earlier_version_counts_too(
+    gate: Gate, since: str
+) -> None:
+    """Her step was complete when somebody passed the rest up: it is carried on."""
+    steps = [
+        {"role": "supervisor", "required": 1},
+        {"role": "reviewer", "required": 1},
+    ]
+    document(gate, lambda found: found["steps"].update(approve=steps))
+    request = propose(gate.agent).request
+    decide(request, gate.sue)
+    decide(request, gate.tom, "escalate")
+    decide(request, gate.rita)
+    decide(request, gate.sam)
+    execution = Execution.objects.get()
+    if since == "left":
+        person("sue", is_active=False)(gate)
+    elif since == "reviewer":
+        role("sue", "reviewer")(gate)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    expected = "" if since == "nothing" else "approver_revoked"
+    assert execution.code == expected
+
+
+def test_the_policy_it_was_asked_under_says_how_many_must_agree(gate: Gate) -> None:
+    """One that asks for fewer since then takes no place away."""
+    request = propose(gate.agent, amount="899.00").request
+    decide(request, gate.sue)
+    document(gate, lambda found: found["rules"].clear())
+    request.refresh_from_db()
+    assert request.status == RequestStatus.PENDING
+    assert not Execution.objects.exists()
+    decide(request, gate.sam)
+    execution = Execution.objects.get()
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.SUCCEEDED
+
+
+# The same for an agent that performs the effect itself, and what it hears.
+def deployment(gate: Gate) -> tuple[Execution, str]:
+    request = propose(gate.agent, "deploy").request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    return execution, grants.token(execution.grant_id)
+
+
+BY_AGENT: dict[str, tuple[Change, type[errors.DomainError], str]] = {
+    "gone": (
+        lambda gate: document(gate, lambda found: found["tools"].pop("deploy")),
+        errors.ToolChanged,
+        "tool_changed",
+    ),
+    "elsewhere": (
+        tool("deploy", audience="https://b.example"),
+        errors.ToolChanged,
+        "tool_changed",
+    ),
+    "by the gate now": (
+        tool("deploy", executor=MOVED),
+        errors.ToolChanged,
+        "tool_changed",
+    ),
+    "an approver left": (
+        person("sam", is_active=False),
+        errors.Precondition,
+        "approver_revoked",
+    ),
+    "stopped": (off(Scope.AGENT, "riley"), errors.AgentStopped, "stopped"),
+}
+
+
+@pytest.mark.parametrize("name", BY_AGENT)
+def test_an_agent_redeems_nothing_that_changed_since(gate: Gate, name: str) -> None:
+    execution, token = deployment(gate)
+    change, refusal, code = BY_AGENT[name]
+    change(gate)
+    with pytest.raises(refusal) as found:
+        settlements.redeem(token=token, agent="riley")
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", code)
+    assert found.value.facts.get("reason") in {None, code}
+    if refusal is not errors.Precondition:
+        with pytest.raises(refusal):
+            settlements.redeem(token=token, agent="riley")
+
+
+def test_a_paused_agent_redeems_later(gate: Gate) -> None:
+    _, token = deployment(gate)
+    row = stops.stop(
+        scope=Scope.AGENT,
+        key="riley",
+        mode=StopMode.PAUSED,
+        person=gate.sue,
+        reason="wait",
+    )
+    with pytest.raises(errors.Conflict):
+        settlements.redeem(token=token, agent="riley")
+    stops.lift(stop_id=row.pk, person=gate.sam, reason="go on")
+    assert settlements.redeem(token=token, agent="riley").fence == 1
