@@ -14,7 +14,10 @@ COVER := $(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
 	--no-annotate --no-header
 
-.PHONY: up test prove gallery check bench lock
+# make chaos SHORT=1: a few minutes instead of an hour.
+CHAOS := $(if $(SHORT),--short)
+
+.PHONY: up test prove gallery check bench chaos lock
 
 up: .venv/.for-running
 	@exec $(BIN)/python manage.py up
@@ -42,6 +45,11 @@ check: .venv/.for-testing
 
 bench: .venv/.for-testing
 	$(BIN)/python -m bench $(ARGS)
+
+# The product under load while its processes and servers are killed, frozen and emptied:
+# var/chaos/report.html.
+chaos: .venv/.for-testing
+	PYTHONPATH=client $(BIN)/python -m chaos $(CHAOS) $(ARGS)
 
 # After a change of pyproject.toml. Hashes, and no addresses.
 lock: .venv/.for-running

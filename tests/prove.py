@@ -45,6 +45,11 @@ def main(args: list[str]) -> int:
     return code
 
 
+def add(lines: Path) -> None:
+    """What another command measured, beside what stands there."""
+    _write(_measured(lines))
+
+
 def _run(args: list[str], lines: Path) -> int:
     command = ["-m", "pytest", "-m", "proof", "-n", "0", "--timeout", "0", *args]
     environ = {**os.environ, "PROVE": "1", PROOF_LINES: str(lines)}

@@ -1,0 +1,53 @@
+"""`make chaos`, `make chaos SHORT=1`, `make chaos ARGS="--seed 7 --requests 500"`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import random
+import sys
+from typing import Any
+
+import django
+
+from hitl.local.faults import Fault
+
+from .options import BETWEEN, FULL, SHORT, Options
+
+
+def main() -> None:
+    options = _options()
+    try:
+        # Only once its servers are named: what follows reads settings and models.
+        stage = importlib.import_module("chaos.stage")
+        with stage.servers(options) as here:
+            django.setup()
+            verdict = importlib.import_module("chaos.verdict")
+            code = verdict.run(here, options)
+    except Fault as error:
+        sys.exit(f"chaos: {error}")
+    except KeyboardInterrupt:
+        sys.exit("chaos: stopped; nothing was kept")
+    sys.exit(code)
+
+
+def _options() -> Options:
+    parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
+    parser.add_argument("--short", action="store_true", help="a few minutes")
+    parser.add_argument("--seed", type=int, help="what comes when; another each time")
+    for name, kind in (("requests", int), ("webs", int), ("workers", int)):
+        parser.add_argument(f"--{name}", type=kind)
+    parser.add_argument("--seconds", type=float, help="over which requests come")
+    given: dict[str, Any] = vars(parser.parse_args())
+    short, seed = given.pop("short"), given.pop("seed")
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return Options(
+        **{**(SHORT if short else FULL), **chosen},
+        between=BETWEEN[short],
+        seed=random.SystemRandom().randrange(100_000) if seed is None else seed,
+        short=short,
+    )
+
+
+if __name__ == "__main__":
+    main()

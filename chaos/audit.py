@@ -1,0 +1,188 @@
+"""Whether anything was lost, doubled, or done without authority for exactly these
+bytes: the gate's rows beside what the outside world says happened."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from django.db.models import F, Q
+
+from journal import canonical, clock
+from journal.models import OutboxMessage
+from reviews.choices import ExecutionStatus, RequestStatus
+from reviews.models import ApprovalRequest, Decision, Execution, Proposal
+
+from .ledger import Effect, Ledger
+from .plan import Wish
+from .provider import CLASSES
+from .replay import Replayed, replay
+from .run import Ran
+
+LATER = timedelta(minutes=2)  # letters that are to wait longer are not late
+OVER = {
+    ExecutionStatus.SUCCEEDED,
+    ExecutionStatus.FAILED,
+    ExecutionStatus.UNKNOWN,
+    ExecutionStatus.REFUSED,
+}
+ALLOWED_ALONE = {"auto", "notify"}
+
+
+@dataclass
+class Audit:
+    """Sentences about what is wrong, and numbers about the rest."""
+
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    unauthorised: list[str] = field(default_factory=list)
+    undone: list[str] = field(default_factory=list)  # promises of the outbox
+    outcomes: Counter[str] = field(default_factory=Counter)
+    by_class: dict[str, Counter[str]] = field(default_factory=dict)
+    proposals: int = 0
+    effects: int = 0
+    unknown: int = 0
+    settled: int = 0
+    log: Replayed = field(default_factory=Replayed)
+
+    @property
+    def violations(self) -> dict[str, list[str]]:
+        """Everything that must be empty, by its name."""
+        gaps = [f"{self.log.gaps} records"] if self.log.gaps else []
+        return {
+            "lost": self.lost,
+            "doubled": self.doubled,
+            "illegal": self.log.illegal,
+            "without authority": self.unauthorised,
+            "written under an old fence": self.log.stale_written,
+            "gaps in the log": gaps,
+            "promises not kept": self.undone,
+        }
+
+
+def audit(ran: Ran, wishes: list[Wish], ledger: Ledger) -> Audit:
+    """Look at everything, once all is quiet."""
+    found = Audit(log=replay())
+    _lost(found, ran, wishes)
+    _effects(found, ledger.effects())
+    _outbox(found)
+    return found
+
+
+def _lost(found: Audit, ran: Ran, wishes: list[Wish]) -> None:
+    """Every wish has its one proposal, and every proposal came to an end."""
+    answered = ran.notebook.answered
+    found.lost += [f"{w.thread}: never taken" for w in wishes if w.key not in answered]
+    rows = Proposal.objects.select_related("request").prefetch_related("executions")
+    known = {row.pk: row for row in rows}
+    found.proposals = len(known)
+    found.lost += [
+        f"{key}: {pk} is not there" for key, pk in answered.items() if pk not in known
+    ]
+    found.doubled += [
+        f"proposal {pk}: nobody was told of it"
+        for pk in known.keys() - set(answered.values())
+    ]
+    for row in known.values():
+        found.outcomes[_end_of(found, row)] += 1
+    told = Counter(ran.notebook.ended.values())
+    found.lost += [f"{one}" for one in ran.notebook.troubles] if told else []
+
+
+def _end_of(found: Audit, row: Proposal) -> str:
+    """How it ended, as its agent reads it."""
+    request: ApprovalRequest | None = getattr(row, "request", None)
+    executions = list(row.executions.all())
+    if executions:
+        status = executions[-1].status
+        if status not in OVER:
+            found.lost.append(f"{row.thread}: execution {status}")
+        return str(status)
+    if request is None:
+        return "blocked"
+    if request.settled_at is None or request.status == RequestStatus.AUTHORIZED:
+        found.lost.append(f"{row.thread}: request {request.status}, no execution")
+    return str(request.status)
+
+
+def _effects(found: Audit, effects: list[Effect]) -> None:
+    """What happened, against what was allowed and what the gate believes."""
+    found.effects = len(effects)
+    by_key: dict[str, list[Effect]] = defaultdict(list)
+    for effect in effects:
+        by_key[effect.key].append(effect)
+    rows = Execution.objects.select_related("grant__revision", "proposal")
+    executions = {row.idempotency_key: row for row in rows}
+    for key, several in by_key.items():
+        if len(several) > 1:
+            found.doubled.append(f"{key}: {len(several)} effects of {several[0].tool}")
+        if key not in executions:
+            found.unauthorised.append(f"{key}: no execution has this key")
+    for key, execution in executions.items():
+        _of_execution(found, execution, by_key.get(key, []))
+
+
+def _of_execution(found: Audit, execution: Execution, effects: list[Effect]) -> None:
+    tool = execution.proposal.tool_name
+    way, status, count = CLASSES[tool], execution.status, len(effects)
+    found.by_class.setdefault(way, Counter())[f"{status}, {count} effects"] += 1
+    name = f"{execution.proposal.thread} ({way}) {status}"
+    if status == ExecutionStatus.SUCCEEDED and count == 0:
+        found.lost.append(f"{name}: no effect")
+    if status in {ExecutionStatus.FAILED, ExecutionStatus.REFUSED} and count:
+        found.doubled.append(f"{name}: {count} effects")
+    if status == ExecutionStatus.UNKNOWN:
+        found.unknown += 1
+        if way != "opaque":
+            found.lost.append(f"{name}: could have been known ({execution.code})")
+    for effect in effects:
+        problem = _problem(execution, effect)
+        if problem:
+            found.unauthorised.append(f"{name}: {problem}")
+
+
+def _problem(execution: Execution, effect: Effect) -> str:
+    """Why there was no authority for this effect; empty when there was."""
+    grant = execution.grant
+    revision = grant.revision
+    if canonical.digest(bytes(revision.canonical)) != revision.action_hash:
+        return "the stored bytes have another hash"
+    if grant.action_hash != revision.action_hash:
+        return "the grant is for another action"
+    if json.dumps(revision.args, sort_keys=True) != json.dumps(
+        effect.args, sort_keys=True
+    ):
+        return "done with other arguments"
+    request = ApprovalRequest.objects.filter(proposal=execution.proposal_id).first()
+    if request is None:
+        alone = revision.tier in ALLOWED_ALONE
+        return "" if alone else f"tier {revision.tier} and nobody was asked"
+    return _unapproved(request, grant.action_hash, effect.at)
+
+
+def _unapproved(request: ApprovalRequest, action_hash: str, at: float) -> str:
+    """Enough different people said yes to these bytes before it happened."""
+    if request.status != RequestStatus.AUTHORIZED:
+        return f"request {request.status}"
+    version = request.versions.get(number=request.version)
+    if version.revision.action_hash != action_hash:
+        return "authorised for another action"
+    votes = Decision.objects.filter(
+        request=request, version=request.version, counts=True
+    ).select_related("reviewer")
+    people = {vote.reviewer.public_id for vote in votes} | set(version.carried)
+    needed = sum(step["required"] for step in version.steps) + len(version.carried)
+    if len(people) < needed:
+        return f"{len(people)} of {needed} approvals"
+    late = [vote for vote in votes if vote.at.timestamp() > at]
+    return "approved after it happened" if late else ""
+
+
+def _outbox(found: Audit) -> None:
+    """Every promise is kept, but for letters of a later time."""
+    waiting = OutboxMessage.objects.filter(done_at=None)
+    later = Q(held_until__gt=clock.now() + LATER, attempts=F("attempts"))
+    for message in waiting.exclude(later):
+        found.undone.append(f"{message.topic} {message.subject}")

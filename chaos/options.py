@@ -1,0 +1,46 @@
+"""How long and how hard, and the ladder of time-outs that recovery is measured by."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+# hitl/checks.py holds their order. Short, so that no lapsed lease is waited for long.
+LADDER = {
+    "HTTP_TIMEOUT": 1,
+    "SOFT_TIME_LIMIT": 4,
+    "TIME_LIMIT": 5,
+    "LEASE_SECONDS": 7,
+    "VISIBILITY_TIMEOUT": 12,
+}
+LEASE_S = LADDER["LEASE_SECONDS"]
+SWEEP_S = 5  # the slowest of the sweeps that hand over what a dead worker left
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the caller chose."""
+
+    requests: int
+    seconds: float  # over which they come
+    between: tuple[float, float]  # seconds from one fault to the next
+    webs: int
+    workers: int
+    seed: int
+    short: bool
+
+    @property
+    def command(self) -> str:
+        """What to type to see the same again."""
+        words = [f"--seed {self.seed}"]
+        usual = SHORT if self.short else FULL
+        for name in ("requests", "seconds", "webs", "workers"):
+            if getattr(self, name) != usual[name]:
+                words.append(f"--{name} {getattr(self, name):g}")
+        short = "SHORT=1 " if self.short else ""
+        return f"make chaos {short}ARGS={shlex.quote(' '.join(words))}"
+
+
+FULL = {"requests": 10_000, "seconds": 3600.0, "webs": 2, "workers": 3}
+SHORT = {"requests": 240, "seconds": 70.0, "webs": 2, "workers": 3}
+BETWEEN = {False: (1.0, 10.0), True: (1.0, 6.0)}

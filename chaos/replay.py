@@ -1,0 +1,146 @@
+"""Every record of every machine, put through the table of its edges from the first on:
+whether each step was legal, and whether the row is where its last record left it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import models
+
+from agents import transitions as agents_transitions
+from agents.models import Thread
+from journal.machine import NOWHERE, Machine
+from journal.models import LogRecord
+from reviews import transitions
+from reviews.models import ApprovalRequest, Batch, Execution, Grant
+
+MACHINES: dict[type[models.Model], Machine] = {
+    **transitions.MACHINES,
+    **agents_transitions.MACHINES,
+}
+TAKEN = {"execution.claimed", "execution.reclaimed"}
+Subject = tuple[str, ...]
+
+
+@dataclass
+class Replayed:
+    """What came out, in numbers and in sentences about whatever was wrong."""
+
+    records: int = 0
+    steps: Counter[str] = field(default_factory=Counter)  # machine -> records
+    illegal: list[str] = field(default_factory=list)
+    gaps: int = 0  # in the positions, or a leaf that is not the one hashed
+    stale_written: list[str] = field(default_factory=list)  # under an old fence
+    last: dict[tuple[str, Subject], str] = field(default_factory=dict)
+    fences: dict[Subject, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One record, as its machine reads it."""
+
+    kind: str
+    source: str
+    target: str
+    subject: Subject
+    fence: int | None
+
+
+def replay() -> Replayed:
+    """In the log's own order, of the whole log."""
+    found = Replayed()
+    rows = LogRecord.objects.select_related("position").order_by("position__seq")
+    for seq, row in enumerate(rows.iterator()):
+        leaf = bytes(row.leaf)
+        found.records += 1
+        hashed = hashlib.sha256(b"\0" + leaf).digest()
+        whole = row.position.seq == seq and bytes(row.position.leaf_hash) == hashed
+        found.gaps += not whole
+        for machine, step in _steps(row, json.loads(leaf)):
+            _take(found, machine, step)
+    _compare(found)
+    return found
+
+
+def _steps(row: LogRecord, leaf: dict[str, Any]) -> Iterator[tuple[Machine, Step]]:
+    for machine in MACHINES.values():
+        if any(edge.logged_as == row.kind for edge in machine.edges):
+            subject = _subject(machine, row, leaf)
+            fence = (leaf.get("data") or {}).get("fence")
+            step = Step(
+                row.kind, leaf["from"] or NOWHERE, leaf["to"] or NOWHERE, subject, fence
+            )
+            yield machine, step
+
+
+def _subject(machine: Machine, row: LogRecord, leaf: dict[str, Any]) -> Subject:
+    """Which row of the machine a record is about. A revision has one grant, and a
+    grant one execution."""
+    if machine is transitions.request:
+        return (leaf["request"],)
+    if machine in (transitions.grant, transitions.execution):
+        return (leaf["proposal"], str(leaf["revision"]))
+    if machine is agents_transitions.thread:
+        return (row.agent, row.thread)
+    return (str((leaf.get("data") or {}).get(machine.name, "")),)
+
+
+def _take(found: Replayed, machine: Machine, step: Step) -> None:
+    found.steps[machine.name] += 1
+    key = (machine.name, step.subject)
+    before = found.last.get(key, NOWHERE)
+    legal = any(
+        (edge.logged_as, str(edge.source), str(edge.target))
+        == (step.kind, step.source, step.target)
+        for edge in machine.edges
+    )
+    if not legal or before != step.source or step.subject == ("",):
+        said = f"{machine.name} {'/'.join(step.subject)}: {step.kind}"
+        found.illegal.append(f"{said} from {step.source or 'nothing'} at {before}")
+    found.last[key] = step.target
+    if machine is transitions.execution and step.fence is not None:
+        _check_fence(found, step)
+
+
+def _check_fence(found: Replayed, step: Step) -> None:
+    """What a holder writes carries the fence that it was given last [I22]."""
+    newest = found.fences.get(step.subject, 0)
+    if step.kind in TAKEN:
+        if step.fence != newest + 1:
+            found.illegal.append(f"execution {step.subject}: fence {step.fence}")
+        found.fences[step.subject] = step.fence or 0
+    elif step.fence != newest:
+        found.stale_written.append(f"{step.subject}: {step.kind} under {step.fence}")
+
+
+def _compare(found: Replayed) -> None:
+    """The rows are where their records end, each of them has records, and no record
+    is about a row that is not there."""
+    rows = dict(_rows())
+    for key in rows.keys() | found.last.keys():
+        status, logged = rows.get(key), found.last.get(key)
+        if status != logged:
+            found.illegal.append(f"{key}: row {status}, log {logged}")
+
+
+def _rows() -> Iterator[tuple[tuple[str, Subject], str]]:
+    for pk, status in ApprovalRequest.objects.values_list("pk", "status"):
+        yield (transitions.request.name, (pk,)), status
+    for pk, status in Batch.objects.values_list("pk", "status"):
+        yield (transitions.batch.name, (pk,)), status
+    found = Grant.objects.values_list("proposal_id", "revision__number", "status")
+    for proposal, number, status in found:
+        yield (transitions.grant.name, (proposal, str(number))), status
+    executions = Execution.objects.values_list(
+        "proposal_id", "grant__revision__number", "status"
+    )
+    for proposal, number, status in executions:
+        yield (transitions.execution.name, (proposal, str(number))), status
+    threads = Thread.objects.values_list("agent__slug", "name", "status")
+    for agent, name, status in threads:
+        yield (agents_transitions.thread.name, (agent, name)), status

@@ -1,0 +1,158 @@
+"""One run: everything starts, agents and people work, faults fall, all becomes quiet,
+and then it is looked at."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connections
+
+from . import house, policy
+from .calls import Notebook
+from .driver import Driver
+from .ledger import Ledger
+from .live import Live
+from .options import Options
+from .people import Desk, Reviewer, Supervisor
+from .plan import wishes
+from .stage import Stage, open_up
+from .strikes import Arsenal
+
+STEP_S = 0.02
+QUIET_S = 150.0  # for what follows the last fault: leases, deadlines, letters
+LOOK_S = 0.5
+CALM_S = 3.0  # a stretch without anything to do
+# What is still to come: the same that the auditor asks for afterwards.
+_OPEN = """
+SELECT (SELECT count(*) FROM reviews_approvalrequest WHERE settled_at IS NULL),
+       (SELECT count(*) FROM reviews_execution WHERE status IN ('queued', 'claimed')),
+       (SELECT count(*) FROM journal_outboxmessage WHERE done_at IS NULL
+          AND (held_until IS NULL OR held_until < now() + interval '2 minutes')),
+       (SELECT count(*) FROM journal_logrecord r WHERE NOT EXISTS
+          (SELECT 1 FROM journal_logposition p WHERE p.record_id = r.id))
+"""
+
+
+@dataclass
+class Ran:
+    """What a run leaves to be looked at. Times are of the clock on the wall."""
+
+    began: float
+    loaded: float  # the last fault was done
+    ended: float
+    notebook: Notebook
+    arsenal: Arsenal
+    restarts: dict[str, int]
+    quiet: bool
+    left: tuple[int, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def run(stage: Stage, options: Options, live: Live) -> Ran:
+    """Call it from the main thread: processes are started on the way."""
+    live.say("migrating")
+    call_command("migrate", interactive=False, verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
+    people = house.house(policy.document(stage.provider))
+    connections.close_all()
+    live.say("starting processes")
+    open_up(stage)
+    notebook, stopping = Notebook(), threading.Event()
+    keys = list(people.keys.values())
+    driver = Driver(
+        wishes(options, len(keys)), stage.addresses, keys, stage.provider, notebook
+    )
+    desks = _desks(stage, people, driver, stopping)
+    arsenal, began = Arsenal(stage, options), time.time()
+    live.begin(driver, arsenal)
+    driver.start()
+    workers = [threading.Thread(target=desk.work, daemon=True) for desk in desks]
+    for thread in workers:
+        thread.start()
+    _strike(stage, options, driver, arsenal, live)
+    loaded = time.time()
+    left = _calm(stage, driver, live)
+    stopping.set()
+    restarts = {slot.name: slot.starts - 1 for slot in stage.slots.values()}
+    return Ran(
+        began,
+        loaded,
+        time.time(),
+        notebook,
+        arsenal,
+        restarts,
+        quiet=not any(left),
+        left=left,
+    )
+
+
+def _desks(
+    stage: Stage, people: house.House, driver: Driver, stopping: threading.Event
+) -> list[Desk]:
+    def common(name: str) -> dict[str, Any]:
+        return {
+            "name": name,
+            "token": people.tokens[name],
+            "addresses": stage.addresses,
+            "notebook": driver.notebook,
+            "stopping": stopping,
+        }
+
+    return [
+        Reviewer(**common("rita"), place=0, failed=driver.failed),
+        Reviewer(**common("tom"), place=1, failed=driver.failed),
+        Supervisor(**common("sue"), ledger=Ledger(stage.ledger)),
+        Supervisor(**common("sam")),
+    ]
+
+
+def _strike(
+    stage: Stage, options: Options, driver: Driver, arsenal: Arsenal, live: Live
+) -> None:
+    """Until all wishes are made and their time is over, and each kind was there."""
+    while (
+        time.monotonic() < driver.began + options.seconds
+        or driver.made < len(driver.wishes)
+        or not arsenal.enough
+    ):
+        arsenal.step(striking=True)
+        stage.keep()
+        live.show()
+        if time.monotonic() > driver.began + options.seconds + QUIET_S:
+            break  # the auditor will say what is missing
+        time.sleep(STEP_S)
+    arsenal.stand_down()
+
+
+def _calm(stage: Stage, driver: Driver, live: Live) -> tuple[int, ...]:
+    """Until nothing is to come any more; what is left when it takes too long."""
+    end, looked, calm_since = time.monotonic() + QUIET_S, 0.0, 0.0
+    left: tuple[int, ...] = (1,)
+    while time.monotonic() < end:
+        stage.keep()
+        live.show()
+        now = time.monotonic()
+        if now > looked + LOOK_S:
+            looked, left = now, _open(left)
+            busy = any(left) or driver.working
+            calm_since = 0.0 if busy else calm_since or now
+        if calm_since and now > calm_since + CALM_S:
+            return left
+        time.sleep(STEP_S)
+    return left
+
+
+def _open(before: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        with psycopg.connect(settings.HOLDPOINT.database_url) as connection:
+            found = connection.execute(_OPEN).fetchone()
+    except psycopg.OperationalError:
+        return before
+    assert found is not None
+    return tuple(found)
