@@ -314,12 +314,13 @@ def paired(machine: Machine, row: Any, status: str) -> dict[str, Any]:
 
 def _paired_alarm(row: Any, status: str) -> dict[str, Any]:
     now, people = clock.now(), Person.objects.order_by("pk")
-    seen = row.acknowledged_by or (people[0] if status == "acknowledged" else None)
+    looks = people[0].pk if status == "acknowledged" else None
+    seen = row.acknowledged_by_id or looks
     closed = status == "closed"
     return {
-        "acknowledged_by": seen,
+        "acknowledged_by_id": seen,
         "acknowledged_at": (row.acknowledged_at or now) if seen else None,
-        "closed_by": people[0] if closed else None,
+        "closed_by_id": people[0].pk if closed else None,
         "closed_at": now if closed else None,
         "closed_how": "person" if closed else "",
         "note": "looked" if closed else "",
