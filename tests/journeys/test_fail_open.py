@@ -1,0 +1,213 @@
+"""T24: whatever the gate stands on breaks, nothing happens that nobody allowed, who
+asks is told to ask again, and nothing is half written."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+from django.db import connections
+
+from agents import keys
+from journal.models import LogRecord, OutboxMessage
+from policies.models import Person
+from reviews import tokens
+from reviews.choices import ExecutionStatus
+from reviews.models import (
+    ApprovalRequest,
+    Decision,
+    Execution,
+    Grant,
+    Proposal,
+    Revision,
+)
+from tests import worlds
+from tests.conftest import Gate
+from tests.factories import decide, proposal_body, propose
+from tests.journeys import breaking
+from tests.security.world import BACKEND
+from tests.stack import Stack, make, wait_until
+
+pytestmark = [
+    pytest.mark.servers,
+    pytest.mark.proof,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(600),
+]
+TABLES = [Proposal, Revision, ApprovalRequest, Decision, Grant, Execution, LogRecord]
+Break = Callable[["Broken"], AbstractContextManager[Any]]
+
+
+def counts() -> dict[str, int]:
+    return {model.__name__: model.objects.count() for model in TABLES}
+
+
+@dataclass
+class Broken:
+    """A stack that can be broken, and those who use it."""
+
+    gate: Gate
+    stack: Stack
+    folder: Path
+    agent: httpx.Client
+    reviewer: httpx.Client
+    session: str
+
+    def propose(self, key: str) -> httpx.Response:
+        body = proposal_body(customer=key).model_dump(mode="json", exclude_unset=True)
+        headers = {"Idempotency-Key": key}
+        return self.agent.post("/api/v1/proposals", json=body, headers=headers)
+
+    def approve(self, request: ApprovalRequest) -> httpx.Response:
+        said = {"version": request.version, "action_hash": request.action_hash}
+        path = f"/api/v1/requests/{request.pk}/decide"
+        return self.reviewer.post(path, json={**said, "verdict": "approve"})
+
+    def page(self, request: ApprovalRequest) -> httpx.Response:
+        headers = {"Cookie": self.session, "Authorization": ""}
+        return self.reviewer.get(f"/requests/{request.pk}/", headers=headers)
+
+
+@pytest.fixture
+def broken(gate: Gate, _stack: Stack, tmp_path: Path) -> Iterator[Broken]:
+    stack, session = make(tmp_path / "state"), signed_in(gate.rita)
+    _stack.collect()
+    (stack.state / "static").symlink_to(_stack.state / "static")
+    with breaking.linked(stack) as folder, contextlib.ExitStack() as kept:
+        kept.callback(stack.stop)
+        stack.extra["MAIL_URL"] = "smtp://127.0.0.1:1"
+        stack.start_web()
+        stack.start_worker()
+        key = keys.issue(agent=gate.agent, by=gate.owen)
+        token = tokens.mint(person=gate.rita, name="script")
+        yield Broken(
+            gate,
+            stack,
+            folder,
+            kept.enter_context(_client(stack, Authorization=f"Bearer {key}")),
+            kept.enter_context(_client(stack, Authorization=f"Bearer {token}")),
+            session,
+        )
+        for connection in connections.all():
+            connection.close()
+
+
+def _client(stack: Stack, **headers: str) -> httpx.Client:
+    return httpx.Client(
+        base_url=stack.base_url, headers=headers, timeout=30, trust_env=False
+    )
+
+
+def signed_in(person: Person) -> str:
+    session = SessionStore()
+    session[SESSION_KEY] = str(person.pk)
+    session[BACKEND_SESSION_KEY] = BACKEND
+    session[HASH_SESSION_KEY] = person.get_session_auth_hash()
+    session.create()
+    return f"{settings.SESSION_COOKIE_NAME}={session.session_key}"
+
+
+# What breaks so that nothing can be written: everybody is refused.
+REFUSING: dict[str, Break] = {
+    "the database is down": lambda it: breaking.database_down(it.folder),
+    "the database's disk is full at the log": lambda it: breaking.table_full(
+        "journal_logrecord"
+    ),
+    "the database's disk is full at the outbox": lambda it: breaking.table_full(
+        "journal_outboxmessage"
+    ),
+}
+
+
+def test_what_breaks_leaves_no_effect_and_no_half_row(
+    broken: Broken, record_proof: Callable[[str, str], None]
+) -> None:
+    for number, (name, down) in enumerate(REFUSING.items()):
+        refuses(broken, name, down, f"C-{number}")
+    runs_later(broken, "the broker is down", breaking.broker_down(broken.folder))
+    real = note_is_full(broken)
+    letters_wait(broken)
+    record_proof(
+        "T24",
+        f"{len(REFUSING) + 3} servers and disks taken from the running stack (database,"
+        " broker, the database's disk at two tables, the disk beside it"
+        f" {'a full tmpfs' if real else 'as /dev/full: no mount here'}, mail): 0"
+        " effects that nobody allowed, 0 half-written rows, every refusal a 5xx with a"
+        " reference, every retry by its key taken. The signer is not built yet",
+    )
+
+
+def refuses(it: Broken, name: str, down: Break, key: str) -> None:
+    request = propose(it.gate.agent, customer=f"before-{key}").request
+    before, done = counts(), worlds.effects()
+    with down(it):
+        said = it.propose(key)
+        assert said.status_code == 500, name
+        told = said.json()
+        assert told["code"] == "server"
+        assert "Reference" in told["detail"]
+        assert it.approve(request).json()["code"] == "server", name
+        page = it.page(request)
+        told = "Something failed on our side" in page.text
+        assert told == (page.status_code == 500), name
+    assert counts() == before, name
+    assert worlds.effects() == done, name
+    wait_until(lambda: it.propose(key).status_code == 201, 20)
+    assert it.approve(request).status_code == 200, name
+    wait_until(lambda: ended(request), 30, lambda: it.stack.log("worker"))
+
+
+def ended(request: ApprovalRequest) -> bool:
+    done = Execution.objects.filter(status=ExecutionStatus.SUCCEEDED)
+    return done.filter(proposal=request.proposal_id).exists()
+
+
+def runs_later(it: Broken, name: str, down: AbstractContextManager[Any]) -> None:
+    """The truth is in the database: nothing is lost, it only waits."""
+    before = len(worlds.effects())
+    with down:
+        said = it.propose(name)
+        assert said.status_code == 201, name
+        request = ApprovalRequest.objects.get(pk=said.json()["request"]["id"])
+        assert it.approve(request).status_code == 200, name
+        ready = httpx.get(f"{it.stack.base_url}/readyz", trust_env=False)
+        assert (ready.status_code, ready.json()["broker"]) == (503, "unreachable")
+    wait_until(lambda: ended(request), 60, lambda: it.stack.log("worker"))
+    assert len(worlds.effects()) == before + 1, name
+
+
+def note_is_full(it: Broken) -> bool:
+    """No effect is begun that could be forgotten; it runs when there is room."""
+    request = propose(it.gate.agent, customer="note").request
+    before = worlds.effects()
+    with breaking.note_full(it.stack.state) as real:
+        decide(request, it.gate.rita)
+        execution = Execution.objects.get(proposal=request.proposal_id)
+        wait_until(lambda: unwritten(execution), 30, lambda: it.stack.log("worker"))
+        assert worlds.effects() == before
+    wait_until(lambda: ended(request), 60, lambda: it.stack.log("worker"))
+    assert len(worlds.effects()) == len(before) + 1
+    return real
+
+
+def unwritten(execution: Execution) -> bool:
+    execution.refresh_from_db()
+    return execution.code == "unwritten"
+
+
+def letters_wait(it: Broken) -> None:
+    """Nobody answers where mail is to go: what was written stays promised, and nothing
+    was decided or run for the lack of it."""
+    letters = OutboxMessage.objects.filter(topic="notice.due", done_at=None)
+    asked = OutboxMessage.objects.filter(topic="request.opened")
+    assert letters.exists() or asked.filter(done_at=None).exists()
+    assert not Execution.objects.filter(status=ExecutionStatus.FAILED).exists()
