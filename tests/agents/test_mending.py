@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from reviews.models import ApprovalRequest, Execution, Reversal
+from reviews.models import ApprovalRequest, Execution, Repair, Reversal
+from tests.agents.test_repairs import dead, moves_on, of_execution, stuck
 from tests.agents.test_reversals import WHY, announced, undo
 from tests.conftest import Gate
-from tests.factories import decide
+from tests.factories import decide, propose
 from tests.reviews import states
 from tests.reviews.views.conftest import SignIn, as_
 
@@ -77,3 +78,99 @@ def test_who_may_not_propose_reads_why(gate: Gate, as_: SignIn) -> None:
     assert as_("rita").get("/reversals/x-nothing/").status_code == 404
     assert as_("rita").delete(url).status_code == 405
     assert Execution.objects.count() == 1
+
+
+def test_a_repair_is_proposed_and_confirmed_by_another(gate: Gate, as_: SignIn) -> None:
+    execution = stuck(gate)
+    run = f"/threads/riley/{execution.proposal.thread}/"
+    client = as_("sue")
+    assert f'href="{run}repair/"' in client.get(run).content.decode()
+    assert "repair/" not in as_("rita").get(run).content.decode()
+    source = client.get(f"{run}repair/").content.decode()
+    value = f"say_unknown:{execution.pk}"
+    assert f'value="{value}"' in source
+    sent = {"change": value, "reason": "Its worker burnt down."}
+    source = client.post(f"{run}repair/", sent, follow=True).content.decode()
+    assert "An administrator must confirm it." in source
+    repair = Repair.objects.get()
+    assert f"/repairs/{repair.pk}/" in source
+    url = f"/repairs/{repair.pk}/"
+    source = client.get(url).content.decode()
+    assert "<b>You cannot:</b> Your role does not allow this." in source
+    assert "Take it back…" in source
+    assert client.post(url, {"do": "confirm"}).status_code == 403
+    second = as_("adam")
+    source = second.get(url).content.decode()
+    assert "Its worker burnt down." in source
+    assert "claimed" in source
+    assert "<b>" in source
+    source = second.post(url, {"do": "confirm"}, follow=True).content.decode()
+    assert "The log has what it was before, and after." in source
+    execution.refresh_from_db()
+    assert execution.status == "unknown"
+    assert second.post(url, {"do": "confirm"}).status_code == 409
+
+
+def test_a_moved_subject_is_told_and_a_refusal_needs_words(
+    gate: Gate, as_: SignIn
+) -> None:
+    execution = stuck(gate)
+    repair = of_execution(execution, gate.sue)
+    moves_on(execution)
+    client, url = as_("adam"), f"/repairs/{repair.pk}/"
+    response = client.post(url, {"do": "confirm"})
+    assert response.status_code == 409
+    assert "It changed since the repair was proposed." in response.content.decode()
+    response = client.post(url, {"do": "refuse", "answer": " "})
+    assert response.status_code == 422
+    assert "Say why not." in response.content.decode()
+    said = {"do": "refuse", "answer": "Look at it again."}
+    source = client.post(url, said, follow=True).content.decode()
+    assert "Look at it again." in source
+
+
+def test_a_checkpoint_is_typed_and_kept_when_it_is_wrong(
+    gate: Gate, as_: SignIn
+) -> None:
+    dead(gate)
+    client, url = as_("sue"), "/threads/riley/t-1/repair/"
+    source = client.get(url).content.decode()
+    assert 'value="pay"' in source
+    assert "&quot;step&quot;: 2" in source
+    sent = {"change": "checkpoint", "reason": "Wrong step.", "resume_at": "refund"}
+    response = client.post(url, {**sent, "state": "{oops"})
+    assert response.status_code == 422
+    source = response.content.decode()
+    assert "{oops" in source
+    assert "Wrong step." in source
+    assert client.post(url, {**sent, "state": '{"step": 3}'}).status_code == 302
+    repair = Repair.objects.get()
+    source = as_("adam").get(f"/repairs/{repair.pk}/").content.decode()
+    assert "state.step" in source
+    as_("adam").post(f"/repairs/{repair.pk}/", {"do": "confirm"})
+    assert (
+        "a repair of two people" in client.get("/threads/riley/t-1/").content.decode()
+    )
+
+
+def test_who_looks_after_nothing_sees_no_repairs(gate: Gate, as_: SignIn) -> None:
+    repair = of_execution(stuck(gate), gate.sue)
+    for name in ("rita", "owen"):
+        for path in ("/repairs/", f"/repairs/{repair.pk}/"):
+            assert as_(name).get(path).status_code == 404, (name, path)
+    for name in ("sue", "adam", "otto"):
+        assert repair.pk in as_(name).get("/repairs/").content.decode(), name
+    assert (
+        as_("otto").post(f"/repairs/{repair.pk}/", {"do": "confirm"}).status_code == 403
+    )
+
+
+def test_a_repair_names_an_execution_of_its_own_run(gate: Gate, as_: SignIn) -> None:
+    execution = stuck(gate)
+    propose(gate.agent, thread="t-2")
+    sent = {"change": f"say_unknown:{execution.pk}", "reason": "odd"}
+    assert as_("sue").post("/threads/riley/t-2/repair/", sent).status_code == 404
+    for change in ("", "finish:x", "say_unknown", "authorize"):
+        sent = {"change": change, "reason": "odd"}
+        found = as_("sue").post("/threads/riley/t-1/repair/", sent)
+        assert found.status_code == 422, change

@@ -16,7 +16,7 @@ from journal.models import LogRecord
 from policies.choices import Role, Tier
 from reviews import executions, permissions, stops
 from reviews.choices import ExecutionStatus, RequestStatus, Scope
-from reviews.models import ApprovalRequest, Execution, Grant, Proposal, Reversal
+from reviews.models import ApprovalRequest, Execution, Grant, Proposal, Reversal, Stop
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -178,7 +178,7 @@ def test_a_finished_run_can_be_undone_and_a_stopped_one_cannot(gate: Gate) -> No
     stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="drill")
     with pytest.raises(errors.AgentStopped):
         undo(paid, gate.tom)
-    stops.lift(stop_id=stops.Stop.objects.get().pk, person=gate.sue, reason="over")
+    stops.lift(stop_id=Stop.objects.get().pk, person=gate.sue, reason="over")
     assert undo(paid, gate.tom).request.status == RequestStatus.PENDING
 
 

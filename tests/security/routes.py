@@ -35,6 +35,7 @@ READS_ALARMS = frozenset({Who.SUPERVISOR, Who.ADMINISTRATOR, Who.AUDITOR})
 READS_LETTERS = READS_ALARMS | {Who.OWNER}
 POSTS = frozenset({Who.ADMINISTRATOR, Who.OWNER})  # of the first agent
 SETTLES = frozenset({Who.SUPERVISOR})
+UPKEEP = frozenset({Who.SUPERVISOR, Who.ADMINISTRATOR, Who.AUDITOR})
 # The one who decided, and who checks; others once it is settled.
 AS_SEEN = frozenset({Who.REVIEWER, Who.AUDITOR})
 EXPORTS = frozenset({Who.AUDITOR})
@@ -366,6 +367,26 @@ ROUTES: dict[str, Row] = {
         ids={"pk": "done"},
         body=lambda world: {"reason": "it was the wrong one"},
     ),
+    "agents:repairs": Row(get=UPKEEP, sees=UPKEEP),
+    "agents:repair": Row(
+        get=UPKEEP,
+        post=frozenset({Who.ADMINISTRATOR}),
+        sees=UPKEEP,
+        ids={"pk": "repair"},
+        body=lambda world: {"do": "confirm"},
+    ),
+    "agents:repair_run": Row(
+        get=UPKEEP,
+        post=SETTLES,
+        sees=UPKEEP,
+        ids=RUN,
+        body=lambda world: {
+            "change": "checkpoint",
+            "reason": "it went on from the wrong place",
+            "resume_at": "refund",
+            "state": "{}",
+        },
+    ),
     "policies:policies": Row(get=READS_POLICY, sees=READS_POLICY),
     "policies:policy": Row(
         get=READS_POLICY, sees=READS_POLICY, ids={"number": "policy"}
@@ -440,6 +461,7 @@ ABSENT = {
     "proposal": "p-00000000000000000000",
     "execution": "x-00000000000000000000",
     "unknown": "x-00000000000000000000",
+    "repair": "f-00000000000000000000",
     "done": "x-00000000000000000000",
     "doubtful": "x-00000000000000000000",
     "agent": "nemo",

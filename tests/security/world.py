@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -26,12 +27,13 @@ from reviews import (
     grants,
     incidents,
     leases,
+    repairs,
     saved_views,
     settlements,
     stops,
     tokens,
 )
-from reviews.choices import Scope
+from reviews.choices import RepairChange, Scope
 from reviews.executors import Outcome
 from reviews.models import (
     Alarm,
@@ -42,6 +44,7 @@ from reviews.models import (
     Grant,
     PersonalToken,
     Proposal,
+    Repair,
 )
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -167,6 +170,7 @@ def _fill(world: World, other: Agent) -> None:
         "unknown": lost.pk,
         "doubtful": _doubtful(gate).pk,
         "done": _done(gate).pk,
+        "repair": _repair(gate).pk,
         "failed": failed.request.pk,
         "stop": stop.pk,
         "incident": incident.pk,
@@ -254,6 +258,23 @@ def _token(proposal: Proposal) -> str:
 def _redeemed(proposal: Proposal) -> Execution:
     settlements.redeem(token=_token(proposal), agent=proposal.agent)
     return Execution.objects.select_related("grant").get(proposal=proposal)
+
+
+def _repair(gate: Gate) -> Repair:
+    """A change by hand that waits for a second person."""
+    request = propose(gate.agent, "pay_queryable", customer="C-21").request
+    decide(request, gate.rita)
+    factories.window_over(request)
+    execution: Execution = request.proposal.executions.get()
+    claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    lease = clock.now() - timedelta(minutes=6)
+    Execution.objects.filter(pk=execution.pk).update(lease_until=lease)
+    return repairs.propose_repair(
+        execution_id=execution.pk,
+        change=RepairChange.SAY_UNKNOWN,
+        person=gate.sue,
+        reason="its worker is gone",
+    )
 
 
 def _done(gate: Gate) -> Execution:
