@@ -92,10 +92,11 @@ def _attempt(claim: Claim) -> Outcome | No:
     # A keyed provider answers a repeated key from its memory, so a state that our
     # own earlier attempt changed is no reason to stop here.
     faults.point("rechecked", claim.execution.pk)
-    unnoted = note_outside()
-    if unnoted is not None:
-        return unnoted if untouched else Outcome("unknown", code=unnoted.code)
+    no = note_outside()
     claims.check_held(claim)
+    no = no or rechecks.switches(claim.execution)  # nothing is asked after this [I24]
+    if no is not None:
+        return no if untouched else Outcome("unknown", code=no.code, detail=no.detail)
     faults.point("before_effect", claim.execution.pk)
     outcome = executors.perform(claim.definition, claim.call)
     faults.point("after_effect", claim.execution.pk)

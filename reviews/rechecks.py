@@ -12,6 +12,7 @@ from journal import canonical, clock
 from policies import active, tools
 from policies.choices import Tier
 from policies.documents import ToolDefinition
+from policies.evaluation import Evaluation
 from policies.models import PolicyVersion, Tool
 
 from . import approvers, readers, state_readings, stops, verifiers
@@ -22,7 +23,6 @@ from .models import (
     Decision,
     Execution,
     Grant,
-    Revision,
     StateReading,
 )
 
@@ -38,21 +38,23 @@ class No:
     free: bool = False
 
 
+OTHER_BYTES = No("bytes_changed", "The stored action is not the one that was granted.")
+TIGHTENED = No("policy_tightened", "The policy now asks for more authority.")
+
+
 def check(execution: Execution, definition: ToolDefinition) -> No | None:
-    """The first reason not to perform this execution now, cheapest first, and the
-    switches once more: what is read in between may take seconds."""
+    """The first reason not to perform this execution now, cheapest first. What is read
+    may take seconds: whoever begins the effect asks for the switches once more."""
     policy = active.active_or_none()
     request = _request_of(execution)
     return (
         switches(execution)
         or _bytes(execution)
         or _tool(execution, policy)
-        or _policy(execution, request, policy)
-        or _approvers(request, execution.grant.revision)
+        or _authority(execution, request, policy)
         or _world(execution, request, definition)
         or _window(execution)
         or _verifiers(execution, request, definition)
-        or switches(execution)
     )
 
 
@@ -72,7 +74,7 @@ def _bytes(execution: Execution) -> No | None:
     stored = canonical.digest(bytes(grant.revision.canonical))
     if stored == grant.revision.action_hash == grant.action_hash:
         return None
-    return No("bytes_changed", "The stored action is not the one that was granted.")
+    return OTHER_BYTES
 
 
 def _tool(execution: Execution, policy: PolicyVersion | None) -> No | None:
@@ -97,16 +99,32 @@ def _place(tool: Tool) -> tuple[object, str]:
     return definition.executor, definition.destination
 
 
-def _policy(
+def _authority(
     execution: Execution,
     request: ApprovalRequest | None,
     policy: PolicyVersion | None,
 ) -> No | None:
+    """What the policy asks now, of the facts that were known then, was given; and by
+    people who may still give it, on exactly these bytes [I11, I18]."""
     revision = execution.grant.revision
-    now_asked = reevaluate(revision.known_tool, revision.facts, policy).tier
-    if now_asked.rank <= _decided_tier(execution, request).rank:
+    asked = reevaluate(revision.known_tool, revision.facts, policy)
+    if asked.tier.rank > _decided_tier(execution, request).rank:
+        return TIGHTENED
+    if request is None:
         return None
-    return No("policy_tightened", "The policy now asks for more authority.")
+    votes = approvers.votes(request)
+    if not approvers.still_hold(votes, request, revision):
+        return No("approver_revoked", "An approver no longer has the authority.")
+    if any(vote.seen not in {"", execution.grant.action_hash} for vote in votes):
+        return OTHER_BYTES
+    if _asks(asked) == _asks(Evaluation.from_json(revision.evaluation)):
+        return None
+    return None if approvers.enough(votes, asked) else TIGHTENED
+
+
+def _asks(evaluation: Evaluation) -> tuple[object, ...]:
+    """Whom it asks, and how."""
+    return evaluation.steps, evaluation.queue, evaluation.step_up
 
 
 def _request_of(execution: Execution) -> ApprovalRequest | None:
@@ -118,12 +136,6 @@ def _request_of(execution: Execution) -> ApprovalRequest | None:
 def _decided_tier(execution: Execution, request: ApprovalRequest | None) -> Tier:
     """The authority that was really given."""
     return Tier(request.tier if request else execution.grant.revision.tier)
-
-
-def _approvers(request: ApprovalRequest | None, revision: Revision) -> No | None:
-    if request is None or approvers.still_hold(request, revision):
-        return None
-    return No("approver_revoked", "An approver no longer has the authority.")
 
 
 def _window(execution: Execution) -> No | None:

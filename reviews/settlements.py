@@ -47,7 +47,11 @@ def redeem(*, token: str, agent: str) -> Claim:
     )
     if claim is None:
         raise _why_not_redeemed(execution.pk)
-    no = rechecks.check(claim.execution, claim.definition) or executions.note_outside()
+    no = (
+        rechecks.check(claim.execution, claim.definition)
+        or executions.note_outside()
+        or rechecks.switches(claim.execution)
+    )
     if no is None:
         faults.point("redeemed", execution.pk)
         return claim

@@ -22,6 +22,7 @@ CONSTRAINTS = "tests/reviews/test_constraints.py"
 DECISIONS = "tests/reviews/test_decisions.py"
 EXECUTIONS = "tests/reviews/test_executions.py"
 PROPOSALS = "tests/reviews/test_proposals.py"
+SWITCHES = "tests/races/test_switches.py"
 STEP_UP = "tests/reviews/test_step_up.py"
 TIGHTENED = "tests/reviews/test_tightened.py"
 TRANSITIONS = "tests/reviews/test_transitions.py"
@@ -180,6 +181,11 @@ TESTS = {
         f"{CLAIM}::test_a_stop_between_claim_and_effect_is_honoured",
         f"{CLAIM}::test_after_a_stop_is_acknowledged_nothing_begins",
         "tests/races/test_stop.py::test_a_stop_against_verdicts_claims_and_proposals",
+        f"{SWITCHES}::test_a_stop_after_the_claim_means_no_effect",
+        f"{SWITCHES}::test_a_pause_after_the_claim_keeps_it_for_later",
+        f"{SWITCHES}::test_an_agent_that_redeems_meanwhile_gets_nothing_to_do",
+        f"{SWITCHES}::test_a_stop_at_the_last_moment_of_a_redeem",
+        f"{SWITCHES}::test_a_reviewer_revoked_after_the_claim_means_no_effect",
     ],
     # The broker may be emptied at any time.
     "I25": [

@@ -265,8 +265,8 @@ GUARDS = [
     Guard(
         "a policy tightened since blocks",
         "reviews/rechecks.py",
-        "    if now_asked.rank <= _decided_tier(execution, request).rank:",
-        "    if True:",
+        "    if asked.tier.rank > _decided_tier(execution, request).rank:",
+        "    if False:",
         EXECUTIONS,
     ),
     Guard(
@@ -285,10 +285,9 @@ GUARDS = [
     ),
     Guard(
         "a stop between claim and effect is honoured",
-        "reviews/rechecks.py",
-        "        or _verifiers(execution, request, definition)\n"
-        "        or switches(execution)\n",
-        "        or _verifiers(execution, request, definition)\n",
+        "reviews/executions.py",
+        "    no = no or rechecks.switches(claim.execution)",
+        "    no = no",
         CLAIM,
     ),
     Guard(
