@@ -5,16 +5,19 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from journal.errors import DomainError
 from reviews import htmx
+from reviews import repairs as gate
 from reviews.views import frame
 from reviews.views.who import person
 
+from . import repairs as operations
 from . import reversals
-from .forms import UndoForm
-from .queries import undoing
+from .forms import AnswerForm, RepairForm, UndoForm
+from .queries import listing, undoing
+from .queries import repairs as queries
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -49,3 +52,83 @@ def _reversal_page(
     refused = error.status if error else 422
     status = refused if request.method == "POST" else 200
     return render(request, "agents/reversal.html", context, status=status)
+
+
+@require_safe
+def repairs(request: HttpRequest) -> HttpResponse:
+    """What was proposed to be mended by hand, and what came of it."""
+    page = queries.page(person(request))
+    context = {"page": page, "upkeep": page.upkeep}
+    return render(request, "agents/repairs.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def repair_run(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """What can be mended in a run, and proposing it."""
+    queries.for_run(person(request), slug, name, frame.of(request).now)
+    form, error = RepairForm(request.POST or None), None
+    if form.is_valid():
+        error = htmx.attempt(lambda: _propose_repair(request, slug, name, form))
+        if error is None:
+            messages.success(request, "Proposed. An administrator must confirm it.")
+            return redirect("agents:repairs")
+    page = queries.for_run(person(request), slug, name, frame.of(request).now)
+    context = {"page": page, "form": form, "problem": error}
+    refused = error.status if error else 422
+    status = refused if request.method == "POST" else 200
+    return render(request, "agents/repair_run.html", context, status=status)
+
+
+def _propose_repair(
+    request: HttpRequest, slug: str, name: str, form: RepairForm
+) -> None:
+    who, said = person(request), form.cleaned_data
+    change, execution = said["change"]
+    if execution:
+        queries.check_of_run(execution, slug, name)
+        gate.propose_repair(
+            execution_id=execution, change=change, person=who, reason=said["reason"]
+        )
+        return
+    operations.propose_repair(
+        agent=listing.load(who, slug),
+        name=name,
+        change=change,
+        person=who,
+        reason=said["reason"],
+        resume_at=said["resume_at"],
+        state=said["state"],
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def repair(request: HttpRequest, pk: str) -> HttpResponse:
+    """One of them, before and after; and a second person's answer."""
+    queries.one(person(request), pk)
+    form, error = AnswerForm(request.POST or None), None
+    if form.is_valid():
+        error = htmx.attempt(lambda: _answer(request, pk, form))
+        if error is None:
+            messages.success(request, _SAID[form.cleaned_data["do"]])
+            return redirect("agents:repair", pk)
+    page = queries.one(person(request), pk)
+    context = {"page": page, "upkeep": page.upkeep, "form": form, "problem": error}
+    refused = error.status if error else 422
+    status = refused if request.method == "POST" else 200
+    return render(request, "agents/repair.html", context, status=status)
+
+
+_SAID = {
+    "confirm": "Done. The log has what it was before, and after.",
+    "refuse": "Refused. Nothing was changed.",
+}
+
+
+def _answer(request: HttpRequest, pk: str, form: AnswerForm) -> None:
+    who, said = person(request), form.cleaned_data
+    if said["do"] == "refuse":
+        gate.refuse_repair(repair_id=pk, person=who, answer=said["answer"])
+    elif queries.is_of_execution(pk):
+        gate.confirm_repair(repair_id=pk, person=who)
+    else:
+        operations.confirm_repair(repair_id=pk, person=who)

@@ -220,8 +220,16 @@ def finish(*, agent: Agent, name: str, result: ThreadResult) -> Thread:
     then its requests by pk.
     """
     thread = locks.thread(agent, name)
-    now = clock.now()
     actor = log.Actor("agent", agent.slug)
+    end(thread, result, actor=actor, now=clock.now())
+    return thread
+
+
+def end(
+    thread: Thread, result: ThreadResult, *, actor: log.Actor, now: datetime
+) -> None:
+    """The same as a step. Caller holds the thread's lock."""
+    agent, name = thread.agent, thread.name
     transitions.thread.apply(
         thread,
         "finish",
@@ -234,7 +242,6 @@ def finish(*, agent: Agent, name: str, result: ThreadResult) -> Thread:
         gate.withdraw(
             proposal_id, agent=agent.slug, actor=actor, now=now, code="thread_finished"
         )
-    return thread
 
 
 def _unsettled(agent: str, thread: str) -> list[str]:

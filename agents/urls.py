@@ -21,5 +21,10 @@ urlpatterns = [
     path("endpoints/<str:pk>/switch/", views.endpoint_switch, name="endpoint_switch"),
     path("threads/<str:slug>/<str:name>/", views.thread, name="thread"),
     path("reversals/<str:pk>/", mending.reversal, name="reversal"),
+    path("repairs/", mending.repairs, name="repairs"),
+    path("repairs/<str:pk>/", mending.repair, name="repair"),
+    path(
+        "threads/<str:slug>/<str:name>/repair/", mending.repair_run, name="repair_run"
+    ),
     path("threads/<str:slug>/<str:name>/stop/", views.stop_thread, name="stop_thread"),
 ]

@@ -36,6 +36,7 @@ SWEEPS = {
     "reviews.tasks.watch": 30,
     "reviews.tasks.audit_refused": 30,
     "reviews.tasks.look_up_unknown": 10,
+    "reviews.tasks.lapse_repairs": 60,
     "reviews.tasks.lapse_leases": 5,
     "reviews.tasks.drop_old_drafts": 3600,
     "reviews.tasks.drop_old_exports": 3600,

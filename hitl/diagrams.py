@@ -14,6 +14,7 @@ MACHINES = (
     reviews.grant,
     reviews.execution,
     reviews.alarm,
+    reviews.repair,
     agents.thread,
     agents.delivery,
     versions.machine,

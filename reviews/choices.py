@@ -148,6 +148,15 @@ class RepairSubject(StrEnum):
     CHECKPOINT = "checkpoint"
 
 
+class RepairChange(StrEnum):
+    """Every change that can be made by hand; there are no others."""
+
+    SAY_UNKNOWN = "say_unknown"  # claimed, and nobody goes on with it
+    NEVER_RUN = "never_run"  # queued, and past its window
+    FINISH = "finish"  # the run of a dead agent, as failed
+    CHECKPOINT = "checkpoint"  # a new version of where it goes on
+
+
 class NoteKind(StrEnum):
     """Why somebody wrote on a request's record."""
 

@@ -1,8 +1,8 @@
-"""The only place that locks the gate's rows. Order: Batch, Thread, ApprovalRequest by
-pk, a person's leases (advisory), Lease, keys of sums (advisory), Grant, Execution,
-Alarm (advisory, then its row); the outermost first, never backwards (house.md). What
-halts a batch is a guarded update of its row by whoever holds an execution: nobody who
-holds a batch waits for one."""
+"""The only place that locks the gate's rows. Order: Batch, Repair, Thread,
+ApprovalRequest by pk, a person's leases (advisory), Lease, keys of sums (advisory),
+Grant, Execution, Alarm (advisory, then its row); the outermost first, never
+backwards (house.md). What halts a batch is a guarded update of its row by whoever
+holds an execution: nobody who holds a batch waits for one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,16 @@ from journal.errors import NotFound
 from policies import locks as policy_locks
 
 from .choices import AlarmStatus, BatchStatus
-from .models import Alarm, ApprovalRequest, Batch, Execution, Export, Grant, Lease
+from .models import (
+    Alarm,
+    ApprovalRequest,
+    Batch,
+    Execution,
+    Export,
+    Grant,
+    Lease,
+    Repair,
+)
 
 
 def _locked_requests() -> QuerySet[ApprovalRequest]:
@@ -123,6 +132,23 @@ def export(pk: str) -> Export:
         return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
     except Export.DoesNotExist:
         raise NotFound from None
+
+
+def repair(pk: str) -> Repair:
+    """A repair, locked before whatever it is about. Raises NotFound."""
+    try:
+        return repairs_due(Repair.objects.filter(pk=pk), skip_locked=False).get()
+    except Repair.DoesNotExist:
+        raise NotFound from None
+
+
+def repairs_due(
+    queryset: QuerySet[Repair], *, skip_locked: bool = True
+) -> QuerySet[Repair]:
+    """Rows of a sweep that nobody is at just now, locked in the order of their pk."""
+    return queryset.order_by("pk").select_for_update(
+        of=("self",), no_key=True, skip_locked=skip_locked
+    )
 
 
 def execution(pk: str) -> Execution:

@@ -37,6 +37,8 @@ class Permission(StrEnum):
     MANAGE_ENDPOINTS = "manage_endpoints"
     DECLARE = "declare"  # an incident, under which deadlines stand still
     REVOKE = "revoke"  # what a reviewer approved and has not run
+    PROPOSE_REPAIR = "propose_repair"
+    CONFIRM_REPAIR = "confirm_repair"  # of another role than who proposes one
     REVEAL = "reveal"  # what the schema marks sensitive, one value at a time
 
 
@@ -53,6 +55,7 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.DECLARE,
             Permission.REVOKE,
             Permission.SETTLE_UNKNOWN,
+            Permission.PROPOSE_REPAIR,
             Permission.SEE_ALARMS,
             Permission.ANSWER_ALARMS,
             Permission.SEE_POLICIES,
@@ -68,6 +71,7 @@ ROLES: dict[Role, frozenset[Permission]] = {
             Permission.PAUSE,
             Permission.STOP,
             Permission.STOP_ALL,
+            Permission.CONFIRM_REPAIR,
             Permission.LIFT,
             Permission.DECLARE,
             Permission.REVOKE,

@@ -26,6 +26,7 @@ from . import (
     leases,
     proposals,
     reconciliation,
+    repairs,
     restores,
     revocations,
     stop_work,
@@ -42,7 +43,7 @@ BETWEEN_SWEEPS_S = 0.1
 MOST_CHUNKS = 20  # so that a long backlog stays within one task's time limit
 
 
-@shared_task
+@shared_task(throws=(Restored,))
 def execute(message_id: int) -> None:
     """The nudge of a queued execution."""
     with outbox.consume(message_id) as message:
@@ -51,7 +52,7 @@ def execute(message_id: int) -> None:
             _hand_over(turns.after(message.subject))
 
 
-@shared_task
+@shared_task(throws=(Restored,))
 def run_execution(execution_id: str) -> None:
     """The sweep's hand-over of an execution that nobody is on."""
     with suppress(NotFound):  # a forged message names what is not there
@@ -75,6 +76,12 @@ def queue_executions() -> int:
 def recover_leases() -> int:
     """Hand over what a dead worker or agent left claimed; how many."""
     return _hand_over(deadlines.lapsed_executions())
+
+
+@shared_task
+def lapse_repairs() -> int:
+    """End what nobody confirmed in time."""
+    return repairs.lapse_repairs()
 
 
 @shared_task
@@ -355,13 +362,6 @@ def mail_unknown(message_id: int) -> None:
 
 
 @shared_task
-def mail_alarm(message_id: int) -> None:
-    """Something went against a promise: its supervisors hear of it once."""
-    with outbox.consume(message_id) as message:
-        if message is not None:
-            notices.tell_alarm(Alarm.objects.get(pk=message.subject))
-
-@shared_task
 def watch() -> int:
     """Raise what went against a promise and was not noticed; how many changed."""
     return alarms.watch()
@@ -372,6 +372,13 @@ def audit_refused() -> int:
     """Ask after effects that were refused; how many were found all the same."""
     return audits.audit_due()
 
+
+@shared_task
+def mail_alarm(message_id: int) -> None:
+    """Something went against a promise: its supervisors hear of it once."""
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            notices.tell_alarm(Alarm.objects.get(pk=message.subject))
 
 
 @shared_task

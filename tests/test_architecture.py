@@ -54,6 +54,12 @@ OPERATIONS = {
     "reviews/recalls.py": {"recall"},
     "reviews/reconciliation.py": {"plan", "keep"},
     "reviews/revocations.py": {"revoke_approval"},
+    "reviews/repairs.py": {
+        "propose_repair",
+        "confirm_repair",
+        "refuse_repair",
+        "lapse_repairs",
+    },
     "reviews/reveals.py": {"reveal"},
     "reviews/restores.py": {"notice", "look_at"},
     "reviews/returns.py": {
@@ -76,6 +82,7 @@ OPERATIONS = {
     "agents/unfit.py": {"alarm"},
     "agents/proposals.py": {"propose", "revise", "withdraw", "finish", "log_refusal"},
     "agents/reversals.py": {"_propose"},
+    "agents/repairs.py": {"propose_repair", "confirm_repair"},
     "agents/registry.py": {"register", "allow", "release"},
 }
 # Packages whose operations are called by the package's name.

@@ -14,9 +14,10 @@ from django.urls import reverse
 from journal.errors import NotFound
 from policies.models import Person
 from policies.money import Money, format_amount
-from reviews import stops
+from reviews import permissions, stops
 from reviews.choices import Scope, StopMode
 from reviews.models import ApprovalRequest
+from reviews.permissions import Permission
 from reviews.queries import in_flight, switches, visible
 from reviews.queries.in_flight import Action
 from reviews.queries.switches import Switch
@@ -71,6 +72,7 @@ class ThreadPage:
     told: Told
     steps: list[Step]
     stop_url: str
+    repair_url: str = ""
     children: list[Relative] = field(default_factory=list)
     parents: list[Relative] = field(default_factory=list)
 
@@ -109,9 +111,16 @@ def thread_page(person: Person, slug: str, name: str, now: datetime) -> ThreadPa
         told=suspended.told(checkpoint.state if checkpoint else {}),
         steps=found,
         stop_url=reverse("agents:stop_thread", args=[slug, name]),
+        repair_url=_repair_url(person, slug, name),
         children=relatives.children(person, slug, name),
         parents=_parents(person, slug, name, found),
     )
+
+
+def _repair_url(person: Person, slug: str, name: str) -> str:
+    if not permissions.allowed(person, Permission.PROPOSE_REPAIR):
+        return ""
+    return reverse("agents:repair_run", args=[slug, name])
 
 
 def _parents(

@@ -21,10 +21,11 @@ from reviews import (
     executions,
     forming,
     leases,
+    repairs,
     stops,
     transitions,
 )
-from reviews.choices import SETTLED, ExecutionStatus, Scope
+from reviews.choices import SETTLED, ExecutionStatus, RepairChange, Scope
 from reviews.models import (
     Alarm,
     ApprovalRequest,
@@ -33,8 +34,9 @@ from reviews.models import (
     Grant,
     Lease,
     Proposal,
+    Repair,
 )
-from tests import factories
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import batching
@@ -224,6 +226,36 @@ def closed_alarm(gate: Gate) -> Alarm:
     return alarms.close(alarm_id=alarm.pk, person=gate.sue, note="asked again")
 
 
+def proposed_repair(gate: Gate) -> Repair:
+    execution = claimed(gate)
+    lease = clock.now() - timedelta(minutes=6)
+    Execution.objects.filter(pk=execution.pk).update(lease_until=lease)
+    return repairs.propose_repair(
+        execution_id=execution.pk,
+        change=RepairChange.SAY_UNKNOWN,
+        person=gate.sue,
+        reason="its worker is gone",
+    )
+
+
+def applied_repair(gate: Gate) -> Repair:
+    repair = proposed_repair(gate)
+    return repairs.confirm_repair(repair_id=repair.pk, person=gate.adam)
+
+
+def refused_repair(gate: Gate) -> Repair:
+    repair = proposed_repair(gate)
+    answer = "it is only slow"
+    return repairs.refuse_repair(repair_id=repair.pk, person=gate.adam, answer=answer)
+
+
+def lapsed_repair(gate: Gate) -> Repair:
+    repair = proposed_repair(gate)
+    worlds.rewrite(Repair, repair.pk, lapses_at=clock.now())
+    repairs.lapse_repairs()
+    return repair
+
+
 # Machine -> its model's table, and how each of its statuses is reached.
 REQUESTS: dict[str, Reach] = {
     "pending": pending,
@@ -262,12 +294,19 @@ ALARMS: dict[str, Reach] = {
     "acknowledged": acknowledged_alarm,
     "closed": closed_alarm,
 }
+REPAIRS: dict[str, Reach] = {
+    "proposed": proposed_repair,
+    "applied": applied_repair,
+    "refused": refused_repair,
+    "lapsed": lapsed_repair,
+}
 REACHED: list[tuple[Machine, type[Any], dict[str, Reach]]] = [
     (transitions.request, ApprovalRequest, REQUESTS),
     (transitions.grant, Grant, GRANTS),
     (transitions.execution, Execution, EXECUTIONS),
     (transitions.batch, Batch, BATCHES),
     (transitions.alarm, Alarm, ALARMS),
+    (transitions.repair, Repair, REPAIRS),
     (agents_transitions.thread, Thread, THREADS),
     (versions.machine, PolicyVersion, POLICIES),
 ]
@@ -294,6 +333,12 @@ def paired(machine: Machine, row: Any, status: str) -> dict[str, Any]:
         }
     if machine is transitions.alarm:
         return _paired_alarm(row, status)
+    if machine is transitions.repair:
+        over = status != "proposed" or row.settled_at is not None
+        return {
+            "settled_at": (row.settled_at or now) if over else None,  # written once
+            "settled_by": "u-another" if over else "",
+        }
     if machine is transitions.batch:
         return {"settled_at": now if status in {"decided", "dissolved"} else None}
     if machine is agents_transitions.thread:

@@ -37,6 +37,7 @@ PLACES = [
 ]
 REVIEWS = importlib.import_module("reviews.migrations.0002_triggers")
 ALARMS = importlib.import_module("reviews.migrations.0003_standing_alarms")
+REPAIRS = importlib.import_module("reviews.migrations.0006_looked_up_reversed_repaired")
 AGENTS = importlib.import_module("agents.migrations.0002_triggers")
 POLICIES = importlib.import_module("policies.migrations.0002_triggers")
 BACKED = [
@@ -47,6 +48,7 @@ BACKED = [
     (versions.machine, POLICIES.POLICY),
     (transitions.batch, REVIEWS.BATCH),
     (transitions.alarm, ALARMS.ALARM),
+    (transitions.repair, REPAIRS.REPAIR),
 ]
 NAMES = [machine.name for machine, _, _ in REACHED]
 

@@ -58,7 +58,6 @@ SENTENCES = {
     "repair.refused": "{who} refused a repair",
     "repair.lapsed": "Nobody confirmed a repair in time",
     "reversal.proposed": "{who} proposed to undo what was done",
-    "checkpoint.repaired": "A checkpoint was put right by two people",
     "epoch.noticed": "An older database was noticed; nothing runs",
     "epoch.asked": "{who} looked at a restored database",
     "epoch.began": "{who} agreed, and a new epoch began after a restore",
