@@ -21,7 +21,13 @@ from hitl.local.layout import Layout
 from hitl.local.process import Child
 from tests.stack import Stack, make
 
-PARTS = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host"}
+PARTS = {
+    "NAME": "dbname",
+    "USER": "user",
+    "PASSWORD": "password",
+    "HOST": "host",
+    "PORT": "port",
+}
 
 
 @dataclass
@@ -69,8 +75,8 @@ class Elsewhere:
 
 
 @contextlib.contextmanager
-def installed(state: Path) -> Iterator[Elsewhere]:
-    """From nothing to migrated, with the keys of this run."""
+def installed(state: Path, *, migrated: bool = True) -> Iterator[Elsewhere]:
+    """From nothing, with the keys of this run."""
     shutil.copytree(settings.HOLDPOINT.state / "keys", state / "keys")
     (state / "static").mkdir()
     here = layout.layout(state)
@@ -85,7 +91,8 @@ def installed(state: Path) -> Iterator[Elsewhere]:
         stack.callback(lambda: found.database.stop(within=20))
         stack.enter_context(_talking_to(found))
         stack.callback(found.stack.stop)
-        found.manage("migrate", "--verbosity", "0")
+        if migrated:
+            found.manage("migrate", "--verbosity", "0")
         yield found
 
 
@@ -96,7 +103,7 @@ def _talking_to(other: Elsewhere) -> Iterator[None]:
     places: dict[str, Any] = connection.settings_dict
     before = {name: places[name] for name in PARTS}, settings.HOLDPOINT
     connection.close()
-    places.update({name: asked[part] for name, part in PARTS.items()})
+    places.update({name: asked.get(part, "") for name, part in PARTS.items()})
     urls = {"database_url": url, "redis_url": other.here.redis_url}
     other.stack.extra.update({name.upper(): text for name, text in urls.items()})
     known = {**urls, "state": other.here.state}
