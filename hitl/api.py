@@ -3,7 +3,7 @@ people. What each may call is in `agents.api` and `reviews.api`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
@@ -13,6 +13,7 @@ from ninja.parser import Parser
 
 from agents import api as agents_api
 from agents import unfit
+from agents.schemas import LetterOut
 from journal import canonical
 from journal.errors import BadKey, DomainError, Invalid, InvalidOutcome, NotFound
 from reviews import api as reviews_api
@@ -28,6 +29,19 @@ class StrictParser(Parser):
         return canonical.parse(request.body)
 
 
+def _letters() -> dict[str, Any]:
+    """What the gate itself calls, as OpenAPI describes it: every event has one form."""
+    schema = LetterOut.model_json_schema()
+    content = {"application/json": {"schema": schema}}
+    events = get_args(LetterOut.model_fields["type"].annotation)
+    call = {
+        "description": "Sent to an agent's endpoint; any 2xx says that it was taken.",
+        "requestBody": {"required": True, "content": content},
+        "responses": {"2XX": {"description": "taken"}},
+    }
+    return {event: {"post": call} for event in events}
+
+
 api = NinjaAPI(
     title="Holdpoint",
     version="1",
@@ -35,6 +49,7 @@ api = NinjaAPI(
     urls_namespace="api",
     docs_url=None,
     parser=StrictParser(),
+    openapi_extra={"webhooks": _letters()},
 )
 api.add_router("", agents_api.router)
 api.add_router("", reviews_api.router)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from standardwebhooks.webhooks import Webhook
@@ -168,10 +169,10 @@ def test_a_try_that_fails_is_made_again(
 
 
 def test_a_server_that_hangs_is_left_after_its_time(
-    gate: Gate, receiver: Service, settings: object
+    gate: Gate, receiver: Service, settings: Any
 ) -> None:
-    changed = settings.HOLDPOINT.model_copy(update={"http_timeout": 1})  # type: ignore[attr-defined]
-    settings.HOLDPOINT = changed  # type: ignore[attr-defined]
+    changed = settings.HOLDPOINT.model_copy(update={"http_timeout": 1})
+    settings.HOLDPOINT = changed
     receiver.trick = "hang"
     post.register(gate.agent, receiver.url, gate.owen)
     factories.propose(gate.agent, "pay")
@@ -371,7 +372,7 @@ def test_once_acknowledged_nobody_tells_it_again(gate: Gate, receiver: Service) 
     assert LogRecord.objects.filter(kind="outcome.acknowledged").count() == 1
 
 
-def described(proposal: Proposal) -> dict[str, object]:
+def described(proposal: Proposal) -> dict[str, Any]:
     loaded = outcomes.load(proposal.agent, proposal.pk)
     assert loaded is not None
     return outcomes.describe(loaded)
@@ -393,7 +394,7 @@ def test_a_stale_worker_writes_nothing(gate: Gate, receiver: Service) -> None:
 
 
 def test_a_dead_endpoint_holds_up_nobody(
-    gate: Gate, receiver: Service, settings: object
+    gate: Gate, receiver: Service, settings: Any
 ) -> None:
     """Ten endpoints that fail, with ten letters each, and one that does not: at any
     time one letter at most is on its way to all the ten."""

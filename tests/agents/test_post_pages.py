@@ -15,6 +15,7 @@ from standardwebhooks.webhooks import Webhook
 from agents.models import Delivery, Endpoint
 from journal import clock
 from journal.models import LogRecord
+from policies.choices import Role
 from tests import factories
 from tests.agents import post
 from tests.agents.test_views import signed_in
@@ -63,7 +64,7 @@ def test_they_are_read_by_whom_they_concern(
 
 
 def test_another_owner_sees_their_own_agents_only(gate: Gate, dead: Delivery) -> None:
-    gate.people["olga"] = factories.person("olga", factories.Role.OWNER)
+    gate.people["olga"] = factories.person("olga", Role.OWNER)
     factories.agent(gate.people["olga"], "other")
     olga = signed_in(gate, "olga")
     assert "riley" not in source(olga, PAGE)
