@@ -172,6 +172,8 @@ def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) ->
             "lease_until": now + lease,
             "claimed_at": now,
             "began_at": None,
+            "code": "",
+            "detail": "",
         },
         data={
             "execution": execution.pk,

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from django.urls import reverse
 
 from policies.choices import Role
+from policies.tools import definition
 from reviews import permissions
 from reviews.choices import (
     BY_LOOK_UP,
@@ -157,7 +158,7 @@ def _lines(loaded: Loaded) -> Sequence[str]:
         return list(_held(loaded))
     if loaded.waiting:
         return [_why_not(loaded), _whose(loaded)]
-    return [*_about(loaded, status), *_about_effect(loaded.execution)]
+    return [*_about(loaded, status), *_about_effect(loaded)]
 
 
 def _held(loaded: Loaded) -> Iterator[str]:
@@ -213,19 +214,32 @@ def _if_paused(loaded: Loaded) -> list[str]:
     return ["Its run, its agent or its tool is paused: nothing more of it starts."]
 
 
-def _about_effect(execution: Execution | None) -> list[str]:
-    if execution is None:
+def _about_effect(loaded: Loaded) -> list[str]:
+    execution, tool = loaded.execution, loaded.revision.tool
+    if execution is None or tool is None:
         return []
-    status = ExecutionStatus(execution.status)
+    status, most = ExecutionStatus(execution.status), definition(tool).retry.attempts
+    tried = execution.attempts
+    if status is ExecutionStatus.QUEUED and tried:
+        return [f"Attempt {tried + 1} of {most}, next at {execution.due_at:%H:%M:%S}."]
     if status is ExecutionStatus.UNKNOWN:
         return ["It may or may not have happened. It is not tried again by itself."]
     if status is ExecutionStatus.CLAIMED:
-        return [f"Attempt {execution.attempts}. It runs at most once."]
+        return list(_running(execution, most))
+    if status is ExecutionStatus.FAILED and tried > 1:
+        return [f"It was tried {tried} times."]
     if execution.code == BY_PERSON:
         return ["A person said so: the tool itself could not tell."]
     if execution.code == BY_LOOK_UP:
         return ["Its service said so when it was asked: the attempt could not tell."]
     return []
+
+
+def _running(execution: Execution, most: int) -> Iterator[str]:
+    yield f"Attempt {execution.attempts} of {most}. It runs at most once."
+    until = execution.lease_until
+    if execution.code and until is not None:
+        yield f"No clear answer yet. Its service is asked again at {until:%H:%M:%S}."
 
 
 def _vote(loaded: Loaded, decision: Decision) -> Vote:

@@ -136,6 +136,9 @@ def of_execution(execution: Execution | None) -> State:
     status = ExecutionStatus(execution.status)
     if status is ExecutionStatus.QUEUED and execution.by_agent:
         return State("authorized", "Authorized, waits for the agent", quarters=1)
+    if status is ExecutionStatus.QUEUED and execution.attempts and execution.code:
+        said = f"Failed without effect, tried again at {execution.due_at:%H:%M:%S}"
+        return State("queued", said, icon="wait")
     return {
         ExecutionStatus.QUEUED: State("queued", "Approved, starts now", quarters=1),
         ExecutionStatus.CLAIMED: State("running", f"Running since{clock}", icon="run"),

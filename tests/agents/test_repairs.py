@@ -156,11 +156,11 @@ def test_one_person_is_not_two(gate: Gate) -> None:
 
 @pytest.mark.parametrize("name", ["rita", "adam", "otto", "owen"])
 def test_only_a_supervisor_proposes(gate: Gate, name: str) -> None:
-    execution, thread = stuck(gate), Thread.objects.get()
+    execution = stuck(gate)
     with pytest.raises(errors.NotYours):
         of_execution(execution, gate.people[name])
     with pytest.raises(errors.NotYours):
-        corrected(dead(gate) or thread, gate.people[name])
+        corrected(dead(gate), gate.people[name])
     assert not Repair.objects.exists()
 
 
@@ -272,6 +272,8 @@ def test_no_repair_touches_bytes_votes_or_the_log(gate: Gate) -> None:
 
 def test_the_row_itself_never_changes(gate: Gate) -> None:
     repair = of_execution(stuck(gate), gate.sue)
-    for change in ({"after": {}}, {"before": {}}, {"reason": "x"}, {"key": "x"}):
+    changes: list[dict[str, Any]]
+    changes = [{"after": {}}, {"before": {}}, {"reason": "x"}, {"key": "x"}]
+    for change in changes:
         with pytest.raises(DatabaseError), transaction.atomic():
             Repair.objects.filter(pk=repair.pk).update(**change)

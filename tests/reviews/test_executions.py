@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from journal import errors, log
+from journal import clock, errors, log
 from policies.models import Observation
 from reviews import claims, executions, grants, settlements, stops
 from reviews.choices import ExecutionStatus, GrantStatus, Scope, StopMode
-from reviews.executors import Outcome
+from reviews.executors import KnownFailure, Outcome
 from reviews.models import Decision, Execution, Grant, Revision
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -411,3 +411,55 @@ def test_every_effect_has_a_satisfied_approval(gate: Gate) -> None:
     execution = granted(gate)
     executions.run(execution.pk)
     assert Decision.objects.filter(counts=True).count() == 1
+
+
+def flaky(call: Any) -> dict[str, Any]:
+    raise KnownFailure("busy", "ask me later", again=True)
+
+
+def test_a_failure_that_may_be_tried_again_is_with_back_off_and_a_cap(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `decline` declares: three attempts, ten seconds apart, then fifteen."""
+    monkeypatch.setattr(worlds, "failing", flaky)
+    execution = granted(gate, "decline")
+    waits = []
+    for _ in range(2):
+        executions.run(execution.pk)
+        execution.refresh_from_db()
+        assert execution.status == ExecutionStatus.QUEUED
+        waits.append((execution.due_at - clock.now()).total_seconds())
+        executions.run(execution.pk)
+        assert execution.attempts == len(waits), "and not before it is due"
+        Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert [round(one) for one in waits] == [10, 15]
+    assert (execution.status, execution.attempts) == (ExecutionStatus.FAILED, 3)
+
+
+def test_what_merely_failed_is_not_tried_again_by_itself(gate: Gate) -> None:
+    execution = granted(gate, "decline")
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.attempts) == (ExecutionStatus.FAILED, 1)
+
+
+def test_the_worker_says_when_it_asks_for_the_effect(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution = granted(gate)
+    seen = []
+
+    def asked(call: Any) -> dict[str, Any]:
+        row = Execution.objects.get(pk=execution.pk)
+        seen.append(row.began_at)
+        return {}
+
+    monkeypatch.setattr(worlds, "keyed", asked)
+    claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    execution.refresh_from_db()
+    assert execution.began_at is None
+    factories.lapsed(execution)
+    executions.run(execution.pk)
+    assert seen != [None]

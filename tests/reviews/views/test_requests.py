@@ -10,12 +10,13 @@ from django.test import Client
 from guardian.shortcuts import remove_perm
 
 from policies.models import Queue
+from reviews import executions
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision
-from tests import factories, pages
+from tests import factories, pages, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.reviews import states
+from tests.reviews import states, test_executions
 from tests.reviews.views.conftest import HTMX, SignIn
 
 MOST_QUERIES = 15
@@ -425,3 +426,17 @@ def test_every_execution_has_a_word(gate: Gate, as_: SignIn, status: str) -> Non
         "refused": "Nothing was executed",
     }
     assert words[status] in source
+
+
+def test_a_failure_that_is_tried_again_says_when(
+    gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worlds, "failing", test_executions.flaky)
+    execution = test_executions.granted(gate, "decline")
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    request = execution.proposal.request
+    source = as_("rita").get(f"/requests/{request.pk}/").content.decode()
+    due = f"{execution.due_at:%H:%M:%S}"
+    assert f"Failed without effect, tried again at {due}" in source
+    assert f"Attempt 2 of 3, next at {due}." in source
