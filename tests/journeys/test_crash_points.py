@@ -1,0 +1,250 @@
+"""Every fault point that is not on the way of one execution (test_crash.py): a process
+dies there, the same is asked for four times more, and all of it is there exactly once
+(T4, I1, I19, I26)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from agents import intake, proposals
+from journal import outbox, sequencer
+from journal.errors import DomainError
+from journal.models import LogPosition, LogRecord, OutboxMessage
+from policies import tools
+from reviews import (
+    batches,
+    deadlines,
+    decisions,
+    executions,
+    recalls,
+    settlements,
+    stops,
+    tasks,
+)
+from reviews.choices import ExecutionStatus, RequestStatus, Scope
+from reviews.claims import Claim
+from reviews.executors import Call
+from reviews.models import ApprovalRequest, Execution
+from tests import factories, worlds
+from tests.conftest import Gate
+from tests.factories import decide, proposal_body, propose, said
+from tests.journeys import dying
+from tests.reviews import batching, states
+
+pytestmark = [
+    pytest.mark.proof,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(300),
+]
+
+TOOLS = ["pay", "pay_queryable", "pay_opaque"]
+AGAIN = 4  # deliveries of the same after the death
+ENDED = {
+    ExecutionStatus.SUCCEEDED: 1,
+    ExecutionStatus.FAILED: 0,
+    ExecutionStatus.REFUSED: 0,
+}
+
+
+@dataclass
+class Trial:
+    """What somebody does when the process dies, and how often it must have happened
+    in the end."""
+
+    work: dying.Work
+    subject: str = ""
+    effects: int = 1
+
+
+Prepare = Callable[[Gate, str, str], Trial]
+
+
+def asked(gate: Gate, tool: str, name: str) -> ApprovalRequest:
+    found: ApprovalRequest = propose(
+        gate.agent, tool, customer=name, thread=name
+    ).request
+    return found
+
+
+def proposing(gate: Gate, tool: str, name: str) -> Trial:
+    body = proposal_body(tool, customer=name, thread=name)
+    key = intake.key_of(name, "POST", "/proposals", body.model_dump())
+
+    def work() -> None:
+        made = intake.asked_to_propose(gate.agent, body)
+        stored = proposals.propose(agent=gate.agent, key=key, asked=made)
+        decide(ApprovalRequest.objects.get(proposal=stored.proposal), gate.rita)
+
+    return Trial(work, name)
+
+
+def deciding(gate: Gate, tool: str, name: str) -> Trial:
+    request = asked(gate, tool, name)
+    return Trial(lambda: decisions.decide(said(request, gate.rita)), request.pk)
+
+
+def telling(gate: Gate, tool: str, name: str) -> Trial:
+    """Dies once it is committed: nobody hears of it."""
+    trial = deciding(gate, tool, name)
+    trial.subject = ""
+    return trial
+
+
+def many(gate: Gate, tool: str, name: str) -> Trial:
+    batch = batching.formed(gate, "7.00", "8.00", group=name)
+    meant = partial(batching.said, batch, gate.rita)
+    return Trial(lambda: batches.decide(meant()), batch.pk, effects=2)
+
+
+def held(gate: Gate, tool: str, name: str) -> ApprovalRequest:
+    states.recall_windows(gate)
+    request = asked(gate, tool, name)
+    return decide(request, gate.rita)
+
+
+def closing(gate: Gate, tool: str, name: str) -> Trial:
+    request = held(gate, tool, name)
+    past = request.opened_at
+    ApprovalRequest.objects.filter(pk=request.pk).update(recall_until=past)
+    return Trial(deadlines.close_recall_windows, request.pk)
+
+
+def recalling(gate: Gate, tool: str, name: str) -> Trial:
+    request = held(gate, tool, name)
+    taken = partial(recalls.recall, request_id=request.pk, person=gate.rita)
+    return Trial(taken, request.pk, effects=0)
+
+
+def expiring(gate: Gate, tool: str, name: str) -> Trial:
+    factories.overdue(asked(gate, tool, name))
+    return Trial(deadlines.expire_chunk, effects=0)
+
+
+def stopping(gate: Gate, tool: str, name: str) -> Trial:
+    asked(gate, tool, name)
+    key = f"{gate.agent.slug}/{name}"
+    row = stops.stop(scope=Scope.THREAD, key=key, person=gate.sue, reason="wrong")
+    message = OutboxMessage.objects.get(topic="stop.raised", subject=str(row.pk))
+    return Trial(lambda: tasks.enforce_stop(message.pk), effects=0)
+
+
+def sweeping(gate: Gate, tool: str, name: str) -> Trial:
+    decide(asked(gate, tool, name), gate.rita)
+    OutboxMessage.objects.update(due_at="2020-01-01T00:00Z")
+    return Trial(outbox.sweep)
+
+
+def placing(gate: Gate, tool: str, name: str) -> Trial:
+    decide(asked(gate, tool, name), gate.rita)
+    return Trial(sequencer.sequence)
+
+
+def looking_up(gate: Gate, tool: str, name: str) -> Trial:
+    """The first attempt was lost after its effect; the second dies with the answer."""
+    execution = states.claimed(gate, "pay_queryable")
+    worlds.plain(call_of(execution))
+    factories.lapsed(execution)
+    return Trial(lambda: executions.run(execution.pk), execution.pk)
+
+
+def call_of(execution: Execution) -> Call:
+    execution.refresh_from_db()
+    definition = tools.definition(execution.grant.revision.known_tool)
+    return Claim(execution, definition, execution.fence, untouched=False).call
+
+
+def settling(gate: Gate, tool: str, name: str) -> Trial:
+    execution = states.unknown(gate)
+    answer = partial(
+        settlements.settle_unknown,
+        execution_id=execution.pk,
+        person=gate.sue,
+        happened=False,
+        reason="the service has no trace of it",
+    )
+    return Trial(answer, execution.pk, effects=0)
+
+
+def retrying(gate: Gate, tool: str, name: str) -> Trial:
+    execution = states.failed(gate)
+    again = partial(settlements.retry, execution_id=execution.pk, person=gate.rita)
+    return Trial(again, execution.pk, effects=0)
+
+
+POINTS: dict[str, Prepare] = {
+    "proposed_uncommitted": proposing,
+    "decided_uncommitted": deciding,
+    "grant_uncommitted": deciding,
+    "before_nudge": telling,
+    "before_announce": telling,
+    "batch_uncommitted": many,
+    "window_uncommitted": closing,
+    "recall_uncommitted": recalling,
+    "expiry_uncommitted": expiring,
+    "stop_uncommitted": stopping,
+    "stop_enforced": stopping,
+    "swept_unmoved": sweeping,
+    "sequence_uncommitted": placing,
+    "looked_up": looking_up,
+    "settle_uncommitted": settling,
+    "retry_uncommitted": retrying,
+}
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_what_dies_half_way_is_there_once_or_not_at_all(
+    point: str,
+    gate: Gate,
+    tmp_path: Path,
+    proof_n: Callable[..., int],
+    record_proof: Callable[[str, str], None],
+) -> None:
+    number = list(POINTS).index(point)
+    times = proof_n(small=1, full=50 * len(TOOLS))
+    folder = tmp_path / "flags"
+    folder.mkdir()
+    for n in range(times):
+        tool = TOOLS[(number + n) % len(TOOLS)]
+        before = len(worlds.effects())
+        trial = POINTS[point](gate, tool, f"{point}-{n}")
+        flag = f"{point}@{trial.subject}" if trial.subject else point
+        assert dying.dies(trial.work, folder, flag), (point, n)
+        for _ in range(AGAIN):
+            with suppress(DomainError):
+                trial.work()
+        see_through()
+        assert len(worlds.effects()) - before == trial.effects, (point, tool, n)
+    check_log()
+    record_proof(
+        "T4",
+        f"{point}: {times} deaths, each asked for {AGAIN} times more: all there once,"
+        f" 0 lost, 0 doubled (at most {300 / times:.2f} %)",
+    )
+
+
+def see_through() -> None:
+    """All that is queued runs, and is asked for once more."""
+    for _ in range(2):
+        for execution in Execution.objects.filter(by_agent=False):
+            if execution.status == ExecutionStatus.CLAIMED:
+                factories.lapsed(execution)
+            executions.run(execution.pk)
+    open_now = Execution.objects.exclude(status__in=ENDED)
+    assert not open_now.exists(), list(open_now.values("status", "code"))
+    settled = ApprovalRequest.objects.filter(settled_at__isnull=False)
+    granted = settled.filter(status=RequestStatus.AUTHORIZED)
+    assert granted.count() <= Execution.objects.count()
+
+
+def check_log() -> None:
+    """Every record has one place, and places have no gap."""
+    while sequencer.sequence():
+        pass
+    seqs = list(LogPosition.objects.order_by("seq").values_list("seq", flat=True))
+    assert seqs == list(range(LogRecord.objects.count()))
