@@ -119,7 +119,7 @@ def figures(
                 "kind": one.kind,
                 "at": one.at - ran.began,
                 "until": one.until - ran.began,
-                "target": one.target,
+                "target": one.target or one.slot,
             }
             for one in ran.arsenal.strikes
         ],

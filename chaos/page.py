@@ -49,7 +49,15 @@ def context(made: Figures) -> dict[str, Any]:
     across = Across(max(made.seconds, 1.0))
     return {
         "made": made,
-        "claims": made.claims,
+        "claims": [
+            {
+                "text": one.text,
+                "failures": one.failures,
+                "n": f"{one.n:,}",
+                "bound": one.bound,
+            }
+            for one in made.claims
+        ],
         "timeline": _timeline(made, across),
         "recovery": _recovery(made, across),
         "outcomes": _outcomes(made),
@@ -62,13 +70,31 @@ def context(made: Figures) -> dict[str, Any]:
             {"name": WHAT[what], "what": what, **one}
             for what, one in made.recoveries.items()
         ],
+        "n": {
+            name: f"{getattr(made, name):,}"
+            for name in ("requests", "effects", "records", "steps")
+        },
+        "when": made.at.replace("T", " ").removesuffix("+00:00"),
+        "services": [
+            (_said(said), f"{count:,}") for said, count in made.services.items()
+        ],
         "classes": sorted(
-            (way, said, count)
+            (way, _plural(said), f"{count:,}")
             for way, counts in made.classes.items()
             for said, count in counts.items()
         ),
         "ladder": made.ladder.items(),
     }
+
+
+def _said(said: str) -> str:
+    """`do late` and `look found`, in words."""
+    what, _, answer = said.partition(" ")
+    return f"{'Asked' if what == 'do' else 'Looked up'}: {answer}"
+
+
+def _plural(said: str) -> str:
+    return said.replace("1 effects", "one effect").replace("0 effects", "no effect")
 
 
 def _timeline(made: Figures, across: Across) -> dict[str, Any]:
@@ -138,7 +164,7 @@ def _outcomes(made: Figures) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "n": made.outcomes[name],
+            "n": f"{made.outcomes[name]:,}",
             "share": round(100 * made.outcomes[name] / most, 1),
         }
         for name in names

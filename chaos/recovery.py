@@ -117,7 +117,9 @@ def _had(hold: Hold, strike: Strike) -> bool:
     """Whether the message was in hands that this fault struck."""
     if not hold.received <= strike.at <= hold.ended + NEAR_S:
         return False
-    if strike.kind == "child" or (strike.kind == "point" and strike.pids):
+    if strike.kind in {"pause", "point"} and strike.pids:  # all of it slept
+        return hold.worker == strike.slot and strike.at <= hold.ended
+    if strike.kind == "child":
         return hold.pid in strike.pids and strike.at <= hold.ended
     if strike.kind == "point":  # broken or killed where it was: nobody knows who
         return hold.pid != 0 and (

@@ -23,6 +23,15 @@ MACHINES: dict[type[models.Model], Machine] = {
     **transitions.MACHINES,
     **agents_transitions.MACHINES,
 }
+# Whose records name their row. Of the others each step is looked up in the table, and
+# as many rows must stand in a status as went there and did not leave.
+NAMED = {
+    transitions.request,
+    transitions.grant,
+    transitions.execution,
+    transitions.batch,
+    agents_transitions.thread,
+}
 TAKEN = {"execution.claimed", "execution.reclaimed"}
 Subject = tuple[str, ...]
 
@@ -38,6 +47,7 @@ class Replayed:
     stale_written: list[str] = field(default_factory=list)  # under an old fence
     last: dict[tuple[str, Subject], str] = field(default_factory=dict)
     fences: dict[Subject, int] = field(default_factory=dict)
+    standing: Counter[tuple[str, str]] = field(default_factory=Counter)  # by status
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +97,35 @@ def _subject(machine: Machine, row: LogRecord, leaf: dict[str, Any]) -> Subject:
         return (leaf["proposal"], str(leaf["revision"]))
     if machine is agents_transitions.thread:
         return (row.agent, row.thread)
-    return (str((leaf.get("data") or {}).get(machine.name, "")),)
+    return (str((leaf.get("data") or {}).get("batch", "")),)
 
 
 def _take(found: Replayed, machine: Machine, step: Step) -> None:
     found.steps[machine.name] += 1
-    key = (machine.name, step.subject)
-    before = found.last.get(key, NOWHERE)
-    legal = any(
-        (edge.logged_as, str(edge.source), str(edge.target))
-        == (step.kind, step.source, step.target)
-        for edge in machine.edges
-    )
-    if not legal or before != step.source or step.subject == ("",):
-        said = f"{machine.name} {'/'.join(step.subject)}: {step.kind}"
-        found.illegal.append(f"{said} from {step.source or 'nothing'} at {before}")
-    found.last[key] = step.target
+    if (step.kind, step.source, step.target) not in _edges(machine):
+        found.illegal.append(f"{machine.name}: {step.kind} from {step.source}")
+    if machine in NAMED:
+        _follow(found, machine, step)
+    found.standing[machine.name, step.source] -= 1
+    found.standing[machine.name, step.target] += 1
     if machine is transitions.execution and step.fence is not None:
         _check_fence(found, step)
+
+
+def _edges(machine: Machine) -> set[tuple[str, str, str]]:
+    return {
+        (edge.logged_as, str(edge.source), str(edge.target)) for edge in machine.edges
+    }
+
+
+def _follow(found: Replayed, machine: Machine, step: Step) -> None:
+    """One row from status to status."""
+    key = (machine.name, step.subject)
+    before = found.last.get(key, NOWHERE)
+    if before != step.source:
+        said = f"{machine.name} {'/'.join(step.subject)}: {step.kind}"
+        found.illegal.append(f"{said} from {step.source or 'nothing'}, was {before}")
+    found.last[key] = step.target
 
 
 def _check_fence(found: Replayed, step: Step) -> None:
@@ -126,6 +147,19 @@ def _compare(found: Replayed) -> None:
         status, logged = rows.get(key), found.last.get(key)
         if status != logged:
             found.illegal.append(f"{key}: row {status}, log {logged}")
+    for model, machine in MACHINES.items():
+        found.illegal += _miscounted(found, model, machine)
+
+
+def _miscounted(
+    found: Replayed, model: type[models.Model], machine: Machine
+) -> Iterator[str]:
+    """Statuses in which not as many rows stand as the log says."""
+    rows = Counter(model._default_manager.values_list("status", flat=True))
+    for status in {str(edge.target) for edge in machine.edges}:
+        logged = found.standing[machine.name, status]
+        if rows[status] != logged:
+            yield f"{machine.name} {status}: {rows[status]} rows, {logged} in the log"
 
 
 def _rows() -> Iterator[tuple[tuple[str, Subject], str]]:

@@ -43,6 +43,10 @@ BUSY = (
     "after_record", "before_done", "sequence_uncommitted",
 )  # fmt: skip
 SELDOM = 5
+# Where somebody holds a claim who is to sleep past its lease.
+HOLDING = (
+    "after_claim", "rechecked", "before_effect", "after_effect", "before_record"
+)  # fmt: skip
 ACTIONS = (faults.Action.KILL, faults.Action.RAISE, faults.Action.STOP)
 
 
@@ -55,6 +59,7 @@ class Strike:
     until: float  # a server answers again, or who was frozen goes on
     target: str = ""
     pids: tuple[int, ...] = ()
+    slot: str = ""  # whose processes they are
 
     @property
     def slept(self) -> bool:
@@ -80,6 +85,7 @@ class Armed:
     action: faults.Action
     flag: Path
     since: float
+    kind: str
 
 
 @dataclass
@@ -209,6 +215,10 @@ class Arsenal:
         return Strike("flush", now, now, "valkey")
 
     def _pause(self) -> Strike | None:
+        """Of three, two sleep with a claim in their hands, and one wherever it is."""
+        if self._drawn.randrange(3):
+            self._arm("pause", self._drawn.choice(HOLDING), faults.Action.STOP)
+            return None  # it counts when somebody passes
         slot = self._one(self.stage.workers)
         return self._freeze("pause", slot, slot.name) if slot else None
 
@@ -217,7 +227,8 @@ class Arsenal:
         processes.signal_all(slot.child.pid, signal.SIGSTOP)
         slot.frozen = True
         sleep = LEASE_S + self._drawn.uniform(*OVERSLEEP_S)
-        strike = Strike(kind, time.time(), time.time() + sleep, target, pids)
+        now = time.time()
+        strike = Strike(kind, now, now + sleep, target, pids, slot.name)
         self.sleepers.append(Sleeper(slot, strike, time.monotonic() + sleep))
         return strike
 
@@ -240,12 +251,16 @@ class Arsenal:
         """Arm one; it counts when somebody passes."""
         rare = not self._drawn.randrange(SELDOM) and not self.options.short
         name = self._drawn.choice(sorted(faults.POINTS) if rare else BUSY)
-        action = self._drawn.choice(ACTIONS)
+        self._arm("point", name, self._drawn.choice(ACTIONS))
+
+    def _arm(self, kind: str, name: str, action: faults.Action) -> None:
         flag = self.stage.faults / name
+        if flag.exists():
+            return
         draft = flag.with_name(f".draft-{name}")
         draft.write_text(action)
         draft.rename(flag)
-        self.armed.append(Armed(name, action, flag, time.monotonic()))
+        self.armed.append(Armed(name, action, flag, time.monotonic(), kind))
 
     def _watch_points(self) -> None:
         for one in list(self.armed):
@@ -257,16 +272,16 @@ class Arsenal:
                 self.unmet += 1
                 with contextlib.suppress(FileNotFoundError):
                     one.flag.unlink()
-                self._point()
+                self._arm(one.kind, self._drawn.choice(BUSY), one.action)
 
     def _met(self, one: Armed) -> None:
         now, target = time.time(), f"{one.name}: {one.action}"
         if one.action is faults.Action.STOP and (frozen := self._frozen()):
             slot, pid = frozen
-            strike = self._freeze("point", slot, target)
+            strike = self._freeze(one.kind, slot, target)
             strike.pids = (pid,)
         else:
-            strike = Strike("point", now, now, target)
+            strike = Strike(one.kind, now, now, target)
         self.strikes.append(strike)
 
     def _frozen(self) -> tuple[Slot, int] | None:
