@@ -93,7 +93,12 @@ class Thread(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["agent", "-started_at"], name="thread_newest")
+            models.Index(fields=["agent", "-started_at"], name="thread_newest"),
+            models.Index(
+                fields=["finished_at"],
+                name="thread_sealed",
+                condition=Q(status="finished", wrapped_key__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -136,6 +136,11 @@ class Execution(models.Model):
                 condition=Q(status="refused"),
             ),
             models.Index(
+                fields=["finished_at"],
+                name="execution_result_kept",
+                condition=Q(result__isnull=False),
+            ),
+            models.Index(
                 fields=["announced_in", "-queued_at"],
                 name="execution_announced",
                 condition=Q(announced_in__isnull=False),
