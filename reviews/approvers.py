@@ -1,48 +1,39 @@
-"""Whether those who said yes may still say it [I11]: right before the effect, for what
-a vote was worth when it was given is no reason to act on it now."""
+"""Whether those who said yes may still say it, and are enough by now [I11]: right
+before the effect, for what a vote was worth when it was given is no reason to act."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from policies.models import Person
+from policies.choices import Role
+from policies.evaluation import Evaluation, Step
+from policies.models import Person, Queue
 
 from . import permissions, quorum
-from .choices import Scope
+from .choices import Scope, Verdict
 from .models import ApprovalRequest, Decision, RequestVersion, Revision, Stop
 from .quorum import StepData
 
 
 @dataclass(frozen=True, slots=True)
-class _Vote:
-    """A yes that counted, and the role that its place asks for."""
+class Vote:
+    """A yes that counted, the role that its place asks for, and the bytes it was said
+    to; "" for who wrote them, and for a seat that was carried on without a vote."""
 
     person: Person
-    role: str
+    place: str
+    seen: str
+    proved: bool = True  # by a fresh step-up
+
+    @property
+    def role(self) -> Role | None:
+        """In which they would vote now."""
+        return permissions.deciding_role(self.person)
 
 
-def still_hold(request: ApprovalRequest, revision: Revision) -> bool:
-    """Whether each of them still has the role of their place, is let into the queue,
-    may decide such an amount, and is not stopped. Reads only."""
-    stopped = _stopped()
-    for vote in _votes(request):
-        role = permissions.deciding_role(vote.person)
-        valid = (
-            role is not None
-            and quorum.fills(role, vote.role)
-            and request.queue_id in permissions.queues_of(vote.person)
-            and vote.person.public_id not in stopped
-            and not permissions.above_ceiling(
-                vote.person, revision.amount_minor, revision.currency
-            )
-        )
-        if not valid:
-            return False
-    return True
-
-
-def _votes(request: ApprovalRequest) -> Iterator[_Vote]:
+def votes(request: ApprovalRequest) -> list[Vote]:
     """Those on the version that was authorized, and those that it carried on."""
     versions = {
         version.number: version
@@ -52,27 +43,64 @@ def _votes(request: ApprovalRequest) -> Iterator[_Vote]:
     }
     carried = versions[request.version].carried
     given = Decision.objects.filter(request=request, counts=True)
-    places = {
-        vote.reviewer.public_id: _Vote(vote.reviewer, _role(versions, vote))
-        for vote in given.select_related("reviewer").order_by("version")
-        if vote.version == request.version or vote.reviewer.public_id in carried
+    found = {
+        row.reviewer.public_id: _vote(versions, row)
+        for row in given.select_related("reviewer").order_by("version")
+        if row.version == request.version or row.reviewer.public_id in carried
     }
-    yield from places.values()
-    yield from _others(set(carried) - set(places))
+    others = set(carried) - set(found)
+    rows = Person.objects.filter(public_id__in=others) if others else ()
+    return [*found.values(), *(Vote(person, "", "") for person in rows)]
 
 
-def _role(versions: Mapping[int, RequestVersion], vote: Decision) -> str:
-    steps: Sequence[StepData] = versions[vote.version].steps
-    return steps[vote.step or 0]["role"]
+def _vote(versions: Mapping[int, RequestVersion], row: Decision) -> Vote:
+    steps: Sequence[StepData] = versions[row.version].steps
+    seen = row.action_hash if row.verdict == Verdict.APPROVE else ""
+    place = steps[row.step or 0]["role"]
+    return Vote(row.reviewer, place, seen, bool(row.authority["step_up"]))
 
 
-def _others(people: set[str]) -> Iterator[_Vote]:
-    """Whoever was carried on without a vote that counted: in the role they have."""
-    if people:
-        for person in Person.objects.filter(public_id__in=people):
-            yield _Vote(person, permissions.deciding_role(person) or "")
-
-
-def _stopped() -> set[str]:
+def still_hold(
+    given: Iterable[Vote], request: ApprovalRequest, revision: Revision
+) -> bool:
+    """Whether each of them still has the role of their place, is let into the queue,
+    may decide such an amount, and is not stopped. Reads only."""
     rows = Stop.objects.filter(scope=Scope.REVIEWER, lifted_at__isnull=True)
-    return set(rows.values_list("key", flat=True))
+    stopped = set(rows.values_list("key", flat=True))
+    for vote in given:
+        person, role = vote.person, vote.role
+        valid = (
+            role is not None
+            and quorum.fills(role, vote.place or role)
+            and request.queue_id in permissions.queues_of(person)
+            and person.public_id not in stopped
+            and not permissions.above_ceiling(
+                person, revision.amount_minor, revision.currency
+            )
+        )
+        if not valid:
+            return False
+    return True
+
+
+def enough(given: Sequence[Vote], asked: Evaluation) -> bool:
+    """Whether these people, as they said it, are what the policy asks for now."""
+    return (
+        _fill(given, asked.steps)
+        and (not asked.step_up or all(vote.proved for vote in given))
+        and all(_admitted(vote.person, asked.queue) for vote in given)
+    )
+
+
+def _fill(given: Iterable[Vote], steps: Iterable[Step]) -> bool:
+    needed: Counter[Role] = Counter()
+    for step in steps:
+        needed[step.role] += step.required
+    have = Counter(vote.role for vote in given)
+    spare = have[Role.SUPERVISOR] - needed[Role.SUPERVISOR]
+    return spare >= 0 and spare + have[Role.REVIEWER] >= needed[Role.REVIEWER]
+
+
+def _admitted(person: Person, queue: str) -> bool:
+    queues = Queue.objects.filter(pk__in=permissions.queues_of(person), name=queue)
+    return queues.exists()
