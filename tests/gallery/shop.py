@@ -92,6 +92,11 @@ def perform(call: Call) -> dict[str, Any]:
     return PAYMENT
 
 
+def find(call: Call) -> dict[str, Any]:
+    """Asked what became of it, the store's site cannot say yet."""
+    return {"status": "pending"}
+
+
 def __getattr__(name: str) -> Callable[..., dict[str, Any]]:
     """`read_<tool>`: the tool's reader, by the name that the policy gives it."""
     verb, _, tool = name.partition("_")

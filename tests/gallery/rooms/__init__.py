@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from . import (
+    alarms,
     armed,
     batches,
+    brakes,
     control,
     kinds_of_tools,
     lists,
+    mending,
     oneself,
     over,
     records,
@@ -27,7 +30,11 @@ ROOMS = [
     records.ROOM,
     control.UP,
     control.CONTROL,
+    brakes.FROZEN,
+    brakes.REVOKE,
+    alarms.ROOM,
     control.AGENTS,
+    mending.ROOM,
     kinds_of_tools.VIEWS,
     kinds_of_tools.MORE_VIEWS,
     kinds_of_tools.WORDS,
