@@ -68,6 +68,22 @@ def plain(call: Call) -> dict[str, Any]:
     return {"done": True}
 
 
+def timed(call: Call) -> dict[str, Any]:
+    """A provider that notes when it was asked, by the clock that all processes of a
+    host share, and then takes a moment."""
+    with Path(os.environ[LEDGER]).with_suffix(".times").open("a") as file:
+        file.write(f"{time.monotonic()} {call.idempotency_key}\n")
+    time.sleep(0.05)
+    return {"done": True}
+
+
+def times() -> list[float]:
+    """When each effect of `timed` began."""
+    path = Path(os.environ[LEDGER]).with_suffix(".times")
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [float(line.partition(" ")[0]) for line in lines]
+
+
 def careless(call: Call) -> dict[str, Any]:
     """A provider that says it honours our key, and does not: each answer is of an
     effect of its own."""

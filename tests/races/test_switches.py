@@ -25,7 +25,7 @@ from reviews import (
     verifiers,
 )
 from reviews.choices import ExecutionStatus, Scope, StopMode
-from reviews.models import Execution, Grant, Stop
+from reviews.models import Execution, Stop
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -151,7 +151,7 @@ def test_an_agent_that_redeems_meanwhile_gets_nothing_to_do(
 ) -> None:
     tools(gate, outside, "callable")
     execution = queued(gate, "deploy")
-    token = grants.token(Grant.objects.get(pk=execution.grant_id))
+    token = grants.token(execution.grant_id)
     before(monkeypatch, *PLACES[place], stopping(gate, *scope, "deploy"))
     with pytest.raises(errors.AgentStopped):
         settlements.redeem(token=token, agent="riley")
@@ -164,7 +164,7 @@ def test_a_stop_at_the_last_moment_of_a_redeem(
 ) -> None:
     tools(gate, outside, "callable")
     execution = queued(gate, "deploy")
-    token = grants.token(Grant.objects.get(pk=execution.grant_id))
+    token = grants.token(execution.grant_id)
     stop = stopping(gate, *SCOPES[3], "deploy")
     before(monkeypatch, executions, "note_outside", stop)
     with pytest.raises(errors.AgentStopped):

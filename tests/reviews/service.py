@@ -26,6 +26,7 @@ class Service:
     trick: str = ""
     connections: int = 0
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)  # monotonic, of each request
 
     @property
     def url(self) -> str:
@@ -53,6 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         service = self.server.service
+        service.times.append(time.monotonic())
         length = int(self.headers["Content-Length"])
         body = self.rfile.read(length)
         service.requests.append((self.path, dict(self.headers), body))
