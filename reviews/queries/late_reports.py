@@ -30,7 +30,7 @@ class Reported:
     """One report. `result`, `code` and `detail` are foreign words, redacted."""
 
     at: datetime
-    by: str
+    agent: str  # "" for a worker of our own
     said: str
     status: str
     fence: int
@@ -62,7 +62,7 @@ def of_many(executions: Sequence[Execution]) -> dict[str, list[Reported]]:
 def _reported(row: LateReport, granted: str) -> Reported:
     return Reported(
         at=row.at,
-        by=row.actor_id if row.actor_kind == "agent" else "Holdpoint's worker",
+        agent=row.actor_id if row.actor_kind == "agent" else "",
         said=SAID[row.status],
         status=row.status,
         fence=row.fence,

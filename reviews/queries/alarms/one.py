@@ -22,11 +22,28 @@ from .visible import visible
 # What a fact is called; what is not here is called by its own name.
 LABELS = {
     "code": "Why",
-    "execution": "Execution",
     "reported_hash": "Reported content",
     "granted_hash": "Granted content",
     "fence": "Attempt reported",
+    "last_fence": "Last attempt",
     "count": "Effects counted",
+    "found": "Found by",
+    "stage": "Noticed",
+}
+# Our own codes, as a person reads them.
+WHY = {
+    "window_closed": "Its execution window went by",
+    "precondition": "What it would change had changed",
+    "policy_tightened": "The policy asks for more authority by now",
+    "approver_revoked": "An approver has no authority any more",
+    "tool_changed": "The tool changed",
+    "verifier": "A verifier refused it",
+    "bytes_changed": "The stored content is not what was granted",
+    "tried_out": "No attempts were left",
+    "unread": "The present state could not be read",
+    "look_up": "Asking its service",
+    "recorded": "When its outcome was recorded",
+    "stored": "Before the effect",
 }
 
 ENDED: dict[str, str] = {
@@ -40,8 +57,9 @@ ENDED: dict[str, str] = {
 class Step:
     """One moment in the life of an alarm. `note` is what a person wrote."""
 
+    word: str
     at: datetime
-    said: str
+    said: str = ""
     note: str = ""
 
 
@@ -90,23 +108,25 @@ def _why_not(person: Person, alarm: Alarm) -> str:
 
 
 def _facts(alarm: Alarm) -> list[tuple[str, str]]:
-    found = list(lines_of(alarm.data))
-    return [(LABELS.get(n, n.replace("_", " ").capitalize()), v) for n, v in found]
+    found = [(n, v) for n, v in lines_of(alarm.data) if v != alarm.subject]
+    return [(_label(name), WHY.get(value, value)) for name, value in found]
+
+
+def _label(name: str) -> str:
+    return LABELS.get(name, name.replace("_", " ").capitalize())
 
 
 def _steps(alarm: Alarm) -> list[Step]:
-    steps = [Step(alarm.opened_at, "Raised")]
+    steps = [Step("Raised", alarm.opened_at)]
     if alarm.times > 1:
-        steps.append(
-            Step(alarm.last_seen_at, f"Seen again; {alarm.times} times in all")
-        )
+        said = f"{alarm.times} times in all"
+        steps.append(Step("Seen again", alarm.last_seen_at, said))
     if alarm.acknowledged_at:
-        steps.append(
-            Step(alarm.acknowledged_at, f"{alarm.acknowledged_by} looks at it")
-        )
+        said = f"by {alarm.acknowledged_by}"
+        steps.append(Step("Looked at", alarm.acknowledged_at, said))
     if alarm.closed_at:
         itself = alarm.closed_how == ClosedHow.ITSELF
         why = ENDED.get(alarm.kind, "it holds no more")
-        said = f"Closed itself: {why}" if itself else f"{alarm.closed_by} closed it"
-        steps.append(Step(alarm.closed_at, said, alarm.note))
+        said = f"by itself: {why}" if itself else f"by {alarm.closed_by}"
+        steps.append(Step("Closed", alarm.closed_at, said, alarm.note))
     return sorted(steps, key=lambda step: step.at)

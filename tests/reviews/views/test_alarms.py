@@ -80,12 +80,12 @@ def test_a_supervisor_looks_at_it_and_closes_it_with_a_note(
     assert "I look at it" in client.get(url).content.decode()
     done = client.post(f"{url}acknowledge/", follow=True)
     assert "You look at it" in done.content.decode()
-    assert "Sue Example looks at it" in done.content.decode()
+    assert "by Sue Example" in done.content.decode()
     done = client.post(
         f"{url}close/", {"note": "asked again, <b>done</b>"}, follow=True
     )
     body = done.content.decode()
-    assert "Sue Example closed it" in body
+    assert "by Sue Example: " in body
     assert "&lt;b&gt;done" in body
     assert "Close this alarm" not in body
     alarm.refresh_from_db()
