@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count, QuerySet
 from django.urls import reverse
@@ -19,8 +20,9 @@ from reviews.queries.upkeep import UpkeepTab
 
 from ..choices import DeliveryStatus
 from ..models import Agent, Delivery, DeliveryAttempt, Endpoint
+from ..schemas import LetterData
 
-SHOWN = 50
+FAILURES, SHOWN = 50, 10
 TRIES = 100
 EVENTS = {
     "request.opened": "People were asked",
@@ -69,6 +71,7 @@ class Letter:
     word: str
     icon: str
     waits: bool
+    off: bool  # nobody tries it while its endpoint is switched off
     again: bool  # may be sent once more by this person
     agent: str
     thread: str
@@ -88,6 +91,8 @@ class DeliveriesPage:
     failed: list[Letter]
     waiting: list[Letter]
     lately: list[Letter]
+    all_failed: int
+    all_waiting: int
     tabs: list[UpkeepTab]
 
 
@@ -155,11 +160,15 @@ def page(person: Person) -> DeliveriesPage:
         raise NotFound
     letters = Delivery.objects.all() if sees_all else _letters_of(seen)
     shown = letters.select_related("endpoint__agent__owner").defer("payload")
+    failed = shown.filter(status__in=FAILED)
+    waiting, taken = shown.filter(status="waiting"), shown.filter(status__in=TAKEN)
     return DeliveriesPage(
         places=places(person, seen),
-        failed=_lines(person, shown.filter(status__in=FAILED).order_by("-ended_at")),
-        waiting=_lines(person, shown.filter(status="waiting").order_by("next_at")),
-        lately=_lines(person, shown.filter(status__in=TAKEN).order_by("-ended_at")),
+        failed=_lines(person, failed.order_by("-ended_at")[:FAILURES]),
+        waiting=_lines(person, waiting.order_by("endpoint__off_at", "next_at")[:SHOWN]),
+        lately=_lines(person, taken.order_by("-ended_at")[:SHOWN]),
+        all_failed=failed.count(),
+        all_waiting=waiting.count(),
         tabs=_tabs(person),
     )
 
@@ -231,7 +240,7 @@ def shown_address(url: str) -> str:
 
 
 def _lines(person: Person, found: QuerySet[Delivery]) -> list[Letter]:
-    return [_line(person, row) for row in found[:SHOWN]]
+    return [_line(person, row) for row in found]
 
 
 def _line(person: Person, row: Delivery) -> Letter:
@@ -246,6 +255,7 @@ def _line(person: Person, row: Delivery) -> Letter:
         word=word,
         icon=icon,
         waits=status is DeliveryStatus.WAITING,
+        off=row.endpoint.off_at is not None,
         again=status in FAILED and may_manage(person, agent),
         agent=agent.slug,
         thread=row.thread,
@@ -269,10 +279,16 @@ def one(person: Person, delivery_id: str) -> DeliveryPage:
     return DeliveryPage(
         letter=_line(person, row),
         tries=list(row.tries.order_by("-at")[:TRIES]),
-        facts=_facts(words.lines_of(row.payload)),
+        facts=list(words.lines_of(_in_order(row.payload))),
         tabs=_tabs(person),
     )
 
 
-def _facts(lines: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [(name.removeprefix("data."), value) for name, value in lines]
+def _in_order(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """As the published form has it; the database keeps no order. What does not fit is
+    shown as it is."""
+    data = payload.get("data")
+    if not isinstance(data, dict):
+        return dict(payload)
+    known = {name: data[name] for name in LetterData.model_fields if name in data}
+    return {"type": payload.get("type"), **known, **data}
