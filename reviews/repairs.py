@@ -121,7 +121,7 @@ def _say_unknown(execution: Execution, now: datetime) -> tuple[Any, Any]:
         "status": execution.status,
         "fence": execution.fence,
         "attempts": execution.attempts,
-        "lease until": lease.isoformat(),
+        "lease until": lease.isoformat(timespec="seconds"),
     }
     after = {**before, "status": ExecutionStatus.UNKNOWN.value, "lease until": None}
     return before, after
@@ -136,7 +136,7 @@ def _never_run(execution: Execution, now: datetime) -> tuple[Any, Any]:
     before = {
         "status": execution.status,
         "grant": execution.grant.status,
-        "window until": ends.isoformat(),
+        "window until": ends.isoformat(timespec="seconds"),
     }
     spent = execution.grant.status != "live"
     grant = execution.grant.status if spent else "expired"

@@ -127,6 +127,8 @@ def settle_unknown(
         raise Reason(errors=[{"path": "reason", "message": "say how you know"}])
     execution = locks.execution(execution_id)
     permissions.check_can_settle(person, execution)
+    if execution.status != ExecutionStatus.UNKNOWN:
+        raise Conflict("Its outcome is known by now. Nothing was recorded.")
     now = clock.now()
     transitions.execution.apply(
         execution,

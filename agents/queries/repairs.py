@@ -109,6 +109,7 @@ class Difference:
 class RepairPage:
     line: RepairLine
     follows: str
+    effect: tuple[Part, ...]  # of the execution that it is about
     subject: str
     reason: str
     lapses_at: datetime
@@ -158,6 +159,7 @@ def one(person: Person, pk: str) -> RepairPage:
     return RepairPage(
         line=_line(row, names),
         follows=FOLLOWS[RepairChange(row.change)],
+        effect=_effect(row),
         subject=f"{row.subject} {row.key}",
         reason=row.reason,
         lapses_at=row.lapses_at,
@@ -170,6 +172,13 @@ def one(person: Person, pk: str) -> RepairPage:
         own=own,
         upkeep=upkeep.tabs(person, upkeep.REPAIRS),
     )
+
+
+def _effect(row: Repair) -> tuple[Part, ...]:
+    if row.subject != RepairSubject.EXECUTION:
+        return ()
+    rows = Execution.objects.select_related("grant__revision__tool")
+    return showing.effect(rows.get(pk=row.key).grant.revision)
 
 
 def _why_not(person: Person, row: Repair) -> str:
@@ -204,7 +213,8 @@ def _line(row: Repair, names: dict[str, str]) -> RepairLine:
 def _differences(before: Any, after: Any) -> Iterator[Difference]:
     was, is_to_be = dict(lines_of(before)), dict(lines_of(after))
     for name in dict.fromkeys([*was, *is_to_be]):
-        yield Difference(name, was.get(name, "nothing"), is_to_be.get(name, "nothing"))
+        said = "goes on at" if name == "resume_at" else name
+        yield Difference(said, was.get(name, "nothing"), is_to_be.get(name, "nothing"))
 
 
 def for_run(person: Person, slug: str, name: str, now: datetime) -> RepairForRun:

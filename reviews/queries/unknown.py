@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from policies.models import Person
 from reviews import claims, permissions
-from reviews.choices import BY_PERSON, ExecutionStatus
+from reviews.choices import BY_LOOK_UP, BY_PERSON, ExecutionStatus
 from reviews.models import Execution, LookUp
 from reviews.permissions import Permission
 from reviews.presenters.shapes import Part
@@ -112,13 +112,19 @@ def line(
         thread=proposal.thread,
         thread_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
         since=execution.unknown_at or execution.claimed_at,
-        detail=": ".join(part for part in (execution.code, execution.detail) if part),
+        detail=": ".join(part for part in _heard(execution) if part),
         looked=_looked(execution, newest.get(execution.pk)),
         ask_at=execution.ask_at,
         mine=mine,
         outcome=outcome(execution),
         ended_at=execution.finished_at,
     )
+
+
+def _heard(execution: Execution) -> tuple[str, str]:
+    """What the attempt itself left, without our own word for who settled it."""
+    ours = execution.code in {BY_PERSON, BY_LOOK_UP, "repaired"}
+    return "" if ours else execution.code, execution.detail
 
 
 def _looked(execution: Execution, newest: LookUp | None) -> str:
