@@ -11,7 +11,7 @@ from celery import current_app, shared_task
 from journal import outbox
 from journal.errors import NotFound
 
-from . import delivery, due, promises, resending
+from . import delivery, due, promises, resending, retention
 from .models import Delivery
 
 # A nudge that nobody took by then is not worth keeping: the sweep sends another.
@@ -49,3 +49,9 @@ def _hand_over(delivery_ids: Iterable[str]) -> int:
     for delivery_id in given:
         current_app.send_task("agents.tasks.post", args=[delivery_id], expires=KEPT_S)
     return len(given)
+
+
+@shared_task
+def prune() -> int:
+    """A piece of what is needed no more: answers to old keys, blobs of old runs."""
+    return retention.forget_keys() + retention.erase_blobs()

@@ -28,6 +28,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 SWEEPS = {
     "journal.tasks.sweep_outbox": 2,
     "journal.tasks.sequence": 1,
+    "journal.tasks.prune_outbox": 10,
+    "reviews.tasks.prune": 60,
+    "agents.tasks.prune": 60,
     "reviews.tasks.watch_epoch": 5,
     "reviews.tasks.close_recall_windows": 1,
     "reviews.tasks.expire_due": 2,

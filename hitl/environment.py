@@ -154,6 +154,13 @@ class Holdpoint(BaseSettings):
     lease_seconds: Seconds = 60
     visibility_timeout: Seconds = 120
 
+    # Retention, in days. The log itself is never pruned (at least 183 days are owed).
+    keep_outbox_days: Annotated[int, Field(ge=4)] = 14  # letters are tried for three
+    keep_keys_days: Annotated[int, Field(ge=97)] = 100  # the longest wait is 90
+    keep_notices_days: Annotated[int, Field(ge=7)] = 90
+    keep_blobs_days: Annotated[int, Field(ge=0)] = 30  # of runs that are finished
+    keep_results_days: Annotated[int, Field(ge=1)] = 183
+
     agent_rate_per_minute: Annotated[int, Field(gt=0)] = 600
     agent_pending_cap: Annotated[int, Field(gt=0)] = 1000
 

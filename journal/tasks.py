@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.conf import settings
 
-from . import outbox, sequencer
+from . import outbox, pruning, sequencer
 
 MOST_ROUNDS = 10  # so that a long backlog stays within one task's time limit
 
@@ -13,6 +14,18 @@ MOST_ROUNDS = 10  # so that a long backlog stays within one task's time limit
 def sweep_outbox() -> int:
     """Send again what is due."""
     return outbox.sweep()
+
+
+@shared_task(ignore_result=True)
+def prune_outbox() -> int:
+    """Forget promises that were kept long ago; how many."""
+    days = settings.HOLDPOINT.keep_outbox_days
+    return pruning.head(
+        "journal_outboxmessage",
+        made="done_at",
+        days=days,
+        over="done_at IS NOT NULL",
+    )
 
 
 @shared_task(ignore_result=True)

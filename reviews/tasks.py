@@ -28,6 +28,7 @@ from . import (
     reconciliation,
     repairs,
     restores,
+    retention,
     revocations,
     stop_work,
     turns,
@@ -392,3 +393,10 @@ def write_export(message_id: int) -> None:
 @shared_task
 def drop_old_exports() -> int:
     return exports.drop_old()
+
+
+@shared_task
+def prune() -> int:
+    """A piece of what is needed no more: letters, sessions, results."""
+    sent, sessions = retention.forget_notices(), retention.forget_sessions()
+    return sent + sessions + retention.erase_results()

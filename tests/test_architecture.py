@@ -62,6 +62,8 @@ OPERATIONS = {
     },
     "reviews/reveals.py": {"reveal"},
     "reviews/restores.py": {"notice", "look_at"},
+    "reviews/retention.py": {"erase_results"},
+    "agents/retention.py": {"erase_blobs"},
     "reviews/returns.py": {
         "return_with_guidance",
         "assign",

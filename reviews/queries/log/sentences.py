@@ -58,6 +58,8 @@ SENTENCES = {
     "repair.refused": "{who} refused a repair",
     "repair.lapsed": "Nobody confirmed a repair in time",
     "reversal.proposed": "{who} proposed to undo what was done",
+    "thread.erased": "What the run had left behind was erased",
+    "execution.result_erased": "What the service had answered was erased",
     "epoch.noticed": "An older database was noticed; nothing runs",
     "epoch.asked": "{who} looked at a restored database",
     "epoch.began": "{who} agreed, and a new epoch began after a restore",

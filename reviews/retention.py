@@ -1,0 +1,54 @@
+"""What people and services left here, forgotten when it is needed no more. Decisions,
+readings and the page that was seen are evidence: they are never among it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.db import transaction
+
+from journal import clock, log, pruning
+
+from .models import Execution
+
+CHUNK = 500
+KEEPER = log.Actor("system", "retention")
+
+
+def forget_notices() -> int:
+    """Letters that were sent, or let go, long ago; how many."""
+    days = settings.HOLDPOINT.keep_notices_days
+    return pruning.head("reviews_notice", made="at", days=days)
+
+
+def forget_sessions() -> int:
+    """Sessions that nobody can use any more; how many."""
+    over = Session.objects.filter(expire_date__lt=clock.now())
+    oldest = list(over.order_by("expire_date").values_list("pk", flat=True)[:CHUNK])
+    return Session.objects.filter(pk__in=oldest).delete()[0]
+
+
+@transaction.atomic(durable=True)
+def erase_results() -> int:
+    """What services answered long ago; how many. Its digest and the outcome stay."""
+    now = clock.now()
+    over = now - timedelta(days=settings.HOLDPOINT.keep_results_days)
+    kept = Execution.objects.filter(result__isnull=False, finished_at__lt=over)
+    rows = list(kept.select_related("proposal").order_by("finished_at")[:CHUNK])
+    pks = [row.pk for row in rows]
+    Execution.objects.filter(pk__in=pks).update(result=None, result_shown=None)
+    log.append_many(
+        log.Entry(
+            "execution.result_erased",
+            actor=KEEPER,
+            at=now,
+            proposal=row.proposal_id,
+            agent=row.proposal.agent,
+            thread=row.proposal.thread,
+            data={"execution": row.pk},
+        )
+        for row in rows
+    )
+    return len(rows)
