@@ -31,7 +31,7 @@ def look() -> None:
         log.error("epoch.restored", why=why)
 
 
-@worker_init.connect
+@worker_init.connect  # type: ignore[untyped-decorator]
 def look_first(**kwargs: Any) -> None:
     """Before a worker takes anything. Its children must not inherit the connection."""
     look()

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import connections
+from django.db.models import Model
 
 from agents import keys
 from journal.models import LogRecord, OutboxMessage
@@ -43,12 +44,20 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.timeout(600),
 ]
-TABLES = [Proposal, Revision, ApprovalRequest, Decision, Grant, Execution, LogRecord]
+TABLES: list[type[Model]] = [
+    Proposal,
+    Revision,
+    ApprovalRequest,
+    Decision,
+    Grant,
+    Execution,
+    LogRecord,
+]
 Break = Callable[["Broken"], AbstractContextManager[Any]]
 
 
 def counts() -> dict[str, int]:
-    return {model.__name__: model.objects.count() for model in TABLES}
+    return {model.__name__: model._default_manager.count() for model in TABLES}
 
 
 @dataclass

@@ -12,10 +12,11 @@ from django.template.base import Template
 from django.test import Client
 
 from agents import keys
+from journal import faults
 from journal.errors import VerifierRefused
 from journal.models import LogRecord
 from policies import evaluation
-from reviews import decisions, executions, readers, rechecks
+from reviews import executions, readers, rechecks
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal
 from tests import factories, worlds
@@ -87,7 +88,7 @@ def a_page_that_cannot_be_made_says_so(gate: Gate, patch: Patch) -> None:
 def a_verdict_that_breaks_half_way_is_none(gate: Gate, patch: Patch) -> None:
     request = propose(gate.agent).request
     before = rows()
-    patch.setattr(decisions.faults, "point", fail)
+    patch.setattr(faults, "point", fail)
     with pytest.raises(RecursionError):
         decide(request, gate.rita)
     assert rows() == before
