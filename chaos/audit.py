@@ -17,6 +17,7 @@ from reviews.models import ApprovalRequest, Decision, Execution, Proposal
 
 from .ledger import Effect, Ledger
 from .plan import Wish
+from .policy import ATTEMPTS
 from .provider import CLASSES
 from .replay import Replayed, replay
 from .run import Ran
@@ -44,7 +45,7 @@ class Audit:
     proposals: int = 0
     effects: int = 0
     unknown: int = 0
-    settled: int = 0
+    given_up: int = 0  # keyed or queryable, and no try left
     log: Replayed = field(default_factory=Replayed)
 
     @property
@@ -87,8 +88,6 @@ def _lost(found: Audit, ran: Ran, wishes: list[Wish]) -> None:
     ]
     for row in known.values():
         found.outcomes[_end_of(found, row)] += 1
-    told = Counter(ran.notebook.ended.values())
-    found.lost += [f"{one}" for one in ran.notebook.troubles] if told else []
 
 
 def _end_of(found: Audit, row: Proposal) -> str:
@@ -134,13 +133,22 @@ def _of_execution(found: Audit, execution: Execution, effects: list[Effect]) -> 
     if status in {ExecutionStatus.FAILED, ExecutionStatus.REFUSED} and count:
         found.doubled.append(f"{name}: {count} effects")
     if status == ExecutionStatus.UNKNOWN:
-        found.unknown += 1
-        if way != "opaque":
-            found.lost.append(f"{name}: could have been known ({execution.code})")
+        _unknown(found, execution, way, name)
     for effect in effects:
         problem = _problem(execution, effect)
         if problem:
             found.unauthorised.append(f"{name}: {problem}")
+
+
+def _unknown(found: Audit, execution: Execution, way: str, name: str) -> None:
+    """A person's question: for an opaque tool, or when every try is used up."""
+    found.unknown += 1
+    if way == "opaque":
+        return
+    if execution.attempts >= ATTEMPTS:
+        found.given_up += 1
+    else:
+        found.lost.append(f"{name}: could have been known ({execution.code})")
 
 
 def _problem(execution: Execution, effect: Effect) -> str:

@@ -79,6 +79,8 @@ class Figures:
     restarts: dict[str, int]
     services: dict[str, int]
     counts: dict[str, int]
+    given_up: int  # of keyed and queryable effects, and a person was asked
+    troubles: list[str]  # of agents whose patience ended before the gate's answer
     ladder: dict[str, int] = field(default_factory=lambda: dict(LADDER))
 
     @property
@@ -142,6 +144,8 @@ def figures(
         restarts=ran.restarts,
         services=ledger.calls(),
         counts=dict(ran.notebook.counts),
+        given_up=found.given_up,
+        troubles=ran.notebook.troubles[:SHOWN],
     )
     made.claims = _claims(made, found)
     return made

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 RECALL_S = 2
+ATTEMPTS = 10  # after which even a keyed effect is a person's question
 PAYMENT = {
     "type": "object",
     "properties": {
@@ -62,6 +63,7 @@ def _tool(service: str, name: str, way: str, **more: Any) -> dict[str, Any]:
         "queue": "money",
         "effect": SENTENCE.format(verb=name.capitalize()),
         "timeout": "30m",
+        "retry": {"attempts": ATTEMPTS, "base_seconds": 1, "most_seconds": 4},
         "execution_class": way,
         "executor": {"kind": "webhook", "url": url},
         **more,

@@ -32,6 +32,9 @@ def _lines(made: Figures) -> Iterator[str]:
         times = "  ".join(f"{one[name]:>5.1f} s" for name in ("p50", "p99", "most"))
         yield f"{one['n']:>8}  {times}  {WHAT[what]}"
     yield ""
+    yield f"{made.given_up:>8}  that could be looked up were given up, no try left"
+    yield f"{len(made.troubles):>8}  times an agent's patience ended first"
+    yield ""
     for claim in made.claims:
         bound = f"{claim.failures} of {claim.n:,}, {claim.bound}"
         yield f"{'ok' if not claim.failures else 'BROKEN':>8}  {claim.text}: {bound}"

@@ -1,0 +1,172 @@
+"""What `make chaos` rests on: the same seed is the same run, the auditor sees what is
+wrong, a recovery counts from the fault that hit it, the page says what was found."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos import audit, page, plan, plot, recovery, replay, table
+from chaos.figures import Claim, Figures
+from chaos.ledger import Asked, Ledger
+from chaos.options import BETWEEN, SHORT, Options
+from chaos.recovery import Hold, Holds, Span
+from chaos.strikes import KINDS, Strike
+from journal import sequencer
+from reviews.models import Execution
+from tests import worlds
+from tests.conftest import Gate
+from tests.reviews import states
+
+OPTIONS = Options(**SHORT, between=BETWEEN[True], seed=7, short=True)  # type: ignore[arg-type]
+
+
+def test_the_same_seed_asks_the_same() -> None:
+    first, again = plan.wishes(OPTIONS, 8), plan.wishes(OPTIONS, 8)
+    assert first == again
+    assert len(first) == OPTIONS.requests
+    assert {wish.kind for wish in first} == set(plan.KINDS)
+    assert plan.read_thread(first[3].thread) == (3, first[3].kind)
+
+
+def test_the_command_repeats_the_run() -> None:
+    assert OPTIONS.command == "make chaos SHORT=1 ARGS='--seed 7'"
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    made = Ledger(tmp_path / "services.sqlite")
+    yield made
+    made.close()
+
+
+def effect(execution: Execution, **args: str) -> Asked:
+    said = {**execution.grant.revision.args, **args}
+    return Asked("pay", execution.idempotency_key, execution.pk, 1, said)
+
+
+def looked(ledger: Ledger) -> audit.Audit:
+    found = audit.Audit()
+    audit._effects(found, ledger.effects())
+    return found
+
+
+@pytest.mark.django_db
+def test_the_auditor_sees_what_happened_twice_or_not(
+    gate: Gate, ledger: Ledger
+) -> None:
+    execution = states.succeeded(gate)
+    assert looked(ledger).lost
+    ledger.do(effect(execution))
+    fine = looked(ledger)
+    assert (fine.lost, fine.doubled, fine.unauthorised) == ([], [], [])
+    ledger.do(effect(execution))
+    assert looked(ledger).doubled
+
+
+@pytest.mark.django_db
+def test_the_auditor_sees_what_nobody_approved(gate: Gate, ledger: Ledger) -> None:
+    ledger.do(effect(states.succeeded(gate), amount="41.00"))
+    assert "other arguments" in looked(ledger).unauthorised[0]
+    ledger.do(Asked("pay", "hp-nobody", "x-nobody", 1, {}))
+    assert "no execution" in looked(ledger).unauthorised[0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_replay_sees_a_status_that_nobody_wrote(gate: Gate) -> None:
+    execution = states.succeeded(gate)
+    while sequencer.sequence():
+        pass
+    fine = replay.replay()
+    assert (fine.illegal, fine.gaps, fine.stale_written) == ([], 0, [])
+    assert fine.steps["execution"] == 3
+    forge(execution)
+    assert any("failed" in line for line in replay.replay().illegal)
+
+
+def forge(execution: Execution) -> None:
+    from django.db import transaction
+
+    with transaction.atomic():
+        worlds.rewrite(Execution, execution.pk, status="failed")
+
+
+def test_a_recovery_counts_from_the_last_fault_that_hit() -> None:
+    span = Span("execution", "x-1", began=100.0, ended=120.0)
+    holds = Holds({"x-1": [Hold("worker-0", 101.0, pid=7)]})
+    others = Strike("worker", 110.0, 110.0, "worker-1", slot="worker-1")
+    own = Strike("worker", 105.0, 105.0, "worker-0", slot="worker-0")
+    server = Strike("postgres", 111.0, 113.0, "postgres")
+    assert seconds(span, [others], holds) is None
+    assert seconds(span, [own, others], holds) == 15.0
+    assert seconds(span, [own, server], holds) == 7.0
+    assert seconds(span, [Strike("postgres", 90.0, 95.0)], holds) is None
+
+
+def seconds(span: Span, strikes: list[Strike], holds: Holds) -> float | None:
+    found = recovery._of(span, strikes, holds)
+    return found.seconds if found else None
+
+
+def made(failures: int) -> Figures:
+    return Figures(
+        at="2026-11-21T07:00:00+00:00",
+        command=OPTIONS.command,
+        seed=7,
+        short=True,
+        seconds=90.0,
+        loaded=75.0,
+        requests=240,
+        proposals=240,
+        effects=200,
+        records=2400,
+        steps=1900,
+        claims=[Claim("effects doubled", 240, failures)],
+        faults=[{"kind": "pause", "at": 9.0, "until": 18.0, "target": "worker-0"}],
+        kinds=dict.fromkeys(KINDS, 2),
+        outcomes={"succeeded": 200, "rejected": 40},
+        classes={"keyed": {"succeeded, 1 effects": 200}},
+        recoveries={
+            what: {"n": 3, "p50": 1.0, "p99": 7.5, "most": 7.5}
+            for what in ("execution", "call", "timer")
+        },
+        recovered=[{"what": "execution", "at": 20.0, "seconds": 7.5, "kind": "pause"}],
+        asked=[1.0, 2.0],
+        ended=[3.0, 20.0],
+        violations={"doubled": ["<b>two</b> effects"]} if failures else {},
+        stale={"pauses": 1, "refused": 2, "accepted": 0},
+        restarts=dict.fromkeys(("postgres", "web-0"), 2),
+        services={"do succeeded": 200},
+        counts=dict(Counter()),
+        given_up=0,
+        troubles=[],
+    )
+
+
+@pytest.mark.parametrize("failures", [0, 1])
+def test_the_page_and_the_table_say_what_was_found(
+    failures: int, tmp_path: Path
+) -> None:
+    found, file = made(failures), tmp_path / "report.html"
+    page.write(found, file)
+    text = file.read_text()
+    assert ("Broken" in text) == bool(failures)
+    assert "<b>two" not in text  # whatever it is about, it is text
+    assert found.command.replace("'", "&#x27;") in text
+    assert "http" not in text.replace("http_timeout", "")
+    assert ("BROKEN" in table.table(found)) == bool(failures)
+    assert json.loads(found.as_json())["held"] == (not failures)
+
+
+def test_a_bound_is_three_by_n() -> None:
+    assert Claim("", 10_000, 0).bound == "at most 0.030 %"
+    assert Claim("", 0, 0).bound == "nothing tried"
+
+
+def test_rates_are_a_second() -> None:
+    width, values = plot.rates([0.5, 0.6, 5.0], 10.0)
+    assert (width, values[0], sum(values) * width) == (1.0, 2.0, 3.0)
