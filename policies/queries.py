@@ -126,8 +126,13 @@ def _tool(tool: ToolDefinition) -> ToolLine:
         else "",
         execution_class=tool.execution_class.value,
         effect=tool.effect,
-        reversal=tool.reversal.kind if tool.reversal else "not declared",
+        reversal=_undone(tool),
     )
+
+
+def _undone(tool: ToolDefinition) -> str:
+    kind = tool.reversal.kind if tool.reversal else "not declared"
+    return f"{kind}, by {tool.compensation.tool}" if tool.compensation else kind
 
 
 def _measure(measure: Measure) -> str:

@@ -80,6 +80,8 @@ TESTS = {
     "I9": [
         f"{DECISIONS}::test_the_agents_owner_cannot_decide",
         f"{DECISIONS}::test_who_is_named_in_the_chain_cannot_decide",
+        "tests/agents/test_reversals.py::test_who_proposed_it_does_not_decide_it",
+        "tests/reviews/test_reconciliation.py::test_nobody_settles_their_own_run",
     ],
     # One vote a human over all steps; quorum is counted under a lock.
     "I10": [
