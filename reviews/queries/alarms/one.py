@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.urls import reverse
+
 from journal.errors import DomainError, NotFound
 from policies.models import Person
 from reviews import alarms
-from reviews.choices import AlarmKind, AlarmStatus, ClosedHow
+from reviews.choices import AlarmKind, AlarmStatus, ClosedHow, ExecutionStatus
 from reviews.models import Alarm, Execution
 from reviews.queries import late_reports, upkeep
 from reviews.queries.late_reports import Reported
@@ -84,7 +86,6 @@ def one(person: Person, pk: int) -> AlarmPage:
     why_not = _why_not(person, row)
     standing = row.status != AlarmStatus.CLOSED
     execution = Execution.objects.select_related("grant").filter(pk=row.subject).first()
-    unknown = execution is not None and execution.status == "unknown"
     return AlarmPage(
         line=lists.lines_of([row])[0],
         facts=_facts(row),
@@ -93,9 +94,15 @@ def one(person: Person, pk: int) -> AlarmPage:
         may_acknowledge=row.status == AlarmStatus.OPEN and not why_not,
         may_close=standing and not why_not,
         why_not=why_not if standing else "",
-        unknown_url="" if not unknown else upkeep.url(upkeep.UNKNOWN),
+        unknown_url=_unknown(execution),
         tabs=upkeep.tabs(person, upkeep.ALARMS),
     )
+
+
+def _unknown(execution: Execution | None) -> str:
+    if execution is None or execution.status != ExecutionStatus.UNKNOWN:
+        return ""
+    return reverse("reviews:unknown_one", args=[execution.pk])
 
 
 def _why_not(person: Person, alarm: Alarm) -> str:
