@@ -246,6 +246,7 @@ OPEN_ROUTES = {
     "readyz": "that its servers answer",
     "sign_in": "the way in",
     "help": "how it works",
+    "jwks": "the public keys of grants",
 }
 
 

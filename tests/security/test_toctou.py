@@ -368,7 +368,7 @@ def test_whatever_changes_in_between_nothing_unseen_happens(
     record_proof: Callable[[str, str], None],
 ) -> None:
     table, attempt = MOMENTS[moment]
-    every = proof_n(small=3, full=1)  # of three subjects of one change, one or all
+    every = proof_n(small=4, full=1)  # of three subjects of a change one, in turn
     seen: Counter[str] = Counter()
     for name, subject in table[::every]:
         with undone():
