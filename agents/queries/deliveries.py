@@ -180,7 +180,7 @@ def _letters_of(seen: QuerySet[Endpoint]) -> QuerySet[Delivery]:
 def _tabs(person: Person) -> list[UpkeepTab]:
     """Of who owns an agent and has no role for the others there is only this one."""
     found = upkeep.tabs(person, upkeep.DELIVERIES)
-    return found or [UpkeepTab("Deliveries", upkeep.url(upkeep.DELIVERIES), True)]
+    return found or [UpkeepTab("Deliveries", reverse(upkeep.DELIVERIES), True)]
 
 
 def places(person: Person, seen: QuerySet[Endpoint]) -> list[Place]:
