@@ -35,6 +35,8 @@ KINDS = {
     "value": "Reveals",
     "stop": "Stops",
     "alarm": "Alarms",
+    "repair": "Repairs",
+    "reversal": "Reversals",
     "policy": "Policies",
     "agent": "Agents",
     "person": "People",
