@@ -11,7 +11,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string, select_template
 
-from journal.errors import DomainError, FieldError
+from journal.errors import DomainError, FieldError, Restored
 from reviews.htmx import wants_partial
 
 API = "/api/"
@@ -69,7 +69,7 @@ def page(
         "request_id": getattr(request, "request_id", ""),
     }
     # When we failed, so may what the context processors would ask.
-    known = request if status < 500 else None
+    known = request if status < 500 or code == Restored.code else None
     if wants_partial(request):
         html = render_to_string("_notice.html", context, known)
         response = HttpResponse(html, status=status)

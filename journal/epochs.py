@@ -52,6 +52,7 @@ class Known:
     """What `watch` found last in this process, for pages: they need not ask."""
 
     why: str = ""
+    began_at: datetime | None = None  # the present epoch, after a restore
 
 
 known = Known()
@@ -81,6 +82,8 @@ def watch() -> str:
         known.why = why()
     except witness.Unreadable:
         known.why = UNREADABLE
+    epochs = Epoch.objects.filter(began_at__isnull=False).order_by("-number")
+    known.began_at = epochs.values_list("began_at", flat=True).first()
     if not known.why:
         advance()
     return known.why

@@ -88,7 +88,7 @@ def forget() -> None:
         note.unlink(missing_ok=True)
     with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as client:
         client.delete(witness.KEY)
-    epochs.known.why = ""
+    epochs.known = epochs.Known()
 
 
 def _statements(cursor: CursorWrapper) -> Iterator[str]:

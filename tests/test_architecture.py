@@ -164,6 +164,22 @@ def calls_in(function: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
             yield last_name(node.func), node
 
 
+# Who may ask this host what time it is, and why no decision hangs on it.
+OWN_CLOCK = {
+    "reviews/readers.py",  # when a service was asked, as it is shown
+    "reviews/webhooks.py",  # in a signature: the receiver compares it with its own
+}
+OWN_TIME = re.compile(
+    r"\btimezone\.now\(|\b(datetime|date)\.(now|today|utcnow)\(|\btime\.(time|localtime|gmtime)\("
+)
+
+
+def test_no_decision_asks_this_hosts_clock() -> None:
+    """Deadlines, leases and windows are the database's: `journal.clock` (T8)."""
+    found = {s.path for s in product() if OWN_TIME.search(s.text)}
+    assert {path for path in found if not path.startswith("demo/")} <= OWN_CLOCK
+
+
 def test_nothing_is_sent_from_inside_an_operation() -> None:
     """No `.delay()`: promises are outbox rows; the outbox nudges after the commit and
     the sweep hands over what it found, outside any transaction."""

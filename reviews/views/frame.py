@@ -13,6 +13,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
+from journal import epochs
 from policies.models import Person
 from reviews import permissions, preferences
 from reviews.permissions import Permission
@@ -57,6 +58,11 @@ class Desk:
     @property
     def environment(self) -> str:
         return str(settings.HOLDPOINT.deployment)
+
+    @property
+    def restored(self) -> bool:
+        """Whether nothing runs until two people have looked at the database."""
+        return bool(epochs.known.why)
 
     @cached_property
     def now(self) -> datetime:

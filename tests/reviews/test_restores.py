@@ -31,7 +31,7 @@ def _own_note(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(witness, "path", lambda: tmp_path / "epoch")
     monkeypatch.setattr(witness, "_exchange", lambda mine: None)
     yield
-    epochs.known.why = ""
+    epochs.known = epochs.Known()
 
 
 def seen() -> witness.Seen:

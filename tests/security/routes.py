@@ -12,6 +12,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from agents import outcome_ids
 from policies.choices import Risk
+from reviews import restores
 from tests import pages
 from tests.factories import PASSWORD
 from tests.reviews import batching
@@ -82,6 +83,12 @@ def _caller(world: World) -> str:
 
 def _stop(scope: str, mode: str) -> Body:
     return lambda world: {"target": scope, "mode": mode, "reason": "odd"}
+
+
+def _restored(world: World) -> dict[str, Any]:
+    """Somebody noticed it on another host."""
+    restores.notice(why="behind")
+    return {"reason": "the disk was lost"}
 
 
 def _display(world: World) -> dict[str, Any]:
@@ -321,6 +328,7 @@ ROUTES: dict[str, Row] = {
     "reviews:incidents": Row(
         get=PEOPLE, post=LIFTS, body=lambda world: {"reason": "disk on fire"}
     ),
+    "reviews:restored": Row(get=PEOPLE, post=LIFTS, body=_restored),
     "reviews:incident_end": Row(post=LIFTS, ids={"pk": "incident"}),
     # Agents and policies
     "agents:agents": Row(get=PEOPLE),

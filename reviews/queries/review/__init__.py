@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from journal import epochs
+from reviews.choices import OPEN
+
 from . import banners
 from .banners import Banner
 from .deciding import Deciding
@@ -31,6 +34,14 @@ class ReviewPage(Deciding):
         """Ask for all of the page, so that printing it waits for nothing."""
         for name in ASKED:
             getattr(self, name)
+
+    @property
+    def inherited(self) -> bool:
+        """It came back with a backup: it may have been decided or have run before."""
+        began, request = epochs.known.began_at, self.loaded.request
+        if began is None or request.status not in OPEN:
+            return False
+        return request.proposal.created_at < began
 
     @cached_property
     def banner(self) -> Banner | None:

@@ -1,0 +1,87 @@
+"""The page of a restored database, and what every page and an inherited request say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+
+from journal import clock, epochs
+from journal.models import Epoch
+from reviews import restores
+from tests.conftest import Gate
+from tests.factories import propose
+from tests.security.world import BACKEND
+
+pytestmark = pytest.mark.django_db
+URL = "/restored/"
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    yield
+    epochs.known = epochs.Known()
+
+
+def as_(gate: Gate, name: str) -> Client:
+    client = Client()
+    client.force_login(gate.people[name], BACKEND)
+    return client
+
+
+def test_all_is_well_without_one(gate: Gate) -> None:
+    page = as_(gate, "rita").get(URL)
+    assert page.status_code == 200
+    assert b"Everything runs." in page.content
+    assert b"<textarea" not in page.content
+
+
+def test_two_people_look_and_a_new_epoch_begins(gate: Gate) -> None:
+    propose(gate.agent)
+    restores.notice(why=epochs.BEHIND)
+    sue, sam = as_(gate, "sue"), as_(gate, "sam")
+    assert b"You are the first." in sue.get(URL).content
+    assert sue.post(URL, {"reason": "the disk was lost"}).status_code == 302
+    assert b"A second supervisor" in sue.get(URL).content
+    assert b"You are the second." in sam.get(URL).content
+    assert sam.post(URL, {"reason": "books compared"}).status_code == 302
+    assert Epoch.objects.get().by == gate.sam.public_id
+    assert b"Everything runs." in sam.get(URL).content
+
+
+def test_a_reason_is_needed_and_the_refusal_is_on_the_page(gate: Gate) -> None:
+    restores.notice(why=epochs.ANOTHER)
+    page = as_(gate, "sue").post(URL, {"reason": " "})
+    assert page.status_code == 422
+    assert b'id="problem"' in page.content
+
+
+@pytest.mark.parametrize("name", ["rita", "otto", "owen"])
+def test_others_see_it_and_cannot_say_so(gate: Gate, name: str) -> None:
+    restores.notice(why=epochs.BEHIND)
+    client = as_(gate, name)
+    assert b"Two supervisors or administrators" in client.get(URL).content
+    assert client.post(URL, {"reason": "let me"}).status_code == 403
+    assert not Epoch.objects.exclude(asked_by="").exists()
+
+
+def test_only_get_and_post(gate: Gate) -> None:
+    assert as_(gate, "sue").put(URL).status_code == 405
+
+
+def test_every_page_says_so_until_it_is_over(gate: Gate) -> None:
+    client = as_(gate, "rita")
+    assert b'data-testid="restored"' not in client.get("/queue/").content
+    epochs.known.why = epochs.BEHIND
+    assert b'data-testid="restored"' in client.get("/queue/").content
+
+
+def test_an_open_request_that_came_back_says_so(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    client = as_(gate, "rita")
+    assert (
+        b"came back with a backup" not in client.get(f"/requests/{request.pk}/").content
+    )
+    epochs.known.began_at = clock.now()
+    assert b"came back with a backup" in client.get(f"/requests/{request.pk}/").content
