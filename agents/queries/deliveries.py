@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, F, QuerySet
 from django.urls import reverse
 
 from journal.errors import NotFound, NotYours
@@ -24,6 +24,7 @@ from ..schemas import LetterData
 
 FAILURES, SHOWN = 50, 10
 TRIES = 100
+SWITCHED_ON = F("endpoint__off_at").asc(nulls_first=True)
 EVENTS = {
     "request.opened": "People were asked",
     "request.escalated": "It was escalated",
@@ -165,7 +166,7 @@ def page(person: Person) -> DeliveriesPage:
     return DeliveriesPage(
         places=places(person, seen),
         failed=_lines(person, failed.order_by("-ended_at")[:FAILURES]),
-        waiting=_lines(person, waiting.order_by("endpoint__off_at", "next_at")[:SHOWN]),
+        waiting=_lines(person, waiting.order_by(SWITCHED_ON, "next_at")[:SHOWN]),
         lately=_lines(person, taken.order_by("-ended_at")[:SHOWN]),
         all_failed=failed.count(),
         all_waiting=waiting.count(),
