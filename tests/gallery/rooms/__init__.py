@@ -13,6 +13,7 @@ from . import (
     mending,
     oneself,
     over,
+    post,
     records,
     refusals,
     review,
@@ -40,5 +41,7 @@ ROOMS = [
     kinds_of_tools.WORDS,
     oneself.ROOM,
     oneself.ERRORS,
+    post.POST,
+    post.NOWHERE,
 ]
 SCENES = [scene for room in ROOMS for scene in room.scenes]
