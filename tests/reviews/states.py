@@ -334,10 +334,10 @@ def paired(machine: Machine, row: Any, status: str) -> dict[str, Any]:
     if machine is transitions.alarm:
         return _paired_alarm(row, status)
     if machine is transitions.repair:
-        over = status != "proposed" or row.settled_at is not None
+        ended = status != "proposed" or row.settled_at is not None
         return {
-            "settled_at": (row.settled_at or now) if over else None,  # written once
-            "settled_by": "u-another" if over else "",
+            "settled_at": (row.settled_at or now) if ended else None,  # written once
+            "settled_by": "u-another" if ended else "",
         }
     if machine is transitions.batch:
         return {"settled_at": now if status in {"decided", "dissolved"} else None}
