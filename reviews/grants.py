@@ -128,7 +128,14 @@ def _execution(
     )
 
 
-def revoke(proposal: Proposal, *, actor: log.Actor, now: datetime, code: str) -> bool:
+def revoke(
+    proposal: Proposal,
+    *,
+    actor: log.Actor,
+    now: datetime,
+    code: str,
+    detail: str = "",
+) -> bool:
     """Take back what has not been claimed: grant REVOKED, execution REFUSED.
 
     False when nothing was left to revoke. Caller holds the request's lock if there
@@ -151,6 +158,6 @@ def revoke(proposal: Proposal, *, actor: log.Actor, now: datetime, code: str) ->
             "refuse",
             actor=actor,
             now=now,
-            changes={"finished_at": now, "code": code},
+            changes={"finished_at": now, "code": code, "detail": detail},
         )
     return bool(live)

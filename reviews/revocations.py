@@ -27,6 +27,7 @@ from .quorum import StepData
 
 STOP = log.Actor("system", "stop")
 CODE = "approval_revoked"
+DETAIL = "An approval of it was revoked before it ran."
 
 
 @transaction.atomic(durable=True)
@@ -44,7 +45,9 @@ def revoke_approval(*, proposal_id: str, reviewer: str) -> None:
     if request.status in OPEN:
         _ask_again(request, reviewer, now)
         return
-    if not grants.revoke(request.proposal, actor=STOP, now=now, code=CODE):
+    if not grants.revoke(
+        request.proposal, actor=STOP, now=now, code=CODE, detail=DETAIL
+    ):
         raise Decided("There is nothing left to take back.")
     facts.release(proposal_id)
     refused = Execution.objects.filter(

@@ -31,7 +31,7 @@ _EXPIRES = (
 _SETTLED = (
     '<span class="lead"><time datetime="{}">{}</time></span><p class="two">{}</p>'
 )
-_FROZEN = '<span class="lead">{}{} left</span><p class="two">Frozen</p>'
+_FROZEN = '<span class="lead">{}Frozen, {} left</span>'
 _STANDS = '<span class="lead">{}{}{}</span>{}'
 _OPTION = '<option value="{}">{}</option>'
 _CHOSEN = '<option value="{}" selected>{}</option>'
