@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from typing import Any
 
 import celery
+from celery import bootsteps
 from celery.signals import (
     beat_embedded_init,
     beat_init,
@@ -48,6 +50,9 @@ SWEEPS = {
     "agents.tasks.post_due": 2,
     "reviews.tasks.remind_before_deadline": 15,
 }
+
+# Seconds beyond what a task may take, in which a worker that is asked to end must have.
+SPARE_S = 5.0
 
 IMPORTED_BY = os.getpid()  # the worker itself: its children are forked from it
 
@@ -102,3 +107,27 @@ def end_with_the_worker(**kwargs: Any) -> None:
     be a second one beside the next worker's. Tasks may die at any point anyway."""
     forked = os.getpid() != IMPORTED_BY
     orphans.die_with(IMPORTED_BY if forked else os.getppid(), signal.SIGKILL)
+
+
+class LastCall(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
+    """A worker that comes to an end, by an error of its own too, is gone within bounds.
+
+    One that slept can find its pool broken, say `Unrecoverable error` and then wait for
+    that pool without end: it would look alive and do nothing, and no supervisor would
+    start another. Tasks may die at any point anyway.
+    """
+
+    def close(self, parent: Any) -> None:
+        conf = parent.app.conf
+        leave_within(conf.task_time_limit + conf.worker_soft_shutdown_timeout + SPARE_S)
+
+
+def leave_within(seconds: float) -> None:
+    """End this process after so long, whatever it waits for; its children end with
+    it."""
+    timer = threading.Timer(seconds, os._exit, [1])
+    timer.daemon = True
+    timer.start()
+
+
+app.steps["worker"].add(LastCall)

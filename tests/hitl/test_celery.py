@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
@@ -11,7 +12,7 @@ from kombu.exceptions import OperationalError
 
 from hitl import broker
 from hitl.broker import QUEUES
-from hitl.celery import SWEEPS, app
+from hitl.celery import SWEEPS, LastCall, app, leave_within
 
 
 def test_every_thread_sends_by_our_app() -> None:
@@ -87,3 +88,12 @@ def test_a_broker_that_says_nothing_holds_a_request_up_for_two_seconds() -> None
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert seconds_to_fail(f"redis://127.0.0.1:{port}/0") < 3
+
+
+def test_a_worker_that_ends_waits_for_nothing_for_ever() -> None:
+    assert LastCall in app.steps["worker"]
+    child = os.fork()
+    if child == 0:
+        leave_within(0.05)
+        threading.Event().wait()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
