@@ -25,6 +25,7 @@ from .strikes import KINDS
 SHOWN = 40  # of what is wrong, each
 REFUSED = "stale_fence"  # in a worker's log: what a late one wanted to write
 SLEEPS = {"pause", "point"}
+FEW = 3  # trials that bound nothing
 TERMINAL = {
     *recovery.ENDS,
     "request.rejected",
@@ -47,7 +48,9 @@ class Claim:
         """No failure in n trials: at most 3/n of all, at 95 % confidence."""
         if self.failures:
             return "broken"
-        return f"at most {300 / self.n:.3f} %" if self.n else "nothing tried"
+        if self.n <= FEW:
+            return "too few to say" if self.n else "nothing tried"
+        return f"at most {300 / self.n:.3f} %"
 
 
 @dataclass
