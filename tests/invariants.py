@@ -11,6 +11,8 @@ ASKED = [
 
 NAUGHTY = "tests/browser/test_naughty.py"
 CRASH = "tests/journeys/test_crash.py"
+POINTS = "tests/journeys/test_crash_points.py"
+STALE = "tests/journeys/test_stale.py"
 ONCE = "tests/journeys/test_exactly_once.py"
 MODEL = "tests/journeys/test_model.py"
 CLAIM = "tests/races/test_claim.py"
@@ -144,6 +146,7 @@ TESTS = {
     # At most one effect a request; exactly one where the provider has keys.
     "I19": [
         f"{CRASH}::test_a_worker_killed_anywhere_never_doubles_or_loses_an_effect",
+        f"{POINTS}::test_what_dies_half_way_is_there_once_or_not_at_all",
         f"{CLAIM}::test_of_many_workers_one_performs_the_effect",
         f"{CLAIM}::test_who_slept_before_the_effect_does_not_begin_it",
         f"{MODEL}::test_the_gate_and_the_automaton_never_differ",
@@ -167,6 +170,8 @@ TESTS = {
         f"{EXECUTIONS}::test_a_stale_fence_cannot_record",
         f"{CLAIM}::test_a_record_against_a_take_over",
         f"{CLAIM}::test_who_slept_past_the_lease_writes_nothing",
+        f"{STALE}::test_what_a_sleeper_still_writes_is_refused",
+        f"{STALE}::test_an_agent_that_slept_reports_under_an_old_fence",
     ],
     # Keys: the provider's is a function of id and hash, the client's one answer.
     "I23": [
