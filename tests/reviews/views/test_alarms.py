@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from guardian.shortcuts import remove_perm
 
-from reviews import alarms
-from reviews.models import Alarm
+from journal import errors, log
+from reviews import alarms, settlements
+from reviews.executors import base
+from reviews.models import Alarm, Execution
 from tests.conftest import Gate
+from tests.factories import decide, propose
 from tests.reviews import states
 from tests.reviews.views.conftest import HTMX, SignIn
 
@@ -168,3 +171,25 @@ def test_a_page_of_alarms_takes_as_many_queries_as_one(
     with django_assert_max_num_queries(12):
         body = client.get("/alarms/").content.decode()
     assert body.count('data-testid="alarm"') == 4
+
+
+def test_what_an_agent_reports_is_inert(gate: Gate, as_: SignIn) -> None:
+    hostile = "<script>alert(1)</script>\u202e[link](javascript:1)"
+    request = propose(
+        gate.agent, "write", args={"to": "a friend", "text": "hi"}
+    ).request
+    decide(request, gate.rita, reason_code="verified")
+    execution = Execution.objects.select_related("grant").get()
+    for said in (base.succeeded({hostile: hostile}), base.unknown(hostile, hostile)):
+        with pytest.raises(errors.StaleFence):
+            settlements.report(
+                execution=execution,
+                fence=1,
+                action_hash=execution.grant.action_hash,
+                outcome=said,
+                actor=log.Actor("agent", "riley"),
+            )
+    body = as_("sue").get(f"/alarms/{Alarm.objects.get().pk}/").content.decode()
+    assert "<script>alert" not in body
+    assert "\u202e" not in body
+    assert body.count("alert(1)") == 4
