@@ -16,6 +16,7 @@ from . import (
     post,
     records,
     refusals,
+    restored,
     review,
 )
 
@@ -33,6 +34,7 @@ ROOMS = [
     control.CONTROL,
     brakes.FROZEN,
     brakes.REVOKE,
+    restored.RESTORED,
     alarms.ROOM,
     control.AGENTS,
     mending.ROOM,
