@@ -50,6 +50,8 @@ def of(execution_id: str, person: Person, now: datetime) -> Undoing:
     permissions.admitted_role(person, execution.grant.revision.known_tool.queue_id)
     if execution.status != ExecutionStatus.SUCCEEDED:
         raise Conflict("Only what has happened can be undone. Nothing was proposed.")
+    if execution.proposal.source == REVERSAL:
+        raise Conflict("This undid something. What it undid is to be proposed anew.")
     if standing(execution, now) is not None:
         raise Conflict("It is being undone already. Nothing was proposed.")
     return _undoing(execution)

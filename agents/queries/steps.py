@@ -17,6 +17,7 @@ from policies.models import Person
 from reviews.choices import (
     BY_PERSON,
     REASONS,
+    REVERSAL,
     ExecutionStatus,
     RequestStatus,
     Verdict,
@@ -75,10 +76,11 @@ def read(person: Person, found: QuerySet[Proposal], now: datetime) -> list[Step]
 
 
 def _done(rows: Iterable[Any]) -> Iterator[tuple[str, int | None]]:
-    """What has happened, and by which tool's row."""
+    """What has happened and undid nothing, and by which tool's row."""
     for row in rows:
         execution = next(iter(row.executions.all()), None)
-        if execution is not None and execution.status == ExecutionStatus.SUCCEEDED:
+        done = execution is not None and execution.status == ExecutionStatus.SUCCEEDED
+        if execution is not None and done and row.source != REVERSAL:
             yield execution.pk, row.now[0].tool_id
 
 

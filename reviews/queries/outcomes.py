@@ -19,6 +19,7 @@ from reviews.choices import (
     BY_PERSON,
     OPEN,
     REASONS,
+    REVERSAL,
     ExecutionStatus,
     RequestStatus,
     StopMode,
@@ -289,6 +290,8 @@ def _links(loaded: Loaded) -> list[Link]:
 
 def _undoing(loaded: Loaded) -> Iterator[Link]:
     """What became of undoing it, and where that is proposed."""
+    if loaded.request.proposal.source == REVERSAL:
+        return
     tool = loaded.revision.tool_id
     found = undoing.of_execution(loaded.person, loaded.execution, tool, loaded.now)
     if found.word:

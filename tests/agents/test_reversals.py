@@ -68,6 +68,8 @@ def test_who_proposed_it_does_not_decide_it(gate: Gate) -> None:
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
     assert worlds.effects()[-1][0] == "repay"
+    with pytest.raises(errors.Conflict):
+        undo(execution, gate.sue)
 
 
 def test_somebody_approves_it_also_where_the_policy_alone_would_allow_it(
