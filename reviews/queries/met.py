@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Exists, F, Min, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
+from journal import clock
 from journal.models import LogRecord
 from policies import tools
 from policies.models import Person
@@ -26,8 +27,9 @@ from reviews.models import (
 )
 from reviews.presenters.shapes import Part
 
-from . import in_flight, showing, visible
+from . import in_flight, showing, undoing, visible
 from .in_flight import MOST_COUNTED, TO_PROPOSAL, UNFINISHED
+from .undoing import Undo
 
 MOST_SHOWN = 50
 # What was under way at a stop was authorised at most a window before it, and this long:
@@ -54,6 +56,8 @@ FATES = {
 
 
 BEFORE_IT = frozenset({"before", "unknown_before"})
+DONE = frozenset({"before", "finished"})
+NOTHING = Undo()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,8 @@ class Line:
     undo: str = ""
     sent: bool = False  # its effect is a request to the tool's own service
     request: str = ""
+    execution: str = ""
+    undoing: Undo = NOTHING
 
     @property
     def icon(self) -> str:
@@ -203,6 +209,7 @@ def _line(execution: Execution, fate: str) -> Line:
         run=(proposal.agent, proposal.thread),
         fate=fate,
         at=execution.finished_at,
+        execution=execution.pk,
     )
 
 
@@ -229,22 +236,41 @@ def told(person: Person, lines: list[Line]) -> list[Line]:
     """The lines that this person may read, with what each would do."""
     first = {line.proposal: line for line in lines[:MOST_SHOWN]}
     mine = visible.proposals(person).filter(pk__in=first)
-    revisions = dict(_revisions(mine.values("pk")))
-    briefs = showing.briefs({pk: digest for pk, digest, _ in revisions.values()})
+    facts = dict(_revisions(mine.values("pk")))
+    briefs = showing.briefs({one.pk: one.digest for one in facts.values()})
+    mine_first = {p: line for p, line in first.items() if p in facts}
+    done = {
+        line.execution: facts[proposal].tool
+        for proposal, line in mine_first.items()
+        if line.fate in DONE
+    }
+    undone = undoing.undos(person, done, clock.now()) if done else {}
     return [
-        _described(line, briefs[revisions[proposal][0]], revisions[proposal][2])
-        for proposal, line in first.items()
-        if proposal in revisions
+        replace(
+            _described(line, briefs[facts[proposal].pk], facts[proposal].executor),
+            undoing=undone.get(line.execution, NOTHING),
+        )
+        for proposal, line in mine_first.items()
     ]
 
 
-def _revisions(proposals: Any) -> Iterable[tuple[str, tuple[int, str, str]]]:
+class _Facts(NamedTuple):
+    """Of one proposal's revision: what its line is drawn from."""
+
+    pk: int
+    digest: str
+    executor: str
+    tool: int | None
+
+
+def _revisions(proposals: Any) -> Iterable[tuple[str, _Facts]]:
     found = Revision.objects.filter(
         proposal__in=proposals, number=F("proposal__revision")
     )
     kind = "tool__definition__executor__kind"
-    for proposal, *rest in found.values_list("proposal", "pk", "action_hash", kind):
-        yield proposal, tuple(rest)
+    names = ("proposal", "pk", "action_hash", kind, "tool")
+    for proposal, *rest in found.values_list(*names):
+        yield proposal, _Facts(*rest)
 
 
 def _described(line: Line, shown: showing.Brief, executor: str) -> Line:

@@ -38,6 +38,7 @@ def test_it_says_what_it_concerns_and_then_does_it(gate: Gate, as_: SignIn) -> N
     assert "1 running just now" in source
     assert "1 open request with their vote: the vote is void" in source
     assert "Had finished before" in source
+    assert "Propose reversal…" in source
     response = client.post(url(gate), {"reason": "stolen laptop"}, follow=True)
     assert "Revoking…" in response.content.decode()
     row = Stop.objects.get()
@@ -118,7 +119,7 @@ def test_no_more_queries_however_much_it_is(
     states.queued(gate)
     states.succeeded(gate)
     client.get(url(gate))
-    with django_assert_num_queries(16):
+    with django_assert_num_queries(18):
         client.get(url(gate))
     for number in range(6):
         request = propose(gate.agent, customer=f"C-{number + 10}").request
@@ -126,5 +127,5 @@ def test_no_more_queries_however_much_it_is(
         if number % 2:
             executions.run(request.proposal.executions.get().pk)
     client.get(url(gate))
-    with django_assert_num_queries(16):
+    with django_assert_num_queries(18):
         client.get(url(gate))
