@@ -39,7 +39,7 @@ def test_no_scene_has_a_fault(
     settings.ROOT_URLCONF = room.urls or settings.ROOT_URLCONF
     scenery = stage.set_up(gate, tmp_path)
     room.furnish(scenery)
-    some = proof_n(small=2, full=4) < 4
+    some = proof_n(small=1, full=4) < 4
     window = studio.Studio(browser, live_server.url, scenery, some=some)
     faults = [fault for scene in room.scenes for fault in window.faults(scene)]
     window.close()
