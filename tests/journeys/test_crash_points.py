@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agents import intake, proposals
-from journal import outbox, sequencer
+from journal import faults, log, outbox, sequencer
 from journal.errors import DomainError
 from journal.models import LogPosition, LogRecord, OutboxMessage
 from policies import tools
@@ -22,6 +22,7 @@ from reviews import (
     deadlines,
     decisions,
     executions,
+    grant_tokens,
     recalls,
     settlements,
     stops,
@@ -29,12 +30,12 @@ from reviews import (
 )
 from reviews.choices import ExecutionStatus, RequestStatus, Scope
 from reviews.claims import Claim
-from reviews.executors import Call
+from reviews.executors import Call, Outcome
 from reviews.models import ApprovalRequest, Execution
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, proposal_body, propose, said
-from tests.journeys import dying
+from tests.journeys import dying, test_crash
 from tests.reviews import batching, states
 
 pytestmark = [
@@ -159,6 +160,29 @@ def call_of(execution: Execution) -> Call:
     return Claim(execution, definition, execution.fence, untouched=False).call
 
 
+def redeeming(gate: Gate, tool: str, name: str) -> Trial:
+    """The agent takes its grant, and hears nothing of it: it takes it again."""
+    request = propose(gate.agent, "deploy", thread=name).request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    token = grant_tokens.token(execution.grant_id)
+
+    def work() -> None:
+        execution.refresh_from_db()
+        if execution.status == ExecutionStatus.CLAIMED:
+            factories.lapsed(execution)
+        fence = settlements.redeem(token=token, agent="riley").fence
+        executions.record(
+            execution_id=execution.pk,
+            fence=fence,
+            outcome=Outcome("succeeded", {"ref": "v1"}),
+            actor=log.Actor("agent", "riley"),
+        )
+
+    return Trial(work, execution.pk, effects=0)
+
+
 def settling(gate: Gate, tool: str, name: str) -> Trial:
     execution = states.unknown(gate)
     answer = partial(
@@ -192,9 +216,24 @@ POINTS: dict[str, Prepare] = {
     "swept_unmoved": sweeping,
     "sequence_uncommitted": placing,
     "looked_up": looking_up,
+    "redeemed": redeeming,
     "settle_uncommitted": settling,
     "retry_uncommitted": retrying,
 }
+
+
+# tests/agents/test_post_crash.py
+OF_THE_POST = {
+    "letters_uncommitted",
+    "letter_taken",
+    "letter_answered",
+    "letter_uncommitted",
+    "acknowledged_uncommitted",
+}
+
+
+def test_every_point_is_died_at_somewhere() -> None:
+    assert {*POINTS, *test_crash.POINTS, *OF_THE_POST} == set(faults.POINTS)
 
 
 @pytest.mark.parametrize("point", POINTS)
