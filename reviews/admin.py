@@ -15,10 +15,12 @@ from policies.models import Person
 
 from . import permissions
 from .models import (
+    Alarm,
     ApprovalRequest,
     Decision,
     Execution,
     Grant,
+    LateReport,
     Proposal,
     RequestVersion,
     Revision,
@@ -56,10 +58,12 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
 admin.site.unregister(Group)
 for model in (
     Group,
+    Alarm,
     ApprovalRequest,
     Decision,
     Execution,
     Grant,
+    LateReport,
     Proposal,
     RequestVersion,
     Revision,
