@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from standardwebhooks.webhooks import Webhook
@@ -19,9 +19,12 @@ from agents.models import (
     DeliveryAttempt,
     Endpoint,
 )
+from agents.schemas import LetterOut
 from journal import clock
 from journal.errors import Conflict, Invalid
 from journal.models import LogRecord, OutboxMessage
+from reviews import transitions
+from reviews.choices import FINISHED, SETTLED, ExecutionStatus
 from reviews.models import Alarm, Proposal
 from tests import factories
 from tests.agents import post
@@ -456,3 +459,13 @@ def test_a_letter_says_what_was_true_then(gate: Gate, receiver: Service) -> None
         "proposal.executed": "executed",
     }
     assert json.dumps(receiver.payloads).count("revision") == 3
+
+
+def test_no_end_goes_untold() -> None:
+    """Every edge to an end has the event by which the agent hears of it."""
+    ends = {*SETTLED, *FINISHED, ExecutionStatus.UNKNOWN}
+    edges = [*transitions.request.edges, *transitions.execution.edges]
+    silent = [one for one in edges if one.target in ends and not one.told_as]
+    assert silent == []
+    told = {one.told_as for one in edges} - {""}
+    assert told == set(get_args(LetterOut.model_fields["type"].annotation))
