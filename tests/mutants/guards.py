@@ -267,7 +267,14 @@ GUARDS = [
         "reviews/rechecks.py",
         "    if asked.tier.rank > _decided_tier(execution, request).rank:",
         "    if False:",
-        EXECUTIONS,
+        "tests/reviews/test_tightened.py",
+    ),
+    Guard(
+        "who agreed is enough for the policy of now",
+        "reviews/rechecks.py",
+        "    return None if approvers.enough(votes, asked) else TIGHTENED",
+        "    return None",
+        "tests/reviews/test_tightened.py",
     ),
     Guard(
         "an approver without authority blocks",

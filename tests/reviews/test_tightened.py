@@ -112,6 +112,10 @@ SHORT = {"type": "string", "maxLength": 2}
 
 CHANGES: dict[str, tuple[Change, str]] = {
     "a rule asks for more": (rule(tier="escalate"), "policy_tightened"),
+    "a rule asks for more people": (
+        rule(step={"role": "reviewer", "required": 2}),
+        "policy_tightened",
+    ),
     "a rule forbids it": (rule(block=True), "policy_tightened"),
     "the tool's floor is higher": (tool(floor="escalate"), "policy_tightened"),
     "the tool is critical": (tool(risk="critical"), "policy_tightened"),
@@ -155,6 +159,15 @@ def test_what_changed_since_the_approval_blocks_the_effect(
     executions.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", code)
+    assert worlds.effects() == []
+
+
+def test_what_asked_nobody_does_not_run_once_people_are_asked(gate: Gate) -> None:
+    execution = propose(gate.agent, "look").executions.get()
+    tool("look", floor="approve")(gate)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "policy_tightened")
     assert worlds.effects() == []
 
 
