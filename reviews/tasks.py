@@ -33,7 +33,7 @@ from . import (
     stop_work,
     turns,
 )
-from .channels import delivery, email, notices
+from .channels import delivery, notices
 from .choices import Scope
 from .models import Alarm, ApprovalRequest, Execution, Proposal, Stop
 
@@ -167,7 +167,7 @@ def mail_incident(message_id: int) -> None:
     """To one supervisor: that deadlines stand still, or run again."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            email.incident(message.subject, **message.facts)
+            notices.tell_incident(message.subject, **message.facts)
 
 
 @shared_task

@@ -78,6 +78,12 @@ def tell_alarm(alarm: Alarm) -> int:
     return _tell(people, "alarm", risk, {"alarm": alarm, "occasion": str(alarm.pk)})
 
 
+def tell_incident(incident: str, *, person: str, kind: str) -> None:
+    """Tell one supervisor that deadlines stand still, or run again: at once, whatever
+    they chose, for all that waits is concerned."""
+    email.incident(incident, person=person, kind=kind)
+
+
 def _tell(
     people: Iterable[Person], kind: str, risk: str, about: Mapping[str, Any]
 ) -> int:
