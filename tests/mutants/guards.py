@@ -168,8 +168,9 @@ GUARDS = [
     Guard(
         "only what is overdue expires",
         "reviews/deadlines.py",
-        "        status=RequestStatus.PENDING, expires_at__lte=clock.ClockTimestamp()",
-        "        status=RequestStatus.PENDING",
+        "        status=RequestStatus.PENDING,\n"
+        "        expires_at__lte=clock.ClockTimestamp(),\n",
+        "        status=RequestStatus.PENDING,\n",
         f"{EXPIRE} {MODEL}",
     ),
     Guard(
