@@ -1,4 +1,5 @@
-"""Declared incidents: what every page says while one is open, and their own page."""
+"""What every page says: the time, declared incidents, alarms; and the incidents' own
+page."""
 
 from __future__ import annotations
 
@@ -17,16 +18,19 @@ from reviews.models import ApprovalRequest, Incident
 from reviews.permissions import Permission
 
 from . import log
+from .badges import MOST as MOST_SAID
 
 MOST = 50  # ended ones on the page
 EVERY = "Every queue"
 # By hand: every page asks for the clock, and this comes with the same answer.
-_MOMENT = """
-SELECT clock_timestamp(), (
+_MOMENT = f"""
+SELECT clock_timestamp(),
+  (SELECT count(*) FROM (
+    SELECT FROM reviews_alarm WHERE status = 'open' LIMIT {MOST_SAID}) AS found), (
   SELECT jsonb_agg(jsonb_build_array(i.queue_id, q.title, i.at, i.reason) ORDER BY i.at)
   FROM reviews_incident AS i LEFT JOIN policies_queue AS q ON q.id = i.queue_id
   WHERE i.ended_at IS NULL)
-"""
+"""  # noqa: S608 the part is a constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +45,10 @@ class Banner:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The database's clock, and every incident open just then."""
+    """The database's clock, and every alarm and incident open just then."""
 
     now: datetime
+    alarms: int = 0  # open ones of every queue, as far as a badge counts
     open: tuple[Banner, ...] = ()
 
     def concerning(self, person: Person | None) -> list[Banner]:
@@ -60,9 +65,9 @@ def moment() -> Moment:
     """In one query."""
     with connection.cursor() as cursor:
         cursor.execute(_MOMENT)
-        now, found = cursor.fetchone()
+        now, alarms, found = cursor.fetchone()
     rows = json.loads(found) if isinstance(found, str) else found or []
-    return Moment(now, tuple(_banner(*row) for row in rows))
+    return Moment(now, alarms, tuple(_banner(*row) for row in rows))
 
 
 def _banner(queue: int | None, title: str | None, at: str, reason: str) -> Banner:

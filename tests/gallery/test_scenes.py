@@ -13,6 +13,7 @@ from .rooms import SCENES
 NOT_PAGES = {
     "livez": "JSON",
     "readyz": "JSON",
+    "jwks": "JSON",
     "reviews:home": "leads to the page where one's work is",
     "reviews:queue_fresh": "a fragment of the queue",
     "reviews:events": "a stream",
