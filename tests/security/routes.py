@@ -50,7 +50,7 @@ Body = Callable[[World], dict[str, Any]]
 @dataclass(frozen=True)
 class Row:
     """`sees`: for everybody else the thing is not there (404, not 403). `ids` names
-    what fills the address; `body` makes a write that works."""
+    what fills the address; `body` makes a write that works, once `first` was done."""
 
     get: frozenset[Who] = NONE
     post: frozenset[Who] = NONE
@@ -58,6 +58,7 @@ class Row:
     ids: dict[str, str] = field(default_factory=dict)
     query: str = ""
     body: Body = lambda world: {}
+    first: Callable[[World], None] | None = None
     writes: bool = True
 
 
@@ -85,10 +86,9 @@ def _stop(scope: str, mode: str) -> Body:
     return lambda world: {"target": scope, "mode": mode, "reason": "odd"}
 
 
-def _restored(world: World) -> dict[str, Any]:
-    """Somebody noticed it on another host."""
+def _noticed(world: World) -> None:
+    """Another host says that an old database came back."""
     restores.notice(why="behind")
-    return {"reason": "the disk was lost"}
 
 
 def _display(world: World) -> dict[str, Any]:
@@ -328,7 +328,12 @@ ROUTES: dict[str, Row] = {
     "reviews:incidents": Row(
         get=PEOPLE, post=LIFTS, body=lambda world: {"reason": "disk on fire"}
     ),
-    "reviews:restored": Row(get=PEOPLE, post=LIFTS, body=_restored),
+    "reviews:restored": Row(
+        get=PEOPLE,
+        post=LIFTS,
+        first=_noticed,
+        body=lambda world: {"reason": "the disk was lost"},
+    ),
     "reviews:incident_end": Row(post=LIFTS, ids={"pk": "incident"}),
     # Agents and policies
     "agents:agents": Row(get=PEOPLE),

@@ -103,10 +103,11 @@ class Matrix:
         self.world = world
         self.calls = 0
         self.wrong: list[str] = []
+        self.before = digests(log=False)  # of every call: each is rolled back
 
     def refused(self, who: Who, names: list[str]) -> None:
         """Everything that must change nothing: reads, and what is not allowed."""
-        before, undo = digests(log=False), transaction.savepoint()
+        undo = transaction.savepoint()
         for method in (*SAFE, "POST", *OTHER):
             name = self._owner(method, names)
             row = ROUTES[name]
@@ -116,7 +117,7 @@ class Matrix:
             response = self._call(who, method, name, path)
             if response.status_code == 404 and row.ids:
                 self._same_as_absent(who, method, name, response)
-        if found := changed(before, log=False):
+        if found := changed(self.before, log=False):
             self.wrong.append(f"{who} changed {found} by {names}")
         transaction.savepoint_rollback(undo)
 
@@ -127,12 +128,19 @@ class Matrix:
             return
         client = self.world.clients[who]
         cookies = {name: one.value for name, one in client.cookies.items()}
-        before, undo = digests(log=False), transaction.savepoint()
+        undo = transaction.savepoint()
+        before = self._made_ready(ROUTES[name])
         self._call(who, "POST", name, routes.address(name, self.world.ids))
         if ROUTES[name].writes and not changed(before, log=False):
             self.wrong.append(f"{who} changed nothing by POST {name}")
         transaction.savepoint_rollback(undo)
         client.cookies = SimpleCookie(cookies)
+
+    def _made_ready(self, row: Row) -> dict[str, str]:
+        if row.first is None:
+            return self.before
+        row.first(self.world)
+        return digests(log=False)
 
     def _owner(self, method: str, names: list[str]) -> str:
         """Of routes that share an address, the one that takes this method."""

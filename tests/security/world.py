@@ -112,7 +112,7 @@ def build(gate: Gate) -> World:
     }
     assign_perm("policies.decide", people[Who.STRANGER], Queue.objects.get(name="mail"))
     document = factories.document_of_tests()
-    document["recall"]["high"] = 60  # so that there is something to recall
+    document["recall"]["high"] = 600  # so that there is something to recall
     document["tools"]["pay_queryable"]["sensitive"] = ["note"]
     policy = factories.policy(gate.people, document)
     other = factories.agent(people[Who.OTHER_OWNER], "other")
