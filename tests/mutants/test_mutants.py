@@ -16,7 +16,7 @@ from .sandbox import copy, remove, run, summary
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(7200)]
 
 AT_LEAST = 25
-FEW = [guard for guard in GUARDS if guard.name == "only the holder of the fence writes"]
+FEW = [guard for guard in GUARDS if guard.name == "a proof is for this verdict alone"]
 
 
 def test_the_guards_are_where_the_list_says() -> None:
