@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from asgiref.local import Local
 from django.db import connections
 
 from journal import faults
@@ -51,6 +52,7 @@ def start(
     pid = os.fork()
     if pid:
         return Child(pid)
+    _forget_connections()
     faults.ARMED = str(folder)
     code = WRONG
     try:
@@ -62,6 +64,12 @@ def start(
         traceback.print_exc(file=sys.stderr)
     finally:
         os._exit(code)
+
+
+def _forget_connections() -> None:
+    """Every connection of any thread or event loop before the fork is still our
+    parent's: what the child left open there would never end."""
+    connections._connections = Local(connections.thread_critical)  # type: ignore[attr-defined]
 
 
 def dies(work: Work, folder: Path, flag: str) -> bool:
