@@ -12,7 +12,6 @@ from celery.signals import task_received
 
 from hitl.celery import app
 
-DELIVERED = "HOLDPOINT_TEST_DELIVERED"  # a file with a line for each
 VISIBILITY_S = 2
 
 app.conf.broker_transport_options |= {
@@ -24,5 +23,5 @@ app.conf.broker_transport_options |= {
 
 @task_received.connect  # type: ignore[untyped-decorator]  # Celery has no types
 def note(request: Any, **kwargs: Any) -> None:
-    with Path(os.environ[DELIVERED]).open("a") as file:
+    with Path(os.environ["HOLDPOINT_TEST_DELIVERED"]).open("a") as file:
         file.write(f"{request.name}\n")
