@@ -192,7 +192,7 @@ def test_one_release_follows_the_other_under_load(
 ) -> None:
     """T9, I1, I19: every proposal of before, during and after ends in one effect."""
     monkeypatch.setenv(worlds.LEDGER, str(tmp_path / "ledger.sqlite"))
-    each = proof_n(small=4, full=100)
+    each = proof_n(small=2, full=100)
     source = earlier.check_out(tmp_path / "earlier")
     state = tmp_path / "state"
     with (

@@ -209,7 +209,8 @@ class TestLookUp:
         definition = tool(look_up={"url": service.url})
         service.body = {"status": "succeeded", "result": {"id": "r-9"}}
         outcome = executors.look_up(definition, CALL)
-        assert outcome == executors.Outcome("succeeded", {"id": "r-9"})
+        found = executors.Outcome("succeeded", {"id": "r-9"}, looked_up=True)
+        assert outcome == found
         assert service.payloads == [
             {"tool": "process_refund", "idempotency_key": "k-1"}
         ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from reviews.models import Alarm, ApprovalRequest, Execution
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.journeys import dying
 
 Q, U = ExecutionStatus.QUEUED, ExecutionStatus.UNKNOWN
 
@@ -56,6 +59,23 @@ def queued(gate: Gate, tool: str = "pay") -> Execution:
 def two_people_look(gate: Gate) -> Epoch:
     restores.look_at(person=gate.sue, reason="the disk died")
     return restores.look_at(person=gate.sam, reason="seen the books")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_dies_while_the_epoch_begins_has_not_begun_it(
+    gate: Gate, tmp_path: Path
+) -> None:
+    restore_an_older_one()
+    restores.watch()
+    restores.look_at(person=gate.sue, reason="the disk died")
+    (tmp_path / "flags").mkdir()
+    second = partial(restores.look_at, person=gate.sam, reason="seen the books")
+    assert dying.dies(second, tmp_path / "flags", "epoch_uncommitted")
+    assert not LogRecord.objects.filter(kind="epoch.began").exists()
+    assert epochs.why()
+    second()
+    assert LogRecord.objects.filter(kind="epoch.began").count() == 1
+    assert epochs.why() == ""
 
 
 @pytest.mark.django_db

@@ -106,6 +106,9 @@ def test_forged_writes_are_refused(
             sent += 1
         assert changed(before, log=True) == [], name
         undo = transaction.savepoint()
+        if first := ROUTES[name].first:
+            first(world)
+            before = digests(log=True)
         said = send(world, client, name, **{"X-CSRFToken": token, "Origin": HOST})
         assert said.status_code in {200, 204, 302, 303}, (name, said.status_code)
         assert changed(before, log=True), f"{name}: the true one does nothing either"

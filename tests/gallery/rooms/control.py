@@ -132,7 +132,7 @@ def switches(stage: Stage) -> str:
     return "/stop/"
 
 
-@CONTROL.scene("half-lifted", "reviews:stopped", "A second must.", who="sue")
+@CONTROL.scene("half-lifted", "reviews:stopped", "A second must agree", who="sue")
 def half_lifted(stage: Stage) -> str:
     off = stop(stage, Scope.EVERYTHING, "")
     stops.lift(stop_id=off.pk, person=stage.sam, reason="It was a drill.")
