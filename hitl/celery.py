@@ -22,7 +22,7 @@ from celery.signals import (
 from structlog.contextvars import bind_contextvars, clear_contextvars
 from structlog.stdlib import get_logger
 
-from . import checks, orphans
+from . import checks, orphans, reconnect
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 
@@ -131,3 +131,4 @@ def leave_within(seconds: float) -> None:
 
 
 app.steps["worker"].add(LastCall)
+app.steps["consumer"].update(reconnect.STEPS)

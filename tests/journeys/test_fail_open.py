@@ -81,15 +81,6 @@ class Broken:
         path = f"/api/v1/requests/{request.pk}/decide"
         return self.reviewer.post(path, json={**said, "verdict": "approve"})
 
-    def tend(self) -> bool:
-        """A worker may give up where its broker is gone: whoever runs it starts it
-        again, as `manage.py up` and any process manager do."""
-        gone = [one for one in self.stack.workers if one.exit_code() is not None]
-        for one in gone:
-            self.stack.workers.remove(one)
-            self.stack.start_worker()
-        return True
-
     def why(self) -> str:
         codes = [one.exit_code() for one in self.stack.workers]
         return f"{self.stack.log('worker')}\nended: {codes}"
@@ -203,7 +194,7 @@ def runs_later(it: Broken, name: str, down: AbstractContextManager[Any]) -> None
         assert it.approve(request).status_code == 200, name
         ready = httpx.get(f"{it.stack.base_url}/readyz", trust_env=False)
         assert (ready.status_code, ready.json()["broker"]) == (503, "unreachable")
-    wait_until(lambda: it.tend() and ended(request), 60, it.why)
+    wait_until(lambda: ended(request), 30, it.why)
     assert len(worlds.effects()) == before + 1, name
 
 
