@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from celery.concurrency.asynpool import ResultHandler
-from kombu.connection import Connection
 from kombu.asynchronous import Hub
+from kombu.connection import Connection
 
 from hitl.celery import app
 from hitl.reconnect import STEPS, Delivery, KeepResults, NoticeLostAcks
