@@ -14,7 +14,7 @@ from journal import clock
 
 from . import alarms, claims, executors, locks
 from .choices import AlarmKind, ExecutionStatus
-from .executors import Call, Outcome
+from .executors import Outcome
 from .models import Execution
 
 CHUNK = 200
@@ -50,7 +50,7 @@ def audit_due() -> int:
 def audit(execution: Execution) -> bool:
     """Ask once, outside any transaction; whether an effect was found."""
     definition = claims.definition_of(execution)
-    found = executors.look_up(definition, _call(execution))
+    found = executors.look_up(definition, claims.inquiry(execution))
     return found.status == "succeeded" and keep(execution_id=execution.pk, found=found)
 
 
@@ -77,17 +77,3 @@ def keep(*, execution_id: str, found: Outcome) -> bool:
     alarms.about(execution, AlarmKind.WITHOUT_GRANT, now, **facts)
     alarms.counted(execution, found.effects, now)
     return True
-
-
-def _call(execution: Execution) -> Call:
-    """What the service is told: our reference, and no permission to act."""
-    revision = execution.grant.revision
-    tool = revision.known_tool
-    return Call(
-        tool=tool.name,
-        tool_version=tool.version,
-        args=revision.args,
-        execution=execution.pk,
-        idempotency_key=execution.idempotency_key,
-        fence=execution.fence,
-    )

@@ -41,18 +41,28 @@ class Claim:
 
     @property
     def call(self) -> Call:
-        revision = self.execution.grant.revision
-        tool = revision.known_tool
-        return Call(
-            tool=tool.name,
-            tool_version=tool.version,
-            args=revision.args,
-            execution=self.execution.pk,
-            idempotency_key=self.execution.idempotency_key,
+        grant = self.execution.grant
+        return replace(
+            inquiry(self.execution),
             fence=self.fence,
-            preconditions=revision.preconditions,
-            grant=grant_tokens.mint(self.execution.grant, fence=self.fence),
+            preconditions=grant.revision.preconditions,
+            grant=grant_tokens.mint(grant, fence=self.fence),
         )
+
+
+def inquiry(execution: Execution) -> Call:
+    """What a service is told that is only asked: our reference, and no permission to
+    act."""
+    revision = execution.grant.revision
+    tool = revision.known_tool
+    return Call(
+        tool=tool.name,
+        tool_version=tool.version,
+        args=revision.args,
+        execution=execution.pk,
+        idempotency_key=execution.idempotency_key,
+        fence=execution.fence,
+    )
 
 
 @transaction.atomic(durable=True)

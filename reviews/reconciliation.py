@@ -22,7 +22,7 @@ from policies.models import Person
 
 from . import alarms, claims, executions, executors, locks, permissions, transitions
 from .choices import BY_LOOK_UP, ExecutionStatus
-from .executors import Call, Outcome
+from .executors import Outcome
 from .models import Execution, LookUp
 
 RECONCILER = log.Actor("system", "reconciler")
@@ -39,20 +39,6 @@ class Inquiry:
     execution: Execution
     definition: ToolDefinition
     number: int
-
-    @property
-    def call(self) -> Call:
-        """What the service is told: our reference, and no permission to act."""
-        revision = self.execution.grant.revision
-        tool = revision.known_tool
-        return Call(
-            tool=tool.name,
-            tool_version=tool.version,
-            args=revision.args,
-            execution=self.execution.pk,
-            idempotency_key=self.execution.idempotency_key,
-            fence=self.execution.fence,
-        )
 
 
 def due() -> list[str]:
@@ -79,7 +65,7 @@ def look_up_now(execution_id: str, person: Person) -> Execution:
 
 def _ask(inquiry: Inquiry, actor: log.Actor) -> Execution:
     """Outside any transaction."""
-    found = executors.look_up(inquiry.definition, inquiry.call)
+    found = executors.look_up(inquiry.definition, claims.inquiry(inquiry.execution))
     return keep(inquiry=inquiry, found=found, actor=actor)
 
 

@@ -260,7 +260,7 @@ def test_a_service_that_knows_nothing_is_asked_once(gate: Gate) -> None:
 
 def _call(execution: Execution) -> Any:
     row = Execution.objects.select_related("grant__revision__tool").get(pk=execution.pk)
-    return audits._call(row)
+    return claims.inquiry(row)
 
 
 # Executed with other content.
