@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -138,3 +139,17 @@ def gate(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
     people = factories.cast()
     policy = factories.policy(people)
     return Gate(people, policy, factories.agent(people["owen"]))
+
+
+@pytest.fixture
+def networks(settings: Any) -> Callable[..., None]:
+    """`networks("127.0.0.1/32")`: the private networks that webhooks and letters may
+    reach; none yet."""
+
+    def allow(*texts: str) -> None:
+        found = [ip_network(text) for text in texts]
+        changed = settings.HOLDPOINT.model_copy(update={"webhook_networks": found})
+        settings.HOLDPOINT = changed
+
+    allow()
+    return allow

@@ -4,7 +4,6 @@ import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -49,19 +48,6 @@ class Caller:
 def caller(gate: Gate) -> Caller:
     """The tests' agent with a fresh key."""
     return Caller(keys.issue(agent=gate.agent, by=gate.owen), itertools.count())
-
-
-@pytest.fixture
-def networks(settings: Any) -> Callable[..., None]:
-    """`networks("127.0.0.1/32")`: the private networks letters may reach; none yet."""
-
-    def allow(*texts: str) -> None:
-        found = [ip_network(text) for text in texts]
-        changed = settings.HOLDPOINT.model_copy(update={"webhook_networks": found})
-        settings.HOLDPOINT = changed
-
-    allow()
-    return allow
 
 
 @pytest.fixture

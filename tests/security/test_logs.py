@@ -26,7 +26,6 @@ from tests.browser.hostile import sampled
 from tests.browser.naughty import is_seen, strings
 from tests.conftest import Gate
 from tests.factories import PASSWORD, decide
-from tests.reviews.conftest import networks as networks
 from tests.reviews.conftest import service as service
 from tests.reviews.service import Service
 from tests.security.world import BACKEND
