@@ -179,9 +179,10 @@ def _stop(stage: Stage) -> None:
             slot.kill()
 
 
-def open_up(stage: Stage) -> None:
-    """Start the product and the world, and wait until all of them are ready."""
-    stage.launch("provider", partial(Child, _provider(stage)))
+def open_up(stage: Stage, outside: Sequence[str] = ()) -> None:
+    """Start the product and the world, and wait until all of them are ready. `outside`
+    names another module that plays the world, with its arguments."""
+    stage.launch("provider", partial(Child, _provider(stage, outside)))
     for number, port in enumerate(stage.ports):
         stage.launch(f"web-{number}", partial(Child, _web(stage, number, port)))
     for number in range(stage.options.workers):
@@ -225,14 +226,14 @@ def _named(stage: Stage, program: Program, name: str, argv: Sequence[str]) -> Pr
     return replace(program, name=name, argv=argv, log=log)
 
 
-def _provider(stage: Stage) -> Program:
+def _provider(stage: Stage, outside: Sequence[str]) -> Program:
     secret = keys.read(stage.here.keys, "webhook_secret")
-    port, file = str(stage.provider_port), str(stage.ledger)
+    usual = ("chaos.provider", str(stage.provider_port), str(stage.ledger))
     program = programs.worker(stage.here, dict(os.environ))
     return replace(
         program,
         name="provider",
-        argv=[program.argv[0], "-m", "chaos.provider", port, file],
+        argv=[program.argv[0], "-m", *(outside or usual)],
         env={**os.environ, provider.SECRET: secret},
         log=stage.here.logs / "provider.log",
     )
