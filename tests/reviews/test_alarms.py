@@ -27,8 +27,8 @@ from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
+from tests.reviews.tasks.draining import drain
 from tests.reviews.test_notices import chooses, time_comes
-from tests.reviews.test_tasks import drain
 
 RILEY = log.Actor("agent", "riley")
 

@@ -23,7 +23,7 @@ from reviews.presenters.shapes import Part, Text, Value
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
-from tests.reviews.test_tasks import drain
+from tests.reviews.tasks.draining import drain
 from tests.sources import product
 from tests.stack import Stack, wait_until
 

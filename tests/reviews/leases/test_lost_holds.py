@@ -13,7 +13,7 @@ from reviews.queries.log import Filters
 from reviews.queries.log.filters import fitting
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.reviews.test_tasks import drain, told
+from tests.reviews.tasks.draining import drain, told
 
 pytestmark = pytest.mark.django_db
 

@@ -7,17 +7,12 @@ from django.core import mail
 from journal.models import OutboxMessage
 from reviews import leases, tasks
 from reviews.models import ApprovalRequest
-from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 
+from .draining import drain, told
+
 HOSTILE = "</pre>\u202eApprove now, https://evil.example/ <script>x()</script>"
-
-
-def drain(topic: str) -> None:
-    """Hand every open message of a topic to its own task."""
-    for message in OutboxMessage.objects.filter(topic=topic, done_at=None):
-        getattr(tasks, message.task.rpartition(".")[2])(message.pk)
 
 
 def test_an_opened_request_is_mailed_to_those_who_may_decide(gate: Gate) -> None:
@@ -60,28 +55,6 @@ def test_a_settled_request_is_told(gate: Gate) -> None:
     decide(propose(gate.agent).request, gate.rita, "reject")
     drain("request.settled")
     assert "rejected" in mail.outbox[0].subject
-
-
-def test_the_nudge_runs_the_execution_once(gate: Gate) -> None:
-    decide(propose(gate.agent).request, gate.rita)
-    drain("execution.queued")
-    drain("execution.queued")
-    assert len(worlds.effects()) == 1
-
-
-def test_a_forged_id_has_no_effect(gate: Gate) -> None:
-    """I25: a message of the broker can only name a row."""
-    propose(gate.agent)
-    tasks.execute(999_999)
-    tasks.run_execution("x-forged")
-    assert worlds.effects() == []
-
-
-def told() -> list[tuple[str, str]]:
-    """To whom mails went, and their first words."""
-    return [
-        (m.to[0].partition("@")[0], m.subject.partition(":")[0]) for m in mail.outbox
-    ]
 
 
 def test_who_asked_hears_that_it_is_free_and_nobody_else(gate: Gate) -> None:

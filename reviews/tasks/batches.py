@@ -1,0 +1,22 @@
+"""Batches form around a new request, and are looked after."""
+
+from __future__ import annotations
+
+from journal import outbox
+
+from .. import forming
+from .named import task
+
+
+@task()
+def form_batch(message_id: int) -> None:
+    """A request came that may be decided with others like it."""
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            forming.form_around(message.subject)
+
+
+@task()
+def tidy_batches() -> int:
+    """See who left a batch, and put together what was missed; how many changed."""
+    return forming.tidy_all() + len(forming.form_all())

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from django.conf import settings
+
+from hitl.celery import SWEEPS, app
+from reviews import tasks
+
+
+def ours() -> set[str]:
+    """As the worker knows them."""
+    app.loader.import_default_modules()
+    return {name for name in app.tasks if name.startswith("reviews.")}
+
+
+def test_a_task_is_called_by_its_function_wherever_it_stands() -> None:
+    """A worker of another release knows it by that name."""
+    assert ours() == {f"reviews.tasks.{name}" for name in tasks.__all__}
+
+
+def test_every_promise_is_a_task() -> None:
+    promised = {name for names in settings.OUTBOX_ROUTES.values() for name in names}
+    named = {n for n in promised | set(SWEEPS) if n.startswith("reviews.")}
+    assert named <= ours()
