@@ -16,10 +16,11 @@ from journal.models import LogRecord
 from policies.choices import ExecutionClass
 from policies.models import Person
 from reviews import claims, permissions
-from reviews.models import Execution, LateReport
+from reviews.models import Execution
 from reviews.permissions import Permission
 
-from . import upkeep
+from . import late_reports, upkeep
+from .late_reports import Reported
 from .unknown import SAID, Unknown, line, readable
 from .upkeep import UpkeepTab
 
@@ -36,7 +37,6 @@ ENDED = {
     "execution.succeeded": "done",
     "execution.refused": "refused by a check",
 }
-REPORTED = {"succeeded": "it happened", "failed": "it did not", "unknown": "not known"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One look-up, or one report that came too late: who said what. `note` is the
-    service's or the agent's own text."""
+    """One look-up: who asked, and what was said. `note` is the service's own text."""
 
     at: datetime
     who: str
@@ -81,7 +80,7 @@ class UnknownItem:
     last_step_at: datetime | None
     attempts: list[Attempt]
     look_ups: list[Asked]
-    late: list[Asked]
+    late: list[Reported]
     can_be_asked: bool
     settlers: list[str]
     why_not: str
@@ -114,7 +113,7 @@ def item(person: Person, pk: str, now: datetime) -> UnknownItem:
             Asked(one.at, _who(one.by_kind, one.by_id), SAID[one.said], _note(one))
             for one in look_ups
         ],
-        late=list(_late(execution)),
+        late=late_reports.of(execution),
         can_be_asked=claims.definition_of(execution).look_up is not None,
         settlers=_settlers(person, execution),
         why_not=why_not,
@@ -195,12 +194,6 @@ def _who(kind: str, id_: str) -> str:
 
 def _note(row: Any) -> str:
     return ": ".join(part for part in (row.code, row.detail) if part)
-
-
-def _late(execution: Execution) -> Iterator[Asked]:
-    for row in LateReport.objects.filter(execution=execution).order_by("at"):
-        who = "The agent" if row.actor_kind == "agent" else "A worker"
-        yield Asked(row.at, who, REPORTED[row.status], _note(row))
 
 
 def _answers(execution: Execution, now: datetime) -> list[Answer]:

@@ -17,6 +17,7 @@ from tests.gallery import shop
 from tests.gallery.scene import Room, Sent
 from tests.gallery.stage import Stage, path
 
+from .alarms import reported
 from .over import approved, never_told
 
 ROOM = Room("mending")
@@ -61,6 +62,13 @@ def unknown_late(stage: Stage) -> Sent:
     )
     sent = {"happened": "no", "reason": "It is not on the site."}
     return Sent(f"/unknown/{execution.pk}/", sent)
+
+
+@ROOM.scene("unknown-reported", ONE, "Evidence.", who="sue")
+def unknown_reported(stage: Stage) -> str:
+    execution = unknown(stage)
+    reported(execution, execution.fence, page="https://example.org/sale")
+    return f"/unknown/{execution.pk}/"
 
 
 @ROOM.scene("unknown-list", "reviews:unknown", "Known by now", who="sue")

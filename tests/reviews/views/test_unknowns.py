@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from guardian.shortcuts import remove_perm
 
 from policies.models import Queue
-from reviews import settlements
+from reviews import claims, executions, settlements
 from reviews.choices import ExecutionStatus
-from reviews.models import Execution, Grant, LookUp
+from reviews.executors import base
+from reviews.models import Alarm, Execution, Grant, LookUp
 from tests import worlds
 from tests.conftest import Gate
 from tests.reviews import states
 from tests.reviews.test_reconciliation import PENDING, doubtful, looked_up
 from tests.reviews.views.conftest import SignIn
 
+REPORT = r'<dl[^>]*data-testid="late-report">.*?</dl>'
 NO = {"happened": "no", "reason": "not in their ledger"}
 
 
@@ -59,6 +63,27 @@ def test_what_its_service_said_is_there(
     assert "Looked up once: no clear answer" in (
         as_("sue").get("/unknown/").content.decode()
     )
+
+
+def test_what_was_reported_late_is_there_as_on_its_alarm(
+    gate: Gate, as_: SignIn
+) -> None:
+    execution = states.unknown(gate)
+    executions.keep_late(
+        execution_id=execution.pk,
+        fence=1,
+        action_hash="sha256:" + "0" * 64,
+        outcome=base.succeeded({"page": "<b>sale</b>"}),
+        actor=claims.EXECUTOR,
+    )
+    client, alarm = as_("sue"), Alarm.objects.get(subject=execution.pk)
+    there = client.get(f"/alarms/{alarm.pk}/").content.decode()
+    for source in (page(client, execution), there):
+        (said,) = re.findall(REPORT, source, re.S)
+        assert "a worker of Holdpoint" in said
+        assert "Not what was granted" in said
+        assert "&lt;b&gt;sale" in said
+        assert "It is kept as evidence." in said
 
 
 def test_a_supervisor_has_it_looked_up_again(gate: Gate, as_: SignIn) -> None:
