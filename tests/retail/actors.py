@@ -1,5 +1,6 @@
 """Who takes part in the retail run, each over HTTP alone: agents with the product's own
-client, and a reviewer who reads what is asked and answers as the script says."""
+client, and a reviewer who reads what is asked and answers as the script says. How they
+reach the gate is said by who casts them."""
 
 from __future__ import annotations
 
@@ -20,9 +21,13 @@ AGENTS = ("ann", "ben", "cleo", "dan")
 WAIT_S = 60
 LOOK_S = 0.05  # between two looks at an empty queue
 # A lost race: the reviewer looks again and finds the request as it is now.
-LOST_RACE = "conflict"
+LOST_RACE = frozenset({"conflict"})
 
 Script = Callable[[Call], bool]  # whether a call is to be rejected
+# What an agent wants of its client, and the answer to it.
+Ask = Callable[[Callable[[Client], Proposal]], Proposal]
+# Whatever the people's API answers: `send("POST", "/requests/q-1/decide", json=said)`.
+Send = Callable[..., httpx.Response]
 
 
 def dealt(calls: Iterable[Call]) -> dict[str, list[Call]]:
@@ -44,26 +49,33 @@ class Agent:
     """Proposes its calls one by one and waits for each."""
 
     name: str
-    key: str
-    base_url: str
-    calls: Sequence[Call]
+    ask: Ask
+    calls: Iterable[Call]
     answers: dict[int, Proposal] = field(default_factory=dict)
     seconds: list[float] = field(default_factory=list)  # of each call, all told
+    wait_s: int = WAIT_S
 
     def work(self) -> None:
-        with Client(self.base_url, self.key, http=httpx.Client(trust_env=False)) as at:
-            for call in self.calls:
-                begun = time.monotonic()
-                self.answers[call.number] = self._settled(at, call)
-                self.seconds.append(time.monotonic() - begun)
+        for call in self.calls:
+            begun = time.monotonic()
+            self.answers[call.number] = self._settled(call)
+            self.seconds.append(time.monotonic() - begun)
 
-    def _settled(self, at: Client, call: Call) -> Proposal:
-        answer = at.propose(
-            call.thread, call.tool, call.args, idempotency_key=call.key, wait=WAIT_S
-        )
+    def _settled(self, call: Call) -> Proposal:
+        answer = self.ask(lambda at: self._propose(at, call))
+        name = answer.id
         while not answer.final:
-            answer = at.wait(answer.id, WAIT_S)
+            answer = self.ask(lambda at: at.wait(name, self.wait_s))
         return answer
+
+    def _propose(self, at: Client, call: Call) -> Proposal:
+        return at.propose(
+            call.thread,
+            call.tool,
+            call.args,
+            idempotency_key=call.key,
+            wait=self.wait_s,
+        )
 
 
 @dataclass
@@ -71,43 +83,35 @@ class Reviewer:
     """Finds the call behind each request by what the request shows: thread, tool and
     arguments. What is in no task is not answered, and the run stops."""
 
-    base_url: str
-    token: str
+    send: Send
     calls: Sequence[Call]
     rejects: Script
     stopping: threading.Event = field(default_factory=threading.Event)
-    looks: int = 0
-    verdicts: dict[str, str] = field(default_factory=dict)  # by request
+    lost_race: frozenset[str] = LOST_RACE
 
     def work(self) -> None:
         known = {shown(call.thread, call.tool, call.args): call for call in self.calls}
-        headers = {"Authorization": f"Bearer {self.token}"}
-        root = f"{self.base_url}/api/v1"
-        with httpx.Client(base_url=root, headers=headers, trust_env=False) as http:
-            while not self.stopping.is_set():
-                if not self._look(http, known):
-                    self.stopping.wait(LOOK_S)
+        while not self.stopping.is_set():
+            if not self._look(known):
+                self.stopping.wait(LOOK_S)
 
-    def _look(self, http: httpx.Client, known: dict[str, Call]) -> int:
-        self.looks += 1
-        found = http.get("/requests").raise_for_status().json()["items"]
+    def _look(self, known: dict[str, Call]) -> int:
+        found = self.send("GET", "/requests").raise_for_status().json()["items"]
         for asked in found:
             call = known[shown(asked["thread"], asked["tool"], asked["args"])]
-            self._decide(http, asked, "reject" if self.rejects(call) else "approve")
+            self._decide(asked, "reject" if self.rejects(call) else "approve")
         return len(found)
 
-    def _decide(self, http: httpx.Client, asked: dict[str, Any], verdict: str) -> None:
+    def _decide(self, asked: dict[str, Any], verdict: str) -> None:
         said = {
             "version": asked["version"],
             "action_hash": asked["action_hash"],
             "verdict": verdict,
             "reason_code": "not_needed" if verdict == "reject" else "",
         }
-        answer = http.post(f"/requests/{asked['id']}/decide", json=said)
-        if answer.status_code == 409 and answer.json()["code"] == LOST_RACE:
-            return
-        answer.raise_for_status()
-        self.verdicts[asked["id"]] = verdict
+        answer = self.send("POST", f"/requests/{asked['id']}/decide", json=said)
+        if answer.status_code != 409 or answer.json()["code"] not in self.lost_race:
+            answer.raise_for_status()
 
 
 def shown(thread: str, tool: str, args: dict[str, Any]) -> str:

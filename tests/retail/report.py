@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
 from statistics import median
@@ -14,28 +14,36 @@ from reviews.models import Execution
 
 from .books import Books
 from .checks import heard
-from .run import Played
+from .run import Kill, Played
 from .tasks import Call, Done
 
 
-def told(variant: str, calls: list[Call], played: Played, books: Books) -> str:
-    """The counts, and where the time of a call went."""
+def told(
+    variant: str, calls: list[Call], played: Played, books: Books, struck: str
+) -> str:
+    """The counts, what struck, and where the time of a call went."""
     became = Counter(_word(heard(answer)) for answer in played.answers.values())
     counts = books.counts().values()
-    kills = played.kills
     words = [
         f"{variant}: {len(calls)} calls (the last two of tools that no task uses)"
         f" in {played.seconds:.0f} s",
         *(f"{number} {word}" for word, number in sorted(became.items())),
         f"{books.effects()} effects, each once",
-        f"{len(kills)} kills ({sum(kill.claimed for kill in kills)} executions left"
-        f" claimed, {sum(kill.happened for kill in kills)} of them done at the store)",
+        struck,
         f"keys asked again {sum(count.asked > 1 for count in counts)}",
         f"keys looked up {sum(count.looked_up > 0 for count in counts)}",
         f"{LogRecord.objects.count()} log records",
         f"a call takes {median(played.waits):.2f} s ({_stages()})",
     ]
     return ", ".join(words)
+
+
+def killed(kills: Sequence[Kill]) -> str:
+    """What the kills of one worker left."""
+    return (
+        f"{len(kills)} kills ({sum(kill.claimed for kill in kills)} executions left"
+        f" claimed, {sum(kill.happened for kill in kills)} of them done at the store)"
+    )
 
 
 def _word(done: Done) -> str:

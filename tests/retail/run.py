@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ from django.conf import settings
 from agents import keys
 from hitl.environment import LOOPBACK, ROOT
 from hitl.local.process import Child, Program
-from holdpoint_client import Proposal
+from holdpoint_client import Client, Proposal
 from journal import clock
 from journal.models import LogRecord, OutboxMessage
 from reviews import tokens
@@ -28,7 +28,7 @@ from tests import factories
 from tests.stack import START_S, Stack, free_port, wait_until
 
 from . import policy, service
-from .actors import AGENTS, Agent, Reviewer, Script, dealt
+from .actors import AGENTS, Agent, Ask, Reviewer, Script, Send, dealt
 from .books import Books
 from .store import EFFECTS
 from .tasks import Call
@@ -73,7 +73,8 @@ def store_service(folder: Path, data: Path) -> Iterator[tuple[str, Books]]:
     """The store's address, and its books to be read from outside."""
     port, file = free_port(), folder / "store.sqlite"
     secret = settings.HOLDPOINT.webhook_secret
-    argv = ["-m", "tests.retail.service", str(port), str(file), str(data)]
+    at = f"{LOOPBACK}:{port}"
+    argv = ["-m", "tests.retail.service", at, str(file), str(data)]
     program = Program(
         name="retail-store",
         argv=[sys.executable, *argv],
@@ -83,7 +84,7 @@ def store_service(folder: Path, data: Path) -> Iterator[tuple[str, Books]]:
     )
     child = Child(program)
     try:
-        url = f"http://{LOOPBACK}:{port}"
+        url = f"http://{at}"
         wait_until(lambda: _answers(url), START_S, (folder / "store.log").read_text)
         yield url, Books(file, {})
     finally:
@@ -112,7 +113,10 @@ class Run:
         """Everybody works until every call is settled; the worker dies `kills` times,
         spread over the run. Child processes start here, so call it from the main
         thread."""
-        agents, reviewer = self._cast(rejects)
+        with ExitStack() as connections:
+            return self._played(*self._cast(rejects, connections), kills)
+
+    def _played(self, agents: list[Agent], reviewer: Reviewer, kills: int) -> Played:
         self.stack.start_worker()
         begun = time.monotonic()
         with ThreadPoolExecutor(len(agents) + 1) as pool:
@@ -129,18 +133,32 @@ class Run:
         waits = [wait for agent in agents for wait in agent.seconds]
         return Played(answers, dead, seconds, waits)
 
-    def _cast(self, rejects: Script) -> tuple[list[Agent], Reviewer]:
+    def _cast(
+        self, rejects: Script, connections: ExitStack
+    ) -> tuple[list[Agent], Reviewer]:
         people = factories.cast()
         factories.policy(people, policy.document(self.data, self.url))
         work = dealt(self.calls)
-        base_url = self.stack.base_url
         agents = []
         for name in AGENTS:
             row = factories.agent(people["owen"], name, tools=list(EFFECTS))
             key = keys.issue(agent=row, by=people["owen"])
-            agents.append(Agent(name, key, base_url, work[name]))
+            agents.append(Agent(name, self._asking(key, connections), work[name]))
         token = tokens.mint(person=people["rita"], name="retail")
-        return agents, Reviewer(base_url, token, self.calls, rejects)
+        send = self._sending(token, connections)
+        return agents, Reviewer(send, self.calls, rejects)
+
+    def _asking(self, key: str, connections: ExitStack) -> Ask:
+        http = httpx.Client(trust_env=False)
+        client = Client(self.stack.base_url, key, http=http)
+        connections.enter_context(client)
+        return lambda wanted: wanted(client)
+
+    def _sending(self, token: str, connections: ExitStack) -> Send:
+        headers = {"Authorization": f"Bearer {token}"}
+        root = f"{self.stack.base_url}/api/v1"
+        http = httpx.Client(base_url=root, headers=headers, trust_env=False)
+        return connections.enter_context(http).request
 
     def _kill(
         self, kills: int, agents: Sequence[Agent], others: Sequence[Future[None]]

@@ -1,5 +1,5 @@
 """The store as a service of somebody else: a process of its own that answers the gate's
-signed calls. Run it: `python -m tests.retail.service <port> <file> <data>`.
+signed calls. Run it: `python -m tests.retail.service <address> <file> <data>`.
 
     POST /<tool>            the effect, once per idempotency key
     POST /<tool>/look-up    what became of a key
@@ -78,8 +78,9 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, port: int, books: Books, secret: str) -> None:
-        super().__init__(("127.0.0.1", port), Handler)
+    def __init__(self, address: str, books: Books, secret: str) -> None:
+        host, _, port = address.rpartition(":")
+        super().__init__((host, int(port)), Handler)
         self.books = books
         self.webhook = Webhook(secret)
         self.hold = Hold()
@@ -146,7 +147,7 @@ class Handler(BaseHTTPRequestHandler):
         """Quiet."""
 
 
-def main(port: str, file: str, data: str) -> None:
+def main(address: str, file: str, data: str) -> None:
     """Serve until killed; a file that is there already is carried on with."""
     world = tasks.world(Path(data))
     books = (
@@ -154,7 +155,7 @@ def main(port: str, file: str, data: str) -> None:
         if Path(file).exists()
         else Books.open_new(Path(file), world)
     )
-    Server(int(port), books, os.environ[SECRET]).serve_forever()
+    Server(address, books, os.environ[SECRET]).serve_forever()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from tests.stack import Stack
 
 from . import checks, tasks
 from .actors import Script
-from .report import told
+from .report import killed, told
 from .run import Run, store_service
 from .tasks import Call
 
@@ -79,4 +79,4 @@ def test_the_store_ends_as_in_a_direct_run(
     checks.check_effects(done, books)
     checks.check_kills(played, kills)
     checks.check_log(played)
-    say(told(variant, calls, played, books))
+    say(told(variant, calls, played, books, killed(played.kills)))
