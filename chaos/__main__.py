@@ -35,8 +35,8 @@ def _options() -> Options:
     parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
     parser.add_argument("--short", action="store_true", help="a few minutes")
     parser.add_argument("--seed", type=int, help="what comes when; another each time")
-    for name, kind in (("requests", int), ("webs", int), ("workers", int)):
-        parser.add_argument(f"--{name}", type=kind)
+    for name in ("requests", "webs", "workers", "hosts"):
+        parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--seconds", type=float, help="over which requests come")
     given: dict[str, Any] = vars(parser.parse_args())
     short, seed = given.pop("short"), given.pop("seed")

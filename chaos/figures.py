@@ -20,7 +20,6 @@ from .options import LADDER, LEASE_S, SWEEP_S, Options
 from .recovery import Recovery
 from .run import Ran
 from .stage import Stage
-from .strikes import KINDS
 
 SHOWN = 40  # of what is wrong, each
 REFUSED = "stale_fence"  # in a worker's log: what a late one wanted to write
@@ -187,7 +186,7 @@ def _claims(made: Figures, found: Audit) -> list[Claim]:
 
 def _kinds(ran: Ran) -> dict[str, int]:
     counted = Counter(strike.kind for strike in ran.arsenal.strikes)
-    return {kind: counted[kind] for kind in KINDS}
+    return {kind: counted[kind] for kind in ran.arsenal.kinds}
 
 
 def _told(one: Recovery, began: float) -> dict[str, Any]:

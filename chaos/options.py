@@ -26,6 +26,7 @@ class Options:
     between: tuple[float, float]  # seconds from one fault to the next
     webs: int
     workers: int
+    hosts: int  # that webs and workers are spread over
     seed: int
     short: bool
 
@@ -34,13 +35,14 @@ class Options:
         """What to type to see the same again."""
         words = [f"--seed {self.seed}"]
         usual = SHORT if self.short else FULL
-        for name in ("requests", "seconds", "webs", "workers"):
+        for name in ("requests", "seconds", "webs", "workers", "hosts"):
             if getattr(self, name) != usual[name]:
                 words.append(f"--{name} {getattr(self, name):g}")
         short = "SHORT=1 " if self.short else ""
         return f"make chaos {short}ARGS={shlex.quote(' '.join(words))}"
 
 
-FULL = {"requests": 10_000, "seconds": 3600.0, "webs": 2, "workers": 3}
-SHORT = {"requests": 240, "seconds": 70.0, "webs": 2, "workers": 3}
+SIZE = {"webs": 2, "workers": 3, "hosts": 2}
+FULL = {"requests": 10_000, "seconds": 3600.0, **SIZE}
+SHORT = {"requests": 240, "seconds": 70.0, **SIZE}
 BETWEEN = {False: (1.0, 10.0), True: (1.0, 6.0)}

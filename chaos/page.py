@@ -26,6 +26,8 @@ SHORT_NAMES = {
     "flush": "emptied",
     "pause": "frozen",
     "point": "point",
+    "cut": "cut off",
+    "outage": "no servers",
 }
 ORDER = (
     "succeeded",
@@ -116,7 +118,7 @@ def _timeline(made: Figures, across: Across) -> dict[str, Any]:
                 if one["kind"] == kind
             ],
         }
-        for place, kind in enumerate(KINDS)
+        for place, kind in enumerate(made.kinds)
     ]
     return {
         "up": up,
@@ -126,8 +128,8 @@ def _timeline(made: Figures, across: Across) -> dict[str, Any]:
         "ended": plot.area(ended, width, across, up),
         "asked": plot.line(asked, width, across, up),
         "last": across.x(made.loaded),
-        "foot": up.base + 34 + LANE * len(KINDS) - 10,
-        "height": up.base + 34 + LANE * len(KINDS) + 18,
+        "foot": up.base + 34 + LANE * len(made.kinds) - 10,
+        "height": up.base + 34 + LANE * len(made.kinds) + 18,
         "right": plot.WIDTH - plot.RIGHT,
     }
 

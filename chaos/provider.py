@@ -1,8 +1,9 @@
-"""Services of somebody else, as one process: `python -m chaos.provider <port> <file>`.
+"""Services of somebody else: `python -m chaos.provider <address> <file>`, a process.
 
     POST /<tool>            the effect, in the way of the tool's class
     POST /<tool>/look-up    what became of a key
     POST /own/<tool>        the same for an agent that performs its effect itself
+    POST /hooks/<agent>     a letter to an agent's server (chaos/hooks.py)
 
 A keyed service does a key once. A queryable one does what it is told as often as it is
 told, but not for a fence older than one it knows: between our last look at the lease
@@ -26,7 +27,9 @@ from typing import Any
 
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
+from .hooks import Hooks
 from .ledger import Asked, Ledger
+from .postbook import Postbook
 
 SECRET = "HOLDPOINT_WEBHOOK_SECRET"  # noqa: S105 the name of a variable
 CLASSES = {
@@ -51,10 +54,12 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, port: int, ledger: Ledger, secret: str) -> None:
-        super().__init__(("127.0.0.1", port), Handler)
+    def __init__(self, address: str, ledger: Ledger, secret: str, hooks: Hooks) -> None:
+        host, _, port = address.rpartition(":")
+        super().__init__((host, int(port)), Handler)
         self.ledger = ledger
         self.webhook = Webhook(secret)
+        self.hooks = hooks
         self.locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -62,13 +67,15 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The three calls above."""
+    """The calls above."""
 
     server: Server
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers["Content-Length"] or 0))
         first, _, rest = self.path.strip("/").partition("/")
+        if first == "hooks":
+            return self._hear(rest, raw)
         own = first == "own"
         if not own and not self._signed(raw):
             return self._answer(401, {"code": "bad_signature"})
@@ -79,6 +86,14 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return None
         return self._answer(200, found)
+
+    def _hear(self, agent: str, raw: bytes) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        answer = self.server.hooks.hear(agent, headers, raw)
+        if answer.status is None:
+            self.close_connection = True
+            return
+        self._answer(answer.status, {}, **answer.headers)
 
     def _signed(self, raw: bytes) -> bool:
         try:
@@ -118,11 +133,13 @@ class Handler(BaseHTTPRequestHandler):
             ledger.do(asked)
         return {"status": "succeeded", "result": {"reference": asked.key[:16]}}
 
-    def _answer(self, status: int, body: dict[str, Any]) -> None:
+    def _answer(self, status: int, body: dict[str, Any], **more: str) -> None:
         raw = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(raw)))
+        for name, value in more.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(raw)
 
@@ -161,9 +178,10 @@ def _mishap(asked: Asked, before: int) -> str:
     return "late" if drawn < LATE else ""
 
 
-def main(port: str, file: str) -> None:
+def main(address: str, file: str) -> None:
     """Serve until killed; a ledger that is there is carried on with."""
-    Server(int(port), Ledger(Path(file)), os.environ[SECRET]).serve_forever()
+    hooks = Hooks(Postbook(Path(file)))
+    Server(address, Ledger(Path(file)), os.environ[SECRET], hooks).serve_forever()
 
 
 if __name__ == "__main__":

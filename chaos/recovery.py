@@ -1,9 +1,10 @@
 """How long it took from the last fault that hit something until that was done.
 
 A fault of PostgreSQL or Valkey hits whatever was under way, and counts from the moment
-the server answers again. A killed or frozen process hits what it held: what it had
-received, or begun and not ended (chaos/trace.py). A killed web process hits the calls
-that were at it. Timers are hit by whatever hits workers and servers."""
+the server answers again; so does a cut host for what was on it. A killed or frozen
+process hits what it held: what it had received, or begun and not ended
+(chaos/trace.py). A killed web process hits the calls that were at it. Timers are hit by
+whatever hits workers and servers."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from .policy import RECALL_S
 from .run import Ran
 from .strikes import Strike
 
-SERVERS = {"postgres", "valkey", "flush"}
+SERVERS = {"postgres", "valkey", "flush", "outage"}
 WORKERS = {"worker", "child", "pause", "point"}
 ENDS = {
     "execution.succeeded",
@@ -98,8 +99,11 @@ def _hit(span: Span, strike: Strike, holds: Holds) -> float | None:
     """When this fault hit it, if it did."""
     if strike.at > span.ended or max(strike.at, strike.until) < span.began:
         return None
+    over = min(max(strike.until, span.began), span.ended)
     if strike.kind in SERVERS:
-        return min(max(strike.until, span.began), span.ended)
+        return over
+    if strike.kind == "cut":
+        return over if _cut_off(span, strike, holds) else None
     if strike.at < span.began:
         return None
     if span.what == "call":
@@ -111,6 +115,20 @@ def _hit(span: Span, strike: Strike, holds: Holds) -> float | None:
         return strike.at
     held = any(_had(hold, strike) for hold in holds.of(span.subject))
     return strike.at if held else None
+
+
+def _cut_off(span: Span, strike: Strike, holds: Holds) -> bool:
+    """Whether it was at somebody on that host. A timer may have been anybody's."""
+    if span.what == "call":
+        return any(web in strike.slots for web in span.webs)
+    if span.what == "timer":
+        return True
+    return any(
+        hold.worker in strike.slots
+        and hold.received <= strike.until
+        and hold.ended >= strike.at
+        for hold in holds.of(span.subject)
+    )
 
 
 def _had(hold: Hold, strike: Strike) -> bool:

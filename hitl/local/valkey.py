@@ -13,7 +13,7 @@ import redis
 
 from .faults import Fault
 from .layout import Layout
-from .process import Child, Program
+from .process import Adapt, Child, Program, as_it_is
 
 START_TIMEOUT_S = 15
 
@@ -43,13 +43,14 @@ def _same_machine(folder: str) -> bool:
     return names.get(there, there) == names.get(machine, machine)
 
 
-def start(layout: Layout) -> Child:
-    """Start it and wait until it answers. What it had taken is kept over a restart.
+def start(layout: Layout, adapt: Adapt = as_it_is) -> Child:
+    """Start it and wait until it answers on its socket. What it had taken is kept over
+    a restart. `adapt` may change the command.
 
     *Raises* Fault, which says what to do.
     """
     layout.valkey_data.mkdir(mode=0o700, exist_ok=True)
-    child = Child(_program(layout))
+    child = Child(adapt(_program(layout)))
     try:
         _wait(layout, child)
     except BaseException:
