@@ -6,24 +6,42 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from .driver import Driver
+from .calls import Notebook
 from .strikes import Arsenal
 
 EVERY_S = {True: 0.5, False: 10.0}
 WIDTH = 100
 
 
+class Work(Protocol):
+    """What agents were asked to do, and how far they are."""
+
+    @property
+    def wishes(self) -> Sequence[object]: ...
+
+    @property
+    def notebook(self) -> Notebook: ...
+
+    @property
+    def began(self) -> float: ...
+
+    @property
+    def made(self) -> int: ...
+
+
 @dataclass
 class Live:
     """One run's voice. Only the main thread speaks."""
 
-    driver: Driver | None = None
+    driver: Work | None = None
     arsenal: Arsenal | None = None
     _last: float = 0.0
 
-    def begin(self, driver: Driver, arsenal: Arsenal) -> None:
+    def begin(self, driver: Work, arsenal: Arsenal) -> None:
         self.driver, self.arsenal = driver, arsenal
 
     def say(self, text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,9 +57,7 @@ class Ran:
 
 def run(stage: Stage, options: Options, live: Live) -> Ran:
     """Call it from the main thread: processes are started on the way."""
-    live.say("migrating")
-    call_command("migrate", interactive=False, verbosity=0)
-    call_command("collectstatic", interactive=False, verbosity=0)
+    migrate(live)
     people = house.house(policy.document(stage.provider))
     connections.close_all()
     live.say("starting processes")
@@ -75,9 +74,9 @@ def run(stage: Stage, options: Options, live: Live) -> Ran:
     workers = [threading.Thread(target=desk.work, daemon=True) for desk in desks]
     for thread in workers:
         thread.start()
-    _strike(stage, options, driver, arsenal, live)
+    strike(stage, arsenal, live, _loading(options, driver, arsenal))
     loaded = time.time()
-    left = _calm(stage, driver, live)
+    left = calm(stage, live, lambda: driver.working)
     stopping.set()
     restarts = {slot.name: slot.starts - 1 for slot in stage.slots.values()}
     return Ran(
@@ -112,23 +111,38 @@ def _desks(
     ]
 
 
-def _strike(
-    stage: Stage, options: Options, driver: Driver, arsenal: Arsenal, live: Live
-) -> None:
+def migrate(live: Live) -> None:
+    """A database and pages that are ready for the processes."""
+    live.say("migrating")
+    call_command("migrate", interactive=False, verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
+
+
+def _loading(options: Options, driver: Driver, arsenal: Arsenal) -> Callable[[], bool]:
     """Until the time is over and each kind of fault was there, or that takes too
     long: the auditor will say what is missing."""
     over = driver.began + options.seconds
-    while time.monotonic() < over or not arsenal.enough:
+
+    def loading() -> bool:
+        now = time.monotonic()
+        return now < over or (not arsenal.enough and now < over + QUIET_S)
+
+    return loading
+
+
+def strike(
+    stage: Stage, arsenal: Arsenal, live: Live, going: Callable[[], bool]
+) -> None:
+    """One fault after the other while it is `going`. Call it from the main thread."""
+    while going():
         arsenal.step(striking=True)
         stage.keep()
         live.show()
-        if time.monotonic() > over + QUIET_S:
-            break
         time.sleep(STEP_S)
     arsenal.stand_down()
 
 
-def _calm(stage: Stage, driver: Driver, live: Live) -> tuple[int, ...]:
+def calm(stage: Stage, live: Live, working: Callable[[], bool]) -> tuple[int, ...]:
     """Until nothing is to come any more; what is left when it takes too long."""
     end, looked, calm_since = time.monotonic() + QUIET_S, 0.0, 0.0
     left: tuple[int, ...] = (1,)
@@ -138,7 +152,7 @@ def _calm(stage: Stage, driver: Driver, live: Live) -> tuple[int, ...]:
         now = time.monotonic()
         if now > looked + LOOK_S:
             looked, left = now, _open(left)
-            busy = any(left) or driver.working
+            busy = any(left) or working()
             calm_since = 0.0 if busy else calm_since or now
         if calm_since and now > calm_since + CALM_S:
             return left
