@@ -158,6 +158,8 @@ def servers(options: Options) -> Iterator[Stage]:
         # Where PostgreSQL runs as somebody else, that one may not enter a host.
         alone = postgres.host(here).user is not None
         hosts = build(options.hosts, stack, alone=alone)
+        # For us too, who register agents' endpoints there.
+        os.environ["WEBHOOK_NETWORKS"] = f"{hosts.outside}/32"
         ports = [free_port() for _ in range(options.webs)]
         stage = Stage(here, options, hosts, ports, free_port())
         stack.callback(_stop, stage)
@@ -249,7 +251,6 @@ def _environ(stage: Stage, **more: str) -> dict[str, str]:
         "LOG_LEVEL": "INFO",
         "LOG_FORMAT": "json",
         "HOLDPOINT_FAULT": str(stage.faults),
-        "WEBHOOK_NETWORKS": f"{stage.outside}/32",
         "ALLOWED_HOSTS": ",".join(host.address for host in stage.network.apps),
         **_served(stage),
         **more,
