@@ -3,7 +3,7 @@ the page of the proposal that undoes it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -113,15 +113,23 @@ def _word(proposal: Proposal) -> str:
 
 def reverses(proposal: Proposal) -> Reverses | None:
     """What this proposal undoes; without a query for any that a person did not make."""
-    if proposal.source != REVERSAL:
-        return None
-    rows = Reversal.objects.select_related(
-        "execution__proposal__request", "execution__grant__revision__tool"
+    return reversed_by([proposal]).get(proposal.pk)
+
+
+def reversed_by(proposals: Iterable[Proposal]) -> dict[str, Reverses]:
+    """The same for many, by proposal, in two queries where there is one at all."""
+    made = [one.pk for one in proposals if one.source == REVERSAL]
+    if not made:
+        return {}
+    revision = "execution__grant__revision"
+    rows = Reversal.objects.filter(proposal__in=made).select_related(
+        "execution__proposal__request", f"{revision}__tool", f"{revision}__proposal"
     )
-    row = rows.filter(proposal=proposal).first()
-    if row is None:
-        return None
-    who = Person.objects.filter(public_id=row.by).first()
+    people = Person.objects.in_bulk({row.by for row in rows}, field_name="public_id")
+    return {row.proposal_id: _reverses(row, people.get(row.by)) for row in rows}
+
+
+def _reverses(row: Reversal, who: Person | None) -> Reverses:
     return Reverses(
         effect=showing.effect(row.execution.grant.revision),
         url=_address(row.execution.proposal),

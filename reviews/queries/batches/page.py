@@ -10,6 +10,8 @@ from django.urls import reverse
 from journal.errors import BatchChanged, DomainError
 from reviews.membership import Member
 from reviews.presenters.shapes import Part
+from reviews.queries import undoing
+from reviews.queries.undoing import Reverses
 
 from . import notes, samples, timing
 from .changes import News
@@ -89,6 +91,7 @@ class BatchPage:
             sent=sent_of(member),
             noted=self._noted(member),
             first=entry.cells[0] if entry.cells else None,
+            reverses=self.reverses.get(member.request.proposal_id),
             others=list(zip(self.table.columns, entry.cells, strict=True))[1:],
             reasons=entry.reasons,
             changed=self.selection.changed.get(member.id, ""),
@@ -97,6 +100,12 @@ class BatchPage:
             sample=member.id in self.samples,
             peek=self._peek(member),
         )
+
+    @cached_property
+    def reverses(self) -> dict[str, Reverses]:
+        """What members undo that people proposed for that, by proposal."""
+        members = self.loaded.members
+        return undoing.reversed_by(member.request.proposal for member in members)
 
     def _noted(self, member: Member) -> str:
         """So that what changed under the reader stays said at the next press."""

@@ -19,6 +19,7 @@ from reviews.presenters.common import Subject
 from reviews.presenters.leaves import in_order
 from reviews.presenters.shapes import Cell
 from reviews.queries import showing
+from reviews.queries.undoing import Reverses
 
 from . import samples
 from .loaded import Loaded
@@ -34,6 +35,7 @@ class Row:
     sent: str  # what a press says of it: as it was on the page
     noted: str  # and that it was said to have changed
     first: Cell | None  # what tells it from the others
+    reverses: Reverses | None  # what it undoes
     others: Sequence[tuple[Column, Cell]]
     reasons: Sequence[str]
     changed: str

@@ -26,6 +26,7 @@ ROOMS = [
     over.ROOM,
     armed.ROOM,
     batches.ROOM,
+    batches.UNDOING,
     lists.ROOM,
     lists.EMPTY,
     lists.CROWD,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import islice
 
 from playwright.sync_api import Page
 
+from agents import reversals
 from journal import clock
-from reviews import deadlines, forming
+from reviews import deadlines, executions, forming
 from reviews.models import ApprovalRequest, Batch
 from tests import factories
 from tests.gallery import shop
@@ -15,7 +17,7 @@ from tests.gallery.scene import Room
 from tests.gallery.stage import Stage
 from tests.reviews import batching
 
-ROOM = Room("batch")
+ROOM, UNDOING = Room("batch"), Room("batch-undoing")
 BATCH = "reviews:batch"
 AMOUNTS = ("7.00", "8.00", "7.50", "26.90", "8.10")
 
@@ -132,3 +134,25 @@ def dissolved(stage: Stage) -> str:
         factories.decide(member.request, stage.rita, "reject", reason_code="unsafe")
     forming.tidy(batch_id=batch.pk)
     return page_of(batch)
+
+
+@UNDOING.furnished
+def labels_together(stage: Stage) -> None:
+    """The store, in which labels may be decided on together."""
+    document = shop.policy()
+    more = {"batchable": {"items": 50, "varying": ["order_id"], "called": "labels"}}
+    document["tools"]["add_label"] |= more
+    factories.policy(stage.gate.people, document)
+
+
+@UNDOING.scene("waiting", BATCH, "Reverses:")
+def undoing(stage: Stage) -> str:
+    """What was labelled by mistake, each to be undone as somebody proposed."""
+    for order in islice(stage.orders, 3):
+        args = {"order_id": order, "label": "carrier claim"}
+        execution = stage.asked("add_label", args).executions.get()
+        executions.run(execution.pk)
+        why = "The label names another parcel."
+        reversals.propose(execution_id=execution.pk, person=stage.tom, reason=why)
+    forming.form_all()
+    return page_of(Batch.objects.latest("formed_at"))

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from reviews import forming, leases
+from agents import reversals
+from reviews import executions, forming, leases
 from reviews.choices import BatchStatus, RequestStatus
-from reviews.models import ApprovalRequest, Batch, Decision
+from reviews.models import ApprovalRequest, Batch, Decision, Execution
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import propose
@@ -59,6 +60,43 @@ def test_it_is_light_and_needs_few_queries(
     assert len(content) <= 160 * KB
     with django_assert_max_num_queries(MOST_QUERIES):
         client.get("/batches/")
+
+
+def paid(gate: Gate, customer: str) -> Execution:
+    """An effect that has happened."""
+    request = propose(gate.agent, customer=customer, thread=f"run-{customer}").request
+    factories.decide(request, gate.sue)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    executions.run(execution.pk)
+    return execution
+
+
+def test_a_row_says_what_it_reverses(
+    gate: Gate, as_: SignIn, django_assert_max_num_queries
+) -> None:
+    done = [paid(gate, f"C-9{n}") for n in range(3)]
+    for execution in done:
+        reversals.propose(execution_id=execution.pk, person=gate.tom, reason="twice")
+    args = {"amount": "7.00", "currency": "USD", "note": "promised"}
+    batch = formed(gate, "7.00", args=args)
+    client = as_("rita")
+    client.get(url(batch))
+    with django_assert_max_num_queries(MOST_QUERIES + 2):
+        text = source(client.get(url(batch)))
+    rows = re.findall(r'<tr id="i-.*?</tr>', text, re.S)
+    said = [row for row in rows if "Reverses: " in row]
+    assert (len(rows), len(said)) == (4, 3)
+    for execution in done:
+        request = execution.proposal.request.pk
+        (row,) = [row for row in said if f'<a href="/requests/{request}/">' in row]
+        assert execution.proposal.current.args["customer"] in row
+        assert "Pay " in row
+    form = Form(client, batch).open_samples().press("arm:approve").press("commit")
+    assert form.status == 303
+    vote = Decision.objects.latest("pk")
+    kept = source(client.get(f"/requests/{vote.request_id}/as-seen/{vote.pk}/"))
+    assert kept.count("Reverses: ") == 3
+    assert "Matches what was shown" in kept
 
 
 def test_who_never_decides_reads_and_has_no_verb(gate: Gate, as_: SignIn) -> None:
