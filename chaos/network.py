@@ -18,6 +18,7 @@ from hitl.environment import LOOPBACK
 
 DATA = "data"
 _BITS = 24
+_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +73,26 @@ def build(apps: int, stack: ExitStack, *, alone: bool = False) -> Network:
     names = [DATA, *(f"host-{number}" for number in range(apps))]
     if alone or not _permitted():
         return Network({name: Host(name) for name in names})
-    number = os.getpid()
-    bridge, subnet = f"hp{number}", f"10.{100 + number // 250 % 100}.{number % 250}"
-    stack.callback(_ip, "link", "del", bridge, check=False)
-    _ip("link", "add", bridge, "type", "bridge")
-    _ip("addr", "add", f"{subnet}.1/{_BITS}", "dev", bridge)
-    _ip("link", "set", bridge, "up")
+    bridge, subnet = _bridge(stack)
     network = Network({}, outside=f"{subnet}.1")
     for place, name in enumerate(names):
         address = f"{subnet}.{place + 2}"
         network.cables[name] = cable = f"{bridge}-{place}"
         network.hosts[name] = _host(name, address, cable, bridge, stack)
     return network
+
+
+def _bridge(stack: ExitStack) -> tuple[str, str]:
+    """The first of our names that is free, and its addresses but for the last part.
+    What was taken down stays a moment longer in the kernel."""
+    for number in range(os.getpid(), os.getpid() + _TRIES):
+        bridge, subnet = f"hp{number}", f"10.{100 + number // 250 % 100}.{number % 250}"
+        if _ip("link", "add", bridge, "type", "bridge", check=False):
+            break
+    stack.callback(_ip, "link", "del", bridge, check=False)
+    _ip("addr", "add", f"{subnet}.1/{_BITS}", "dev", bridge)
+    _ip("link", "set", bridge, "up")
+    return bridge, subnet
 
 
 def _permitted() -> bool:
@@ -100,6 +109,7 @@ def _host(name: str, address: str, cable: str, bridge: str, stack: ExitStack) ->
     space = f"{bridge}-{name}"
     _ip("netns", "add", space)
     stack.callback(_ip, "netns", "del", space, check=False)
+    stack.callback(_ip, "link", "del", cable, check=False)
     end = ("peer", "name", "eth0", "netns", space)
     _ip("link", "add", cable, "type", "veth", *end)
     _ip("link", "set", cable, "master", bridge, "up")

@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 import structlog
+from psycopg.conninfo import make_conninfo
+
+from . import database
 
 CHANNEL = "holdpoint"
 # A quiet connection is asked this often, in seconds, whether it is still one.
@@ -116,12 +119,13 @@ class Hub:
             await asyncio.sleep(delay)
 
     async def _connect(self) -> psycopg.AsyncConnection[tuple[object, ...]]:
-        connection = await psycopg.AsyncConnection.connect(
+        conninfo = make_conninfo(
             self._conninfo,
-            autocommit=True,
-            connect_timeout=5,
+            connect_timeout=database.CONNECT_TIMEOUT_S,
             application_name="holdpoint hub",
+            **database.OURS,
         )
+        connection = await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
         await connection.execute(f"LISTEN {CHANNEL}")
         return connection
 
