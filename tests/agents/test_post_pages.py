@@ -16,6 +16,7 @@ from agents.models import Delivery, Endpoint
 from journal import clock
 from journal.models import LogRecord
 from policies.choices import Role
+from reviews.models import Alarm
 from tests import factories
 from tests.agents import post
 from tests.agents.test_views import signed_in
@@ -90,6 +91,15 @@ def test_what_did_not_arrive_is_sent_again_by_the_owner(
     assert "Delivered" in text
     assert text.count("it answered 500".capitalize()) == 2
     assert "Taken, 200" in text
+
+
+@pytest.mark.parametrize("name", ["sue", "adam", "otto"])
+def test_its_alarm_leads_to_it(gate: Gate, dead: Delivery, name: str) -> None:
+    client, alarm = signed_in(gate, name), Alarm.objects.get(kind="delivery_dead")
+    link = f'<a href="{PAGE}{dead.pk}/">Delivery</a>'
+    for page in ("/alarms/", f"/alarms/{alarm.pk}/"):
+        assert link in source(client, page), page
+    assert client.get(f"{PAGE}{dead.pk}/").status_code == 200
 
 
 def test_who_only_reads_sends_nothing_again(gate: Gate, dead: Delivery) -> None:

@@ -46,6 +46,7 @@ class Line:
     thread: str
     run_url: str
     request_url: str
+    letter_url: str  # to an agent that did not take it
     log_url: str
     queue: str
     opened_at: datetime
@@ -119,6 +120,7 @@ def _line(row: Any, briefs: Mapping[int, showing.Brief]) -> Line:
         thread=proposal.thread if proposal else "",
         run_url=_run(proposal) if proposal else "",
         request_url=_request(row.request) if row.request else "",
+        letter_url=_letter(row.data.get("delivery", "")),
         log_url=f"{log}?{about}" if proposal else f"{log}?kind=alarm",
         queue=row.queue.title if row.queue else "",
         opened_at=row.opened_at,
@@ -133,3 +135,7 @@ def _run(proposal: Proposal) -> str:
 
 def _request(request: str) -> str:
     return reverse("reviews:request_detail", args=[request])
+
+
+def _letter(delivery: str) -> str:
+    return reverse("agents:delivery", args=[delivery]) if delivery else ""

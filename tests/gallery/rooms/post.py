@@ -8,6 +8,7 @@ from agents.models import Delivery
 from journal import clock
 from journal.machine import TOLD
 from journal.models import OutboxMessage
+from reviews.models import Alarm
 from tests.factories import decide
 from tests.gallery.scene import Room, Sent
 from tests.gallery.stage import Stage
@@ -64,6 +65,12 @@ POST.page("places", PLACES, ENDPOINTS, "New secret", who="owen")
 @POST.scene("given-up", "agents:delivery", "Send again", who="owen")
 def given_up(stage: Stage) -> str:
     return one("dead")
+
+
+@POST.scene("given-up-alarm", "reviews:alarm", "Delivery", who="sue")
+def given_up_alarm(stage: Stage) -> str:
+    alarm = Alarm.objects.filter(kind="delivery_dead").latest("pk")
+    return f"/alarms/{alarm.pk}/"
 
 
 @POST.scene("waiting", "agents:delivery", "Next try", who="otto")
