@@ -19,6 +19,7 @@ from journal.errors import (
     ToolNotAllowed,
 )
 from reviews import settlements
+from reviews.claims import Claim
 from reviews.executors import Outcome, base
 from reviews.models import Execution, Proposal
 
@@ -122,7 +123,9 @@ def propose(
     """Propose one action. 200 with `Idempotent-Replayed: true` on replay."""
     agent = agent_of(request)
     stored = _propose(agent, key, _said(body), body)
-    return _replaying(stored, answered(stored.body, status=_status(stored), wait=wait))
+    return _replaying(
+        stored.replayed, answered(stored.body, status=_status(stored), wait=wait)
+    )
 
 
 def _said(body: ProposalIn) -> dict[str, Any]:
@@ -138,8 +141,8 @@ def _status(stored: Stored) -> int:
     return 200 if stored.replayed else stored.status
 
 
-def _replaying(stored: Stored, response: HttpResponse) -> HttpResponse:
-    if stored.replayed:
+def _replaying(replayed: bool, response: HttpResponse) -> HttpResponse:
+    if replayed:
         response["Idempotent-Replayed"] = "true"
     return response
 
@@ -244,13 +247,13 @@ def revise(
     )
     stored = idempotency.replay(agent, call.text, call.fingerprint)
     if stored is not None:
-        return _replaying(stored, answered(stored.body))
+        return _replaying(stored.replayed, answered(stored.body))
     proposal = _own(request, proposal_id)
     asked = intake.asked_to_revise(agent, proposal.thread, proposal.tool_name, body)
     stored = proposals.revise(
         agent=agent, key=call, proposal_id=proposal_id, asked=asked
     )
-    return _replaying(stored, answered(stored.body))
+    return _replaying(stored.replayed, answered(stored.body))
 
 
 @router.post("/proposals/{proposal_id}/withdraw", response=ProposalOut)
@@ -272,26 +275,34 @@ def acknowledge(
 
 
 @router.post("/grants/redeem", response=RedeemOut)
-def redeem(request: HttpRequest, body: RedeemIn) -> HttpResponse:
+def redeem(
+    request: HttpRequest, body: RedeemIn, key: IdempotencyHeader = None
+) -> HttpResponse:
     """Take the one-use grant of a tool that the agent performs itself. `grant` in the
     answer is for the tool's service, which verifies it with the keys of
-    `/.well-known/jwks.json`."""
-    claim = settlements.redeem(token=body.token, agent=agent_of(request).slug)
-    call = claim.call
-    return JsonResponse(
-        {
-            "execution": call.execution,
-            "tool": call.tool,
-            "tool_version": call.tool_version,
-            "args": call.args,
-            "preconditions": call.preconditions,
-            "action_hash": claim.execution.grant.action_hash,
-            "idempotency_key": call.idempotency_key,
-            "fence": claim.fence,
-            "lease_until": outcomes.stamp(claim.execution.lease_until),
-            "grant": call.grant,
-        }
+    `/.well-known/jwks.json`. The same `Idempotency-Key` gets the same claim again until
+    its lease is over, with `Idempotent-Replayed: true`; without it, or with another, a
+    grant is redeemed once."""
+    claim = settlements.redeem(
+        token=body.token, agent=agent_of(request).slug, key=intake.checked_key(key)
     )
+    return _replaying(claim.replayed, JsonResponse(_redeemed(claim)))
+
+
+def _redeemed(claim: Claim) -> dict[str, Any]:
+    call = claim.call
+    return {
+        "execution": call.execution,
+        "tool": call.tool,
+        "tool_version": call.tool_version,
+        "args": call.args,
+        "preconditions": call.preconditions,
+        "action_hash": claim.execution.grant.action_hash,
+        "idempotency_key": call.idempotency_key,
+        "fence": claim.fence,
+        "lease_until": outcomes.stamp(claim.execution.lease_until),
+        "grant": call.grant,
+    }
 
 
 @router.post("/executions/{execution_id}/outcome", response=ProposalOut)

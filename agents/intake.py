@@ -41,18 +41,18 @@ from .schemas import (
 
 def key_of(header: str | None, method: str, path: str, body: Any) -> Key:
     """The call's idempotency key. Raises KeyMissing, Invalid."""
-    if not header:
+    text = checked_key(header)
+    if not text:
         raise KeyMissing
-    if len(header) > idempotency.LONGEST_KEY:
-        raise Invalid(
-            errors=[
-                {
-                    "path": "Idempotency-Key",
-                    "message": f"at most {idempotency.LONGEST_KEY} characters",
-                }
-            ]
-        )
-    return Key(header, idempotency.fingerprint(method, path, body))
+    return Key(text, idempotency.fingerprint(method, path, body))
+
+
+def checked_key(header: str | None) -> str:
+    """The key as it was given, "" for none. Raises Invalid."""
+    if header and len(header) > idempotency.LONGEST_KEY:
+        longest = f"at most {idempotency.LONGEST_KEY} characters"
+        raise Invalid(errors=[at("Idempotency-Key", longest)])
+    return header or ""
 
 
 def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:

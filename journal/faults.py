@@ -43,6 +43,7 @@ POINTS = {
     "record_uncommitted": "the outcome is written",
     "after_record": "the outcome is recorded, its promise still open",
     "before_done": "the work is done, its promise still open",
+    "redeem_taken": "an agent's claim holds, nothing is checked yet",
     "redeemed": "an agent's claim is checked, its answer not sent",
     "settle_uncommitted": "a person's answer to an unknown effect is written",
     "retry_uncommitted": "a known failure is queued again",

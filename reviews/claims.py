@@ -16,7 +16,16 @@ from policies import facts, tools
 from policies.choices import ExecutionClass
 from policies.documents import ToolDefinition
 
-from . import alarms, grant_tokens, inherited, locks, rechecks, transitions, turns
+from . import (
+    alarms,
+    grant_tokens,
+    inherited,
+    locks,
+    rechecks,
+    redeem_keys,
+    transitions,
+    turns,
+)
 from .choices import ExecutionStatus, GrantStatus
 from .executors import Call
 from .models import Execution
@@ -38,6 +47,8 @@ class Claim:
     untouched: bool
     # Why there is no time or no try left: what was tried is looked up, and that is all.
     over: str = ""
+    # Made by an earlier call with the same key, which may have been answered.
+    replayed: bool = False
 
     @property
     def call(self) -> Call:
@@ -67,18 +78,34 @@ def inquiry(execution: Execution) -> Call:
 
 @transaction.atomic(durable=True)
 def take(
-    *, execution_id: str, actor: log.Actor, redeeming: bool = False
+    *, execution_id: str, actor: log.Actor, redeeming: bool = False, key: str = ""
 ) -> Claim | None:
     """Claim an execution: grant LIVE -> SPENT the first time, fence + 1, a lease.
 
     None when there is nothing to claim: another holds it, it is over, paused, not due
     or its window is closed (then it is refused, or lost if it may have happened). What
-    an agent performs itself is claimed only by `redeeming`.
+    an agent performs itself is claimed only by `redeeming`; the `key` that it did so by
+    gets the same claim again, as it stands.
     """
     epochs.check()
     execution = locks.execution(execution_id)
     now = clock.now()
-    ours = redeeming == execution.by_agent
+    if redeeming and redeem_keys.made_claim(execution, key, now):
+        return _again(execution)
+    claim = _take(execution, actor, now, ours=redeeming == execution.by_agent)
+    if claim is not None and key:
+        redeem_keys.remember(execution, key)
+    return claim
+
+
+def _again(execution: Execution) -> Claim:
+    definition = definition_of(execution)
+    return Claim(execution, definition, execution.fence, untouched=False, replayed=True)
+
+
+def _take(
+    execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
+) -> Claim | None:
     if execution.status == ExecutionStatus.QUEUED:
         return _take_queued(execution, actor, now, ours=ours)
     if execution.status == ExecutionStatus.CLAIMED:
@@ -210,7 +237,16 @@ def note_outside() -> None:
 def check_held(claim: Claim) -> None:
     """Raises StaleFence when the lease may end during the effect: who was held up for
     so long does not begin what a successor may be doing. Leaves that it is begun."""
-    enough = timedelta(seconds=settings.HOLDPOINT.http_timeout)
+    _begin(claim, timedelta(seconds=settings.HOLDPOINT.http_timeout))
+
+
+def hand_out(claim: Claim) -> None:
+    """Leave that an agent is given this claim, right before it is. Raises StaleFence
+    when its lease has lapsed, or a check said no to another who was to be given it."""
+    _begin(claim, timedelta())
+
+
+def _begin(claim: Claim, enough: timedelta) -> None:
     held = Execution.objects.filter(
         pk=claim.execution.pk,
         status=ExecutionStatus.CLAIMED,

@@ -327,19 +327,33 @@ def _requeue(
 
 
 @transaction.atomic(durable=True)
-def give_back(*, execution_id: str, fence: int) -> None:
-    """A switch said no to an attempt that had not begun, after one that may have had
-    an effect: as it was before the claim. Raises StaleFence."""
-    execution = claims.fenced(execution_id, fence)
-    Execution.objects.filter(pk=execution_id, fence=fence).update(
-        lease_until=clock.now(), attempts=execution.attempts - 1
-    )
+def give_back(*, claim: Claim, no: No) -> None:
+    """A check said no to what an agent redeemed, and nobody was given it: nothing of it
+    happens, or after an attempt that may have had an effect all is as before a switch.
+
+    Raises StaleFence, also when a repeated call was given it meanwhile: what may be
+    under way stands.
+    """
+    execution = claims.fenced(claim.execution.pk, claim.fence)
+    if execution.began_at is not None:
+        raise StaleFence
+    if claim.untouched:
+        _refuse(execution, no)
+    elif no.code in {"stopped", "paused"}:
+        Execution.objects.filter(pk=execution.pk, fence=claim.fence).update(
+            lease_until=clock.now(), attempts=execution.attempts - 1
+        )
 
 
 @transaction.atomic(durable=True)
 def refuse(*, execution_id: str, fence: int, no: No) -> Execution:
     """A re-check said no, and no attempt has reached the world. Raises StaleFence."""
     execution = claims.fenced(execution_id, fence)
+    _refuse(execution, no)
+    return execution
+
+
+def _refuse(execution: Execution, no: No) -> None:
     now = clock.now()
     due = now + _back_off(execution)
     again = (execution, no.code, no.detail, due, claims.EXECUTOR, now)
@@ -349,4 +363,3 @@ def refuse(*, execution_id: str, fence: int, no: No) -> Execution:
         _requeue(*again)
     else:
         claims.refuse(execution, no, now)
-    return execution

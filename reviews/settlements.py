@@ -3,6 +3,7 @@ answers what could not be known, and a known failure is tried again."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -31,8 +32,10 @@ from .models import Execution
 from .rechecks import No
 
 
-def redeem(*, token: str, agent: str) -> Claim:
-    """The agent takes its one-use grant to perform the effect itself.
+def redeem(*, token: str, agent: str, key: str = "") -> Claim:
+    """The agent takes its one-use grant to perform the effect itself. Who gives the
+    same `key` again gets the same claim while it stands, if all that is checked of a
+    new one still holds.
 
     Raises NotFound, GrantExpired, GrantSpent, AgentStopped, ToolChanged, Precondition
     (its fact `reason` says which check failed), Conflict. After a lapsed lease the same
@@ -43,23 +46,36 @@ def redeem(*, token: str, agent: str) -> Claim:
     if not execution.by_agent:
         raise Conflict("This tool is performed by the gate, not by the agent.")
     claim = claims.take(
-        execution_id=execution.pk, actor=log.Actor("agent", agent), redeeming=True
+        execution_id=execution.pk,
+        actor=log.Actor("agent", agent),
+        redeeming=True,
+        key=key,
     )
     if claim is None:
         raise _why_not_redeemed(execution.pk)
+    faults.point("redeem_taken", execution.pk)
     no = (
         rechecks.check(claim.execution, claim.definition)
         or executions.note_outside()
         or rechecks.switches(claim.execution)
     )
-    if no is None:
-        faults.point("redeemed", execution.pk)
-        return claim
-    if claim.untouched:
-        executions.refuse(execution_id=execution.pk, fence=claim.fence, no=no)
-    elif no.code in {"stopped", "paused"}:
-        executions.give_back(execution_id=execution.pk, fence=claim.fence)
-    raise _refusal(no)
+    if no is not None:
+        _let_go(claim, no)
+        raise _refusal(no)
+    try:
+        claims.hand_out(claim)
+    except StaleFence:
+        raise _why_not_redeemed(execution.pk) from None
+    faults.point("redeemed", execution.pk)
+    return claim
+
+
+def _let_go(claim: Claim, no: No) -> None:
+    """Whoever made a claim takes it back, unless it was given to a repeated call: the
+    agent may be at it. A repeated call takes nothing back, for the same reason."""
+    if not claim.replayed:
+        with suppress(StaleFence):
+            executions.give_back(claim=claim, no=no)
 
 
 def _refusal(no: No) -> DomainError:

@@ -168,13 +168,20 @@ class Client:
         path = f"/proposals/{quote(proposal, safe='')}/withdraw"
         return Proposal.parse(self._call("POST", path, {}))
 
-    def redeem(self, token: str) -> Redeemed:
+    def redeem(self, token: str, *, idempotency_key: str = "") -> Redeemed:
         """Take the one-use grant before performing the effect yourself.
 
-        A repeated call is refused with `grant_spent`, also where the first answer
-        was lost on the way: then ask for the proposal and see.
+        Until its lease is over the same key gets the same claim again, and any other
+        call `grant_spent`. Give a key of your own only if you note that you begin
+        before you do: whoever names it after a crash may have begun already.
         """
-        return Redeemed.parse(self._call("POST", "/grants/redeem", {"token": token}))
+        answer = self._call(
+            "POST",
+            "/grants/redeem",
+            {"token": token},
+            headers=_key(idempotency_key),
+        )
+        return Redeemed.parse(answer)
 
     def outcome(
         self,
@@ -234,12 +241,11 @@ class Client:
     def _keyed(
         self, path: str, body: Mapping[str, Any], *, key: str, wait: float = 0
     ) -> Proposal:
-        headers = {"Idempotency-Key": key or str(uuid.uuid4())}
         answer = self._call(
             "POST",
             path,
             body,
-            headers=headers,
+            headers=_key(key),
             params=_wait(wait),
             patience=wait,
         )
@@ -256,6 +262,11 @@ def _news(now: Proposal, first: Proposal) -> bool:
     said = len(now.messages) > len(first.messages)
     returned = now.returned and not first.returned
     return now.final or now.grant is not None or returned or said
+
+
+def _key(given: str) -> dict[str, str]:
+    """The header of one call, the same however often the call is sent."""
+    return {"Idempotency-Key": given or str(uuid.uuid4())}
 
 
 def _wait(seconds: float) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """One call to the gate, asked again until it is answered or patience ends.
 
-Safe because the gate answers a repeated call from what it stored: a proposal by its
-idempotency key, an outcome by its fence, a redeem with `grant_spent`.
+Safe because the gate answers a repeated call from what it stored: a proposal and a
+redeem by their idempotency key, an outcome by its fence.
 """
 
 from __future__ import annotations

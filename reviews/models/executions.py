@@ -81,7 +81,10 @@ class Execution(models.Model):
     detail = models.TextField(blank=True)
     queued_at = models.DateTimeField()
     claimed_at = models.DateTimeField(null=True)
-    # When the holder of this fence last said that it asks for the effect now.
+    # Of the key that the agent redeemed this fence with; empty when it gave none.
+    redeem_digest = models.CharField(max_length=80, blank=True, db_default="")
+    # When the holder of this fence last said that it asks for the effect now, or its
+    # agent was last given what it needs to perform it.
     began_at = models.DateTimeField(null=True)
     # Since when its outcome is unknown, how often the service was asked about it since,
     # and when it is asked again; null when it is not, or not by itself any more.

@@ -1,21 +1,34 @@
-"""What an agent hears when what it was granted may no longer be done."""
+"""What an agent hears when what it was granted may no longer be done, and when it asks
+again because it heard nothing."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import httpx
 import pytest
 
+from agents import keys
+from holdpoint_client import Backoff, Client
+from journal.models import LogRecord
 from policies.models import Person
-from reviews import executions
+from reviews import executions, stops
+from reviews.choices import Scope
 from reviews.models import ApprovalRequest, Execution
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide
+from tests.stack import Stack
 
 from .conftest import Caller
 
 MOVED = {"kind": "callable", "path": "tests.worlds.plain"}
+
+
+def redeem(caller: Caller, token: str, key: str | None = None) -> Any:
+    """One call, with this key or none."""
+    headers = {} if key is None else {"Idempotency-Key": key}
+    return caller.post("/grants/redeem", {"token": token}, **headers)
 
 
 def granted(caller: Caller, gate: Gate) -> tuple[str, str]:
@@ -88,3 +101,67 @@ def test_a_closed_window_is_told_as_such(caller: Caller, gate: Gate) -> None:
     answer = caller.post("/grants/redeem", {"token": token})
     assert (answer.status_code, answer.json()["code"]) == (410, "grant_expired")
     assert caller.get(path).json()["execution"]["code"] == "window_closed"
+
+
+def test_the_same_key_gets_the_same_answer(caller: Caller, gate: Gate) -> None:
+    path, token = granted(caller, gate)
+    first, again = (redeem(caller, token, "mine") for _ in range(2))
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert again.json() == first.json()
+    assert "Idempotent-Replayed" not in first
+    assert again["Idempotent-Replayed"] == "true"
+    assert caller.get(path).json()["status"] == "executing"
+
+
+def test_who_gives_no_key_or_another_is_too_late(caller: Caller, gate: Gate) -> None:
+    _, token = granted(caller, gate)
+    assert redeem(caller, token, "mine").status_code == 200
+    for key in (None, "another", ""):
+        answer = redeem(caller, token, key)
+        assert (answer.status_code, answer.json()["code"]) == (409, "grant_spent")
+
+
+def test_a_key_has_a_longest_length(caller: Caller, gate: Gate) -> None:
+    _, token = granted(caller, gate)
+    answer = redeem(caller, token, "k" * 256)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["path"] == "Idempotency-Key"
+    assert redeem(caller, token, "k" * 255).status_code == 200
+
+
+def test_a_repeated_call_under_a_stop_is_a_refused_call(
+    caller: Caller, gate: Gate
+) -> None:
+    _, token = granted(caller, gate)
+    redeem(caller, token, "mine")
+    stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="halt")
+    answer = redeem(caller, token, "mine")
+    assert (answer.status_code, answer.json()["code"]) == (403, "agent_stopped")
+    assert LogRecord.objects.filter(kind="proposal.refused").count() == 1
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("point", ["redeem_taken", "redeemed"])
+def test_an_answer_lost_with_its_process_is_given_by_the_next(
+    live: Stack, gate: Gate, point: str
+) -> None:
+    """The client's own retries, while the web process is killed and started again."""
+    request = factories.propose(gate.agent, "deploy").request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    execution = Execution.objects.get()
+    flag = live.arm(point, execution.pk)
+    key = keys.issue(agent=gate.agent, by=gate.owen)
+    backoff = Backoff(attempts=3, first=0.1, sleep=lambda _: live.start_web())
+    http = httpx.Client(trust_env=False)
+    with Client(live.base_url, key, backoff=backoff, http=http) as riley:
+        grant = riley.get(execution.proposal_id).grant
+        assert grant is not None
+        taken = riley.redeem(grant.token)
+        assert not flag.exists(), "nobody was killed"
+        execution.refresh_from_db()
+        assert (taken.fence, execution.fence, execution.attempts) == (1, 1, 1)
+        kinds = ["execution.claimed", "execution.reclaimed"]
+        assert LogRecord.objects.filter(kind__in=kinds).count() == 1
+        said = riley.outcome(taken, "succeeded", result={"ref": "v1"})
+    assert said.status == "executed"

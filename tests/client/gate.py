@@ -46,6 +46,7 @@ class Gate:
     faults: list[Fault] = field(default_factory=list)
     calls: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
+    redeemed_by: str = ""  # the key that has the claim
     url: str = ""
 
     def settle(self, proposal: str, **facts: Any) -> None:
@@ -75,7 +76,7 @@ class Gate:
                 self.settle(name, acknowledged_at="2026-08-22T19:00:00Z")
                 return 200, self.proposals[name], {}
             case "POST", ["grants", "redeem"]:
-                return 200, REDEEMED, {}
+                return self._redeem(headers["idempotency-key"])
             case _:
                 return self._other(steps)
 
@@ -94,6 +95,12 @@ class Gate:
                 return 200, {"agent": "riley"}, {}
             case _:
                 return problem(404, "not_found")
+
+    def _redeem(self, key: str) -> tuple[int, Any, dict[str, str]]:
+        """The claim is its first key's."""
+        first = self.redeemed_by or key
+        self.redeemed_by = first
+        return (200, REDEEMED, {}) if key == first else problem(409, "grant_spent")
 
     def _propose(
         self, headers: dict[str, str], body: bytes

@@ -43,6 +43,21 @@ def test_a_lost_answer_does_not_propose_twice(gate, client):
     assert len(gate.proposals) == 1
 
 
+def test_a_lost_claim_is_asked_for_under_its_key(gate, client):
+    gate.faults = [Fault(0, after=True), Fault(503, "server", after=True)]
+    assert client.redeem("token").fence == 3
+    assert len(gate.calls) == 3
+    assert len(keys_and_bodies(gate)) == 1
+
+
+def test_a_claim_is_of_one_call_unless_the_agent_names_it(gate, client):
+    client.redeem("token", idempotency_key="order/1")
+    assert client.redeem("token", idempotency_key="order/1").fence == 3
+    with pytest.raises(ApiError) as caught:
+        client.redeem("token")
+    assert caught.value.code == "grant_spent"
+
+
 def test_the_pauses_grow(gate, client, pauses: Pauses):
     gate.faults = [Fault(503, "server")] * 3
     client.propose("t", "process_refund", REFUND)

@@ -216,6 +216,7 @@ POINTS: dict[str, Prepare] = {
     "swept_unmoved": sweeping,
     "sequence_uncommitted": placing,
     "looked_up": looking_up,
+    "redeem_taken": redeeming,
     "redeemed": redeeming,
     "settle_uncommitted": settling,
     "retry_uncommitted": retrying,

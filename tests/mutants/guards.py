@@ -16,6 +16,8 @@ OUTBOX = "tests/journal/test_outbox.py"
 STEP_UP = "tests/reviews/test_step_up.py"
 STOP = "tests/races/test_stop.py"
 RECALL = "tests/races/test_recall.py"
+REDEEM = "tests/races/test_redeem.py"
+REDEEM_KEYS = "tests/reviews/test_redeem_keys.py"
 PERMISSIONS = "tests/reviews/test_permissions.py"
 
 
@@ -325,6 +327,21 @@ GUARDS = [
         "    if execution.grant.expires_at <= now:",
         "    if False:",
         f"{EXECUTIONS} {MODEL}",
+    ),
+    Guard(
+        "a claim is given again to the call that made it only",
+        "reviews/redeem_keys.py",
+        "    return hmac.compare_digest("
+        "execution.redeem_digest, _digest(execution, key))",
+        "    return True",
+        f"{REDEEM_KEYS} {REDEEM}",
+    ),
+    Guard(
+        "what a repeated call was given is not taken back",
+        "reviews/executions.py",
+        "    if execution.began_at is not None:\n        raise StaleFence\n",
+        "",
+        REDEEM,
     ),
     # What agents send, and what wakes workers.
     Guard(
