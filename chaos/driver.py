@@ -210,7 +210,13 @@ class Driver:
 
     def _redeemed(self, hand: Hand, wish: Wish, token: str) -> Proposal:
         """Raises ApiError: `grant_spent`, `stale_fence`, whatever stands."""
-        taken = hand.ask("redeem", wish.key, wish.agent, lambda at: at.redeem(token))
+        key = f"{wish.key}@{time.time_ns()}"  # of this try, at whichever web process
+        taken = hand.ask(
+            "redeem",
+            wish.key,
+            wish.agent,
+            lambda at: at.redeem(token, idempotency_key=key),
+        )
         self._act(taken)
         return hand.ask(
             "report",
