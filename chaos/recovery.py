@@ -21,7 +21,7 @@ from reviews.models import ApprovalRequest, Execution
 
 from .policy import RECALL_S
 from .run import Ran
-from .strikes import Strike
+from .strike import Strike
 
 SERVERS = {"postgres", "valkey", "flush", "outage"}
 WORKERS = {"worker", "child", "pause", "point"}

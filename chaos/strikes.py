@@ -1,106 +1,30 @@
-"""The faults: what there is, when each is due, and doing it to the stage."""
+"""What strikes next, drawn from a seed, and doing it to the stage."""
 
 from __future__ import annotations
 
-import contextlib
 import random
 import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import redis
 
 from journal import faults
 
 from . import processes
+from .cables import Cables
 from .network import DATA
 from .options import LEASE_S, Options
+from .points import Armed, Points
+from .sleepers import Sleepers
 from .stage import Slot, Stage
+from .strike import CABLES, KINDS, Strike
 
-# kind -> (how many of a hundred, how it is called)
-KINDS = {
-    "worker": (16, "worker killed, its whole group"),
-    "child": (16, "one process of a worker killed"),
-    "web": (12, "web process killed"),
-    "postgres": (14, "PostgreSQL restarted, immediate"),
-    "valkey": (9, "Valkey killed"),
-    "flush": (9, "Valkey emptied"),
-    "pause": (10, "worker frozen past its lease"),
-    "point": (14, "a named point: killed, broken or frozen"),
-    "cut": (9, "a host cut off from all others"),
-    "outage": (5, "PostgreSQL and Valkey cut off"),
-}
-CABLES = {"cut", "outage"}  # only where hosts have a network of their own
 TWICE = 2  # of each, however short the run
 DOWN_S = 1.0  # at most, before a server is started again
 OVERSLEEP_S = (1.0, 3.0)  # beyond the lease
-CUT_S = (0.2, 4.0)  # and one cut of three as long as a sleep
-FIRST_AWAKE_S = 0.3  # the master sleeps so much longer, or it would kill its children
-UNMET_S = 5.0  # after which an armed point that nobody passed is taken down
-# Points that somebody passes every few seconds; of the others one in so many is tried.
-BUSY = (
-    "proposed_uncommitted", "decided_uncommitted", "grant_uncommitted",
-    "window_uncommitted", "before_nudge", "before_announce", "message_uncommitted",
-    "message_claimed", "before_claim", "claim_uncommitted", "after_claim", "rechecked",
-    "before_effect", "after_effect", "before_record", "record_uncommitted",
-    "after_record", "before_done", "sequence_uncommitted",
-)  # fmt: skip
-SELDOM = 5
-# Where somebody holds a claim who is to sleep past its lease.
-HOLDING = (
-    "after_claim", "rechecked", "before_effect", "after_effect", "before_record"
-)  # fmt: skip
-ACTIONS = (faults.Action.KILL, faults.Action.RAISE, faults.Action.STOP)
-
-
-@dataclass
-class Strike:
-    """One fault as it happened. Times are of the clock on the wall."""
-
-    kind: str
-    at: float
-    until: float  # a server answers again, or who was frozen goes on
-    target: str = ""
-    pids: tuple[int, ...] = ()
-    slot: str = ""  # whose processes they are
-    slots: tuple[str, ...] = ()  # all that were on a host
-
-    @property
-    def slept(self) -> bool:
-        """Whether somebody was away for longer than a lease."""
-        return self.until > self.at + LEASE_S
-
-
-@dataclass
-class Sleeper:
-    """A frozen worker, or web process, and when it goes on."""
-
-    slot: Slot
-    strike: Strike
-    wake_at: float
-    leader_at: float = 0.0
-
-
-@dataclass
-class Armed:
-    """A point that somebody will pass."""
-
-    name: str
-    action: faults.Action
-    flag: Path
-    since: float
-    kind: str
-
-
-@dataclass
-class Cut:
-    """A cable that is out, and when it is put back."""
-
-    host: str
-    strike: Strike
-    mend_at: float
+CUT_S = (0.2, 4.0)  # and one cut of three for longer than a lease
 
 
 @dataclass
@@ -110,21 +34,21 @@ class Arsenal:
     stage: Stage
     options: Options
     strikes: list[Strike] = field(default_factory=list)
-    sleepers: list[Sleeper] = field(default_factory=list)
-    cuts: list[Cut] = field(default_factory=list)
-    armed: list[Armed] = field(default_factory=list)
-    unmet: int = 0
+    _beats: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._drawn = random.Random(self.options.seed)  # noqa: S311 - drawn again
+        self._sleepers = Sleepers()
+        self._cables = Cables(self.stage)
+        self._points = Points(self.stage, self._drawn)
         self._kinds = self._sequence()
         self.due = time.monotonic() + self._drawn.uniform(*self.options.between)
         self._ways: dict[str, Callable[[], Strike | None]] = {
             "worker": self._worker,
             "child": self._child,
             "web": self._web,
-            "postgres": self._postgres,
-            "valkey": self._valkey,
+            "postgres": lambda: self._restart("postgres", signal.SIGQUIT),
+            "valkey": lambda: self._restart("valkey", signal.SIGKILL),
             "flush": self._flush,
             "pause": self._pause,
             "point": self._point,
@@ -138,6 +62,11 @@ class Arsenal:
         real = self.stage.network.real
         return [kind for kind in KINDS if real or kind not in CABLES]
 
+    @property
+    def unmet(self) -> int:
+        """Points that were armed and that nobody passed."""
+        return self._points.unmet
+
     def _sequence(self) -> Iterator[str]:
         """Each kind twice, then by weight."""
         first = self.kinds * TWICE
@@ -149,9 +78,9 @@ class Arsenal:
 
     def step(self, *, striking: bool) -> None:
         """What is due now: the next fault, and the end of a sleep or of a cut."""
-        self._wake()
-        self._mend()
-        self._watch_points()
+        self._sleepers.wake()
+        self._cables.mend()
+        self.strikes += map(self._met, self._points.met())
         if striking and time.monotonic() >= self.due:
             strike = self._ways[next(self._kinds)]()
             if strike is not None:
@@ -167,18 +96,9 @@ class Arsenal:
     def stand_down(self) -> None:
         """No more: whoever sleeps goes on, cables are put back, and what nobody met is
         taken away."""
-        for cut in self.cuts:
-            cut.mend_at = 0.0
-        self._mend()
-        for one in self.armed:
-            with contextlib.suppress(FileNotFoundError):
-                one.flag.unlink()
-        self.armed.clear()
-        for sleeper in self.sleepers:
-            sleeper.wake_at = 0.0
-        while self.sleepers:
-            self._wake()
-            time.sleep(0.05)
+        self._points.disarm()
+        self._cables.mend(everything=True)
+        self._sleepers.wake_all()
 
     def _one(self, slots: list[Slot]) -> Slot | None:
         """Somebody who is up and about."""
@@ -213,8 +133,6 @@ class Arsenal:
         )
         return [pid for pid in children if pid != beat]
 
-    _beats: dict[tuple[str, int], int] = field(default_factory=dict)
-
     def _web(self) -> Strike | None:
         slot = self._one(self.stage.webs)
         if slot is None:
@@ -222,12 +140,6 @@ class Arsenal:
         now = time.time()
         slot.kill()
         return Strike("web", now, now, slot.name)
-
-    def _postgres(self) -> Strike:
-        return self._restart("postgres", signal.SIGQUIT)
-
-    def _valkey(self) -> Strike:
-        return self._restart("valkey", signal.SIGKILL)
 
     def _restart(self, name: str, number: signal.Signals) -> Strike:
         slot, began = self.stage.slots[name], time.time()
@@ -243,115 +155,41 @@ class Arsenal:
         now = time.time()
         return Strike("flush", now, now, "valkey")
 
-    def _cut(self) -> Strike | None:
-        """One of three for longer than a lease: what its workers held is done
-        elsewhere, while they still believe that they hold it."""
-        long = LEASE_S + self._drawn.uniform(*OVERSLEEP_S)
-        short = self._drawn.uniform(*CUT_S)
-        host = self._drawn.choice(self.stage.network.apps).name
-        return self._pull("cut", host, short if self._drawn.randrange(3) else long)
-
-    def _outage(self) -> Strike | None:
-        return self._pull("outage", DATA, self._drawn.uniform(*CUT_S))
-
-    def _pull(self, kind: str, host: str, seconds: float) -> Strike | None:
-        """One cable at a time, or nobody would be left to go on."""
-        if self.cuts:
-            return None
-        self.stage.network.cut(host)
-        now = time.time()
-        slots = tuple(s.name for s in self.stage.slots.values() if s.host == host)
-        strike = Strike(kind, now, now + seconds, host, slots=slots)
-        self.cuts.append(Cut(host, strike, time.monotonic() + seconds))
-        return strike
-
-    def _mend(self) -> None:
-        for cut in list(self.cuts):
-            if time.monotonic() >= cut.mend_at:
-                self.stage.network.mend(cut.host)
-                cut.strike.until = time.time()
-                self.cuts.remove(cut)
-
     def _pause(self) -> Strike | None:
         """Of three, two sleep with a claim in their hands, and one wherever it is."""
         if self._drawn.randrange(3):
-            self._arm("pause", self._drawn.choice(HOLDING), faults.Action.STOP)
+            self._points.holding("pause")
             return None  # it counts when somebody passes
         slot = self._one(self.stage.workers)
         return self._freeze("pause", slot, slot.name) if slot else None
 
     def _freeze(self, kind: str, slot: Slot, target: str) -> Strike:
-        pids = tuple(processes.group(slot.child.pid))
-        processes.signal_all(slot.child.pid, signal.SIGSTOP)
-        slot.frozen = True
-        sleep = LEASE_S + self._drawn.uniform(*OVERSLEEP_S)
-        now = time.time()
-        strike = Strike(kind, now, now + sleep, target, pids, slot.name)
-        self.sleepers.append(Sleeper(slot, strike, time.monotonic() + sleep))
-        return strike
+        return self._sleepers.freeze(kind, slot, target, self._long())
 
-    def _wake(self) -> None:
-        now = time.monotonic()
-        for sleeper in list(self.sleepers):
-            leader = sleeper.slot.child.pid
-            if sleeper.leader_at and now >= sleeper.leader_at:
-                processes.signal_all(leader, signal.SIGCONT)
-                sleeper.slot.frozen = False
-                self.sleepers.remove(sleeper)
-            elif not sleeper.leader_at and now >= sleeper.wake_at:
-                # First those who work: what they have to say must be refused.
-                for pid in processes.group(leader)[1:]:
-                    processes.signal_one(pid, signal.SIGCONT)
-                sleeper.strike.until = time.time()
-                sleeper.leader_at = now + FIRST_AWAKE_S
+    def _long(self) -> float:
+        return LEASE_S + self._drawn.uniform(*OVERSLEEP_S)
 
     def _point(self) -> None:
         """Arm one; it counts when somebody passes."""
-        rare = not self._drawn.randrange(SELDOM) and not self.options.short
-        name = self._drawn.choice(sorted(faults.POINTS) if rare else BUSY)
-        self._arm("point", name, self._drawn.choice(ACTIONS))
+        self._points.anywhere("point", rare=not self.options.short)
 
-    def _arm(self, kind: str, name: str, action: faults.Action) -> None:
-        flag = self.stage.faults / name
-        if flag.exists():
-            return
-        draft = flag.with_name(f".draft-{name}")
-        draft.write_text(action)
-        draft.rename(flag)
-        self.armed.append(Armed(name, action, flag, time.monotonic(), kind))
-
-    def _watch_points(self) -> None:
-        for one in list(self.armed):
-            if not one.flag.exists():
-                self.armed.remove(one)
-                self._met(one)
-            elif time.monotonic() > one.since + UNMET_S:
-                self.armed.remove(one)
-                self.unmet += 1
-                with contextlib.suppress(FileNotFoundError):
-                    one.flag.unlink()
-                self._arm(one.kind, self._drawn.choice(BUSY), one.action)
-
-    def _met(self, one: Armed) -> None:
+    def _met(self, one: Armed) -> Strike:
         now, target = time.time(), f"{one.name}: {one.action}"
-        if one.action is faults.Action.STOP and (frozen := self._frozen()):
-            slot, pid = frozen
+        if one.action is faults.Action.STOP and (found := self._points.stopped()):
+            slot, pid = found
             strike = self._freeze(one.kind, slot, target)
             strike.pids = (pid,)
-        else:
-            strike = Strike(one.kind, now, now, target)
-        self.strikes.append(strike)
+            return strike
+        return Strike(one.kind, now, now, target)
 
-    def _frozen(self) -> tuple[Slot, int] | None:
-        """Whose process stopped itself: all of that group must, or its master would
-        end it for the time that it takes."""
-        deadline = time.monotonic() + 0.5
-        while time.monotonic() < deadline:
-            for file in self.stage.faults.glob(f"{faults.STOPPED}*"):
-                pid = int(file.name.removeprefix(faults.STOPPED))
-                leader = processes.group_of(pid)
-                for slot in self.stage.slots.values():
-                    if slot.child.pid == leader and not slot.frozen:
-                        return slot, pid
-            time.sleep(0.02)
-        return None
+    def _cut(self) -> Strike | None:
+        """One of three for longer than a lease: what its workers held is done
+        elsewhere, while they still believe that they hold it."""
+        seconds = (self._long(), self._drawn.uniform(*CUT_S))[
+            self._drawn.randrange(3) > 0
+        ]
+        host = self._drawn.choice(self.stage.network.apps).name
+        return self._cables.pull("cut", host, seconds)
+
+    def _outage(self) -> Strike | None:
+        return self._cables.pull("outage", DATA, self._drawn.uniform(*CUT_S))

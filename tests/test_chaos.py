@@ -15,7 +15,7 @@ from chaos.figures import Claim, Figures
 from chaos.ledger import Asked, Ledger
 from chaos.options import BETWEEN, SHORT, Options
 from chaos.recovery import Hold, Holds, Span
-from chaos.strikes import KINDS, Strike
+from chaos.strike import KINDS, Strike
 from journal import sequencer
 from reviews.models import Execution
 from tests import worlds
