@@ -11,6 +11,7 @@ import tarfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import httpx
 import pytest
@@ -19,7 +20,7 @@ from hitl.environment import LOOPBACK
 from hitl.local import programs
 from hitl.local.layout import Layout
 from hitl.local.process import Child, Program
-from tests.guards import ROOT
+from tests.guards import ROOT, lacking
 from tests.stack import START_S, free_port, wait_until
 
 COMMIT = "3837cd2"
@@ -42,14 +43,25 @@ sys.stdout.write(json.dumps({
 
 def check_out(folder: Path) -> Path:
     """Its tree; a skip that names the commit where the history is not there."""
-    done = subprocess.run(
-        ["git", "archive", COMMIT], cwd=ROOT, capture_output=True, check=False
-    )
-    if done.returncode:
-        pytest.skip(f"no commit {COMMIT} in this copy's history")
-    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+    code, tree = _git("archive", COMMIT)
+    if code:
+        _missing()
+    with tarfile.open(fileobj=io.BytesIO(tree)) as archive:
         archive.extractall(folder, filter="data")
     return folder
+
+
+def _git(*args: str) -> tuple[int, bytes]:
+    done = subprocess.run(["git", *args], cwd=ROOT, capture_output=True, check=False)
+    return done.returncode, done.stdout
+
+
+def _missing() -> NoReturn:
+    """A copy that was cut short on purpose may lack it, a whole one must not."""
+    what = f"commit {COMMIT} in this copy's history"
+    if _git("rev-parse", "--is-shallow-repository") == (0, b"false\n"):
+        lacking(what)
+    pytest.skip(f"{what} is not there")
 
 
 def python(source: Path, environ: Mapping[str, str], *args: str, told: str = "") -> str:
