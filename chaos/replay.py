@@ -13,7 +13,7 @@ from typing import Any
 from django.db import models
 
 from agents import transitions as agents_transitions
-from agents.models import Thread
+from agents.models import Delivery, Thread
 from journal.machine import NOWHERE, Machine
 from journal.models import LogRecord
 from reviews import transitions
@@ -31,6 +31,7 @@ NAMED = {
     transitions.execution,
     transitions.batch,
     agents_transitions.thread,
+    agents_transitions.delivery,
 }
 TAKEN = {"execution.claimed", "execution.reclaimed"}
 Subject = tuple[str, ...]
@@ -97,6 +98,8 @@ def _subject(machine: Machine, row: LogRecord, leaf: dict[str, Any]) -> Subject:
         return (leaf["proposal"], str(leaf["revision"]))
     if machine is agents_transitions.thread:
         return (row.agent, row.thread)
+    if machine is agents_transitions.delivery:
+        return (leaf["data"]["delivery"],)
     return (str((leaf.get("data") or {}).get("batch", "")),)
 
 
@@ -167,6 +170,8 @@ def _rows() -> Iterator[tuple[tuple[str, Subject], str]]:
         yield (transitions.request.name, (pk,)), status
     for pk, status in Batch.objects.values_list("pk", "status"):
         yield (transitions.batch.name, (pk,)), status
+    for pk, status in Delivery.objects.values_list("pk", "status"):
+        yield (agents_transitions.delivery.name, (pk,)), status
     found = Grant.objects.values_list("proposal_id", "revision__number", "status")
     for proposal, number, status in found:
         yield (transitions.grant.name, (proposal, str(number))), status
