@@ -18,6 +18,7 @@ from reviews.models import ApprovalRequest, Decision, Execution, Proposal
 from .ledger import Effect, Ledger
 from .plan import Wish
 from .policy import ATTEMPTS
+from .post import Post
 from .provider import CLASSES
 from .replay import Replayed, replay
 from .run import Ran
@@ -47,6 +48,7 @@ class Audit:
     unknown: int = 0
     given_up: int = 0  # keyed or queryable, and no try left
     log: Replayed = field(default_factory=Replayed)
+    post: Post = field(default_factory=Post)
 
     @property
     def violations(self) -> dict[str, list[str]]:
@@ -60,12 +62,13 @@ class Audit:
             "written under an old fence": self.log.stale_written,
             "gaps in the log": gaps,
             "promises not kept": self.undone,
+            **self.post.violations,
         }
 
 
-def audit(ran: Ran, wishes: list[Wish], ledger: Ledger) -> Audit:
-    """Look at everything, once all is quiet."""
-    found = Audit(log=replay())
+def audit(ran: Ran, wishes: list[Wish], ledger: Ledger, post: Post) -> Audit:
+    """Look at everything else, once all is quiet."""
+    found = Audit(log=replay(), post=post)
     _lost(found, ran, wishes)
     _effects(found, ledger.effects())
     _outbox(found)

@@ -17,7 +17,9 @@ import httpx
 from holdpoint_client import ApiError, Backoff, Client, Proposal, Redeemed, Unreachable
 
 from .calls import Call, Notebook
+from .house import FROM_DRIVER, slug
 from .plan import Wish
+from .postbook import Postbook, Word
 
 Answer = TypeVar("Answer")
 
@@ -89,6 +91,7 @@ class Driver:
     keys: Sequence[str]
     provider: str
     notebook: Notebook
+    book: Postbook  # what the agents keep of their own
     failed: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
     threads: list[threading.Thread] = field(default_factory=list)
     began: float = 0.0
@@ -175,6 +178,20 @@ class Driver:
                 return
             proposal = self._wait(hand, wish, proposal.id)
         self.notebook.ended[proposal.id] = proposal.status
+        if wish.agent >= FROM_DRIVER:
+            self._take_up(hand, wish, proposal)
+
+    def _take_up(self, hand: Hand, wish: Wish, proposal: Proposal) -> None:
+        """The agent's own work about what it saw, and then the word that it has it."""
+        about = slug(wish.agent), proposal.id, proposal.status, proposal.outcome
+        self.book.act(Word(*about, "driver", time.time()))
+        hand.ask(
+            "acknowledge",
+            wish.key,
+            wish.agent,
+            lambda at: at.acknowledge(proposal),
+        )
+        self.book.acknowledge(Word(*about, "driver", time.time()))
 
     def _wait(self, hand: Hand, wish: Wish, proposal: str) -> Proposal:
         return hand.ask(

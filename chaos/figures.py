@@ -83,6 +83,7 @@ class Figures:
     counts: dict[str, int]
     given_up: int  # of keyed and queryable effects, and a person was asked
     troubles: list[str]  # of agents whose patience ended before the gate's answer
+    post: dict[str, dict[str, int]] = field(default_factory=dict)
     ladder: dict[str, int] = field(default_factory=lambda: dict(LADDER))
 
     @property
@@ -148,6 +149,7 @@ def figures(
         counts=dict(ran.notebook.counts),
         given_up=found.given_up,
         troubles=ran.notebook.troubles[:SHOWN],
+        post=found.post.numbers,
     )
     made.claims = _claims(made, found)
     return made
@@ -176,6 +178,7 @@ def _claims(made: Figures, found: Audit) -> list[Claim]:
             stale,
             made.stale["accepted"],
         ),
+        *(Claim(*one) for one in found.post.claims),
     ]
     # A few minutes on a busy machine say how it was, not whether it holds.
     if made.short:

@@ -10,7 +10,7 @@ from django.template import Context, Engine
 from . import plot
 from .figures import Figures
 from .plot import Across, Up
-from .strikes import KINDS
+from .strike import KINDS
 from .table import WHAT
 
 HERE = Path(__file__).parent
@@ -85,6 +85,11 @@ def context(made: Figures) -> dict[str, Any]:
             for way, counts in made.classes.items()
             for said, count in counts.items()
         ),
+        "post": [
+            (about, name, f"{count:,}")
+            for about, counts in made.post.items()
+            for name, count in counts.items()
+        ],
         "ladder": made.ladder.items(),
     }
 

@@ -3,11 +3,13 @@ and then it is looked at."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 from django.conf import settings
@@ -19,9 +21,11 @@ from .calls import Notebook
 from .driver import Driver
 from .ledger import Ledger
 from .live import Live
+from .mailbox import Mailbox
 from .options import Options
 from .people import Desk, Reviewer, Supervisor
 from .plan import wishes
+from .postbook import Postbook
 from .stage import Stage, open_up
 from .strikes import Arsenal
 
@@ -35,6 +39,7 @@ SELECT (SELECT count(*) FROM reviews_approvalrequest WHERE settled_at IS NULL),
        (SELECT count(*) FROM reviews_execution WHERE status IN ('queued', 'claimed')),
        (SELECT count(*) FROM journal_outboxmessage WHERE done_at IS NULL
           AND (held_until IS NULL OR held_until < now() + interval '2 minutes')),
+       (SELECT count(*) FROM agents_delivery WHERE status = 'waiting'),
        (SELECT count(*) FROM journal_logrecord r WHERE NOT EXISTS
           (SELECT 1 FROM journal_logposition p WHERE p.record_id = r.id))
 """
@@ -58,15 +63,15 @@ class Ran:
 def run(stage: Stage, options: Options, live: Live) -> Ran:
     """Call it from the main thread: processes are started on the way."""
     migrate(live)
-    people = house.house(policy.document(stage.provider))
+    people = house.house(policy.document(stage.provider), f"{stage.provider}/hooks")
     connections.close_all()
+    book = _post(stage, people)
     live.say("starting processes")
     open_up(stage)
     notebook, stopping = Notebook(), threading.Event()
     keys = list(people.keys.values())
-    driver = Driver(
-        wishes(options, len(keys)), stage.addresses, keys, stage.provider, notebook
-    )
+    asked = wishes(options, len(keys))
+    driver = Driver(asked, stage.addresses, keys, stage.provider, notebook, book)
     desks = _desks(stage, people, driver, stopping)
     arsenal, began = Arsenal(stage, options), time.time()
     live.begin(driver, arsenal)
@@ -89,6 +94,17 @@ def run(stage: Stage, options: Options, live: Live) -> Ran:
         quiet=not any(left),
         left=left,
     )
+
+
+def _post(stage: Stage, people: house.House) -> Postbook:
+    """Agents' servers that will know their secrets, and a mail server that is up: it is
+    named in the environment that the processes get."""
+    book = Postbook(stage.ledger)
+    book.listen(people.listeners(stage.addresses))
+    mailbox = Mailbox(urlsplit(stage.provider).hostname or "", book)
+    mailbox.open()
+    os.environ["MAIL_URL"] = mailbox.url
+    return book
 
 
 def _desks(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .figures import Figures
-from .strikes import KINDS
+from .strike import KINDS
 
 WHAT = {"execution": "executions", "call": "calls of the web", "timer": "timers"}
 
@@ -31,6 +31,10 @@ def _lines(made: Figures) -> Iterator[str]:
     for what, one in made.recoveries.items():
         times = "  ".join(f"{one[name]:>5.1f} s" for name in ("p50", "p99", "most"))
         yield f"{one['n']:>8}  {times}  {WHAT[what]}"
+    yield ""
+    for about, counts in made.post.items():
+        said = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+        yield f"{'':>8}  {about}: {said}"
     yield ""
     yield f"{made.given_up:>8}  that could be looked up were given up, no try left"
     yield f"{len(made.troubles):>8}  times an agent's patience ended first"

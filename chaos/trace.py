@@ -12,8 +12,13 @@ from typing import Any
 from celery.signals import task_postrun, task_prerun, task_received
 
 FOLDER, NAME = "HOLDPOINT_CHAOS_TRACE", "HOLDPOINT_CHAOS_WORKER"
-# Their argument leads to an execution: a message's number, or its own id.
-FOLLOWED = {"reviews.tasks.execute", "reviews.tasks.run_execution"}
+# Their argument leads to an execution, by a message's number or its own id, or is a
+# letter's id.
+FOLLOWED = {
+    "reviews.tasks.execute",
+    "reviews.tasks.run_execution",
+    "agents.tasks.post",
+}
 
 
 def _write(step: str, task: str, args: Any) -> None:

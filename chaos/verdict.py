@@ -10,13 +10,14 @@ from pathlib import Path
 from hitl.environment import ROOT
 from tests import prove
 
-from . import audit, figures, page, table
+from . import audit, figures, page, post, table
 from .figures import Figures
 from .house import AGENTS
 from .ledger import Ledger
 from .live import Live
 from .options import Options
 from .plan import wishes
+from .postbook import Postbook
 from .run import run as play
 from .stage import Stage
 
@@ -30,8 +31,10 @@ def run(stage: Stage, options: Options) -> int:
     live.say(f"chaos: {options.requests:,} requests, seed {options.seed}")
     ran = play(stage, options, live)
     live.say("auditing")
-    ledger = Ledger(stage.ledger)
-    found = audit.audit(ran, wishes(options, AGENTS), ledger)
+    ledger, book = Ledger(stage.ledger), Postbook(stage.ledger)
+    came = post.look(ran, book, stage.traces)
+    book.close()
+    found = audit.audit(ran, wishes(options, AGENTS), ledger, came)
     made = figures.figures(stage, options, ran, found, ledger)
     ledger.close()
     _keep(stage, made)

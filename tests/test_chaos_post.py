@@ -1,0 +1,197 @@
+"""What `make chaos` makes of letters and mails: agents' servers fail and heal, and the
+auditor sees what was lost, came under two names or too late."""
+
+from __future__ import annotations
+
+import json
+import smtplib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+from standardwebhooks.webhooks import Webhook
+
+from chaos import deliveries, hooks, mails
+from chaos.deliveries import Deliveries
+from chaos.hooks import Hooks
+from chaos.mailbox import Mailbox
+from chaos.postbook import Arrival, Listener, Postbook, Word
+from chaos.trips import LONGEST_S, Trips
+from policies.choices import Role
+from reviews.channels import notices
+from reviews.models import Notice
+from tests import factories
+from tests.conftest import Gate
+
+SECRET = "whsec_" + "c2VjcmV0IG9mIHRoZSBob29rcyBvZiBjaGFvcw=="
+OUTCOME = "o-9"  # whose first letter meets no mishap
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Postbook]:
+    made = Postbook(tmp_path / "ledger.sqlite")
+    made.listen([Listener("agent-0", SECRET, "key", "http://127.0.0.1:1", "answer")])
+    yield made
+    made.close()
+
+
+def letter(outcome: str, secret: str = SECRET) -> tuple[dict[str, str], bytes]:
+    about = {"proposal": "p-1", "thread": "t", "status": "executed", "outcome": outcome}
+    said = {"type": "proposal.executed", "timestamp": "2026-11-22T01:00:00Z"}
+    raw = json.dumps({**said, "data": about})
+    at = timezone.now()
+    headers = {
+        "webhook-id": outcome,
+        "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": Webhook(secret).sign(outcome, at, raw),
+    }
+    return headers, raw.encode()
+
+
+def test_a_letter_is_written_down_acted_on_once_and_answered(book: Postbook) -> None:
+    assert not hooks._mishap(OUTCOME, 0)
+    served = Hooks(book)
+    for _ in range(2):
+        assert served.hear("agent-0", *letter(OUTCOME)).status == 200
+    assert [one.outcome for one in book.works()] == [OUTCOME]
+    assert [one.answer for one in book.arrivals()] == ["200", "200"]
+
+
+def test_a_bad_signature_is_kept_and_refused(book: Postbook) -> None:
+    forged = letter(OUTCOME, SECRET.replace("c2Vj", "d2Vj"))
+    assert Hooks(book).hear("agent-0", *forged).status == 401
+    assert not book.arrivals()[0].good
+    assert not book.works()
+    assert Hooks(book).hear("agent-9", *letter(OUTCOME)).status == 404
+
+
+def test_mishaps_are_of_every_kind_and_heal() -> None:
+    ids = [f"o-{number}" for number in range(3000)]
+    first = Counter(hooks._mishap(one, 0) for one in ids)
+    assert set(first) == {"", "refused", "asked to wait", "lost", "unsaid", "late"}
+    assert first[""] > 0.85 * len(ids)
+    assert {hooks._mishap(one, 1) for one in ids} == {"", "refused"}
+    assert not any(hooks._mishap(one, 2) for one in ids)
+
+
+def test_an_agent_that_cannot_tell_the_gate_takes_no_letter(book: Postbook) -> None:
+    book.listen([Listener("agent-2", SECRET, "key", "http://127.0.0.1:1", "call")])
+    assert Hooks(book).hear("agent-2", *letter(OUTCOME)).status == 503
+    assert book.works()  # it did its work, and hears of it again
+    assert not book.acknowledgements()
+
+
+def arrival(**changes: object) -> Arrival:
+    usual = Arrival(10.0, "agent-0", "o-1", True, "b", "o-1", "p-1", "executed", "200")
+    return replace(usual, **changes)  # type: ignore[arg-type]
+
+
+END = ("p-1", "executed")
+
+
+@pytest.mark.parametrize(
+    ("ends", "arrivals", "wrong"),
+    [
+        ([END], [arrival()], ""),
+        ([END], [arrival(), arrival(at=11.0)], ""),
+        ([END], [], "unheard"),
+        ([END], [arrival(status="failed")], "unheard"),
+        ([END, END], [arrival()], "unheard"),
+        ([END], [arrival(good=False)], "unheard"),
+        ([END], [arrival(), arrival(message="o-2", outcome="o-2")], "unlike"),
+    ],
+)
+def test_each_outcome_arrives_under_one_name(
+    ends: list[tuple[str, str]], arrivals: list[Arrival], wrong: str
+) -> None:
+    found = Deliveries()
+    deliveries._arrived(found, Counter(ends), arrivals, [])
+    assert [name for name in ("unheard", "unlike") if getattr(found, name)][:1] == (
+        [wrong] if wrong else []
+    )
+
+
+def test_what_was_acknowledged_before_it_was_sent_need_not_arrive() -> None:
+    found = Deliveries()
+    said = [Word("agent-3", *END, "o-1", "driver", 9.0)]
+    deliveries._arrived(found, Counter([END]), [], said)
+    assert not found.unheard
+
+
+def test_letters_of_one_id_are_alike_and_signed() -> None:
+    found = Deliveries()
+    deliveries._alike(found, [arrival(), arrival()])
+    assert (found.unlike, found.unsigned) == ([], [])
+    deliveries._alike(found, [arrival(body="c"), arrival(), arrival(good=False)])
+    assert (len(found.unlike), len(found.unsigned)) == (1, 1)
+    deliveries._alike(found, [arrival(outcome="o-2")])
+    assert "in the body" in found.unlike[1]
+
+
+def trips(folder: Path, *lines: tuple[float, str, str]) -> Trips:
+    said = (json.dumps([at, "worker-0", 7, step, one]) for at, step, one in lines)
+    (folder / "worker-0").write_text("\n".join(said))
+    return Trips(folder)
+
+
+def test_a_letter_under_way_may_arrive_and_a_new_one_may_not(tmp_path: Path) -> None:
+    under_way = trips(
+        tmp_path,
+        (9.0, "begun", "d-1"),
+        (12.0, "over", "d-1"),
+        (13.0, "begun", "d-1"),
+        (14.0, "over", "d-1"),
+        (9.0, "begun", "d-2"),
+    )
+    assert under_way.covers("d-1", 10.0, 11.0)
+    assert not under_way.covers("d-1", 10.0, 13.5)
+    assert under_way.covers("d-2", 10.0, 8.0 + LONGEST_S)
+    assert not under_way.covers("d-2", 10.0, 10.0 + LONGEST_S)
+    assert not under_way.covers("d-3", 10.0, 11.0)
+
+
+def test_the_mail_server_keeps_whom_and_about_what(book: Postbook) -> None:
+    mailbox = Mailbox("127.0.0.1", book)
+    mailbox.open()
+    mail = EmailMessage()
+    mail["Subject"] = "Waits for you: ship, high (r-" + "7" * 70 + ")"
+    mail["From"], mail["To"] = "gate@example.com", "rita@example.com"
+    mail.set_content("Facts.\n.and a dot\n")
+    with smtplib.SMTP("127.0.0.1", mailbox.server_address[1]) as smtp:
+        smtp.send_message(mail)
+        smtp.send_message(mail)
+    mailbox.shutdown()
+    mailbox.server_close()
+    found = [(one.recipient, one.subject) for one in book.mails()]
+    assert found == [("rita@example.com", mail["Subject"])] * 2
+
+
+@pytest.mark.django_db
+def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: Postbook) -> None:
+    request = factories.propose(gate.agent, "pay").request
+    roles = [Role.REVIEWER, Role.SUPERVISOR]
+    notices.tell(request, "opened", roles=roles)
+    people = [one.person.email for one in Notice.objects.select_related("person")]
+    subject = f"Waits for you: pay, high ({request.pk})"
+    for person in people:
+        book.mail(person, subject)
+    fine = mails.look(book)
+    assert fine.sent == fine.arrived == len(people) > 1
+    assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)
+    book.mail(people[0], subject)
+    book.mail(people[0], "Expires soon: pay, high (r-1)")
+    more = mails.look(book)
+    assert (more.twice, len(more.unplanned)) == (1, 1)
+
+
+@pytest.mark.django_db
+def test_a_mail_that_never_came_is_missed(gate: Gate, book: Postbook) -> None:
+    request = factories.propose(gate.agent, "pay").request
+    notices.tell(request, "opened", roles=[Role.SUPERVISOR])
+    assert "0 of 1 arrived" in mails.look(book).missing[0]
+    Notice.objects.update(sent_at=None)
+    assert "never sent" in mails.look(book).missing[0]
