@@ -16,7 +16,7 @@ from reviews.choices import OPEN, ExecutionStatus, Scope
 from reviews.models import ApprovalRequest, Execution
 from reviews.presenters.shapes import Part
 
-from . import showing, visible
+from . import attempts, showing, visible
 
 UNFINISHED = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
 MOST_SHOWN = 20
@@ -106,6 +106,7 @@ class Action:
     thread: str
     running: bool
     since: datetime
+    attempt: str  # which one, where it is not the first
     by_agent: bool
 
     @property
@@ -210,5 +211,6 @@ def _action(row: Any, shown: showing.Brief) -> Action:
         thread=row.proposal.thread,
         running=running,
         since=row.claimed_at if running else row.queued_at,
+        attempt=attempts.again(row, shown.attempts),
         by_agent=row.by_agent,
     )

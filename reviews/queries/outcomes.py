@@ -28,7 +28,7 @@ from reviews.choices import (
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
 
-from . import holding, showing, undoing
+from . import attempts, holding, showing, undoing
 from .detail import Loaded
 from .log import HIDDEN_NAME
 
@@ -222,7 +222,7 @@ def _about_effect(loaded: Loaded) -> list[str]:
     status, most = ExecutionStatus(execution.status), definition(tool).retry.attempts
     tried = execution.attempts
     if status is ExecutionStatus.QUEUED and tried:
-        return [f"Attempt {tried + 1} of {most}, next at {execution.due_at:%H:%M:%S}."]
+        return [f"{attempts.coming(execution, most)}."]
     if status is ExecutionStatus.UNKNOWN:
         return ["It may or may not have happened. It is not tried again by itself."]
     if status is ExecutionStatus.CLAIMED:
@@ -237,7 +237,7 @@ def _about_effect(loaded: Loaded) -> list[str]:
 
 
 def _running(execution: Execution, most: int) -> Iterator[str]:
-    yield f"Attempt {execution.attempts} of {most}. It runs at most once."
+    yield f"{attempts.which(execution, most)}. It runs at most once."
     until = execution.lease_until
     if execution.code and until is not None:
         yield f"No clear answer yet. Its service is asked again at {until:%H:%M:%S}."

@@ -76,6 +76,7 @@ class Brief:
     effect: tuple[Part, ...]
     flags: list[str]
     undo: str = ""  # as the tool declares it
+    attempts: int = 1  # at most, by itself
 
 
 def brief(revision: Revision) -> Brief:
@@ -86,7 +87,8 @@ def brief(revision: Revision) -> Brief:
         return Brief((Text("Call the unknown tool "), name), ["Unknown tool"])
     loud = [tag.text for tag in shown.tags if tag.loud][:FLAGS]
     never = ["Irreversible"] if shown.reversal.icon == "never" else []
-    return Brief(shown.sentence, [*loud, *never], shown.reversal.undo)
+    most = tools.definition(revision.known_tool).retry.attempts
+    return Brief(shown.sentence, [*loud, *never], shown.reversal.undo, most)
 
 
 def briefs(revisions: Mapping[int, str]) -> dict[int, Brief]:

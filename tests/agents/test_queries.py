@@ -14,14 +14,14 @@ from agents.queries.agent import AgentPage
 from agents.queries.suspended import Cell, PlanStep
 from agents.queries.thread import ThreadPage
 from journal import clock
-from reviews import executions, sightings, stops
+from reviews import claims, executions, settlements, sightings, stops
 from reviews.choices import Scope, StopMode
 from reviews.models import Execution, Proposal
 from reviews.queries import visible
-from tests import factories
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.reviews import states
+from tests.reviews import states, test_executions
 from tests.reviews.test_queries import fresh
 
 RUN = "/threads/riley/t-1/"
@@ -125,6 +125,34 @@ def test_the_first_line_is_that_it_waits_for_who_looks(gate: Gate) -> None:
     assert "2 requests. <a" in source(gate, "rita")
     assert "Paused, waiting for you." not in source(gate, "otto")
     assert run_page(gate, "otto").state == "Waits for people, 2 asked"
+
+
+def test_what_is_tried_again_says_which_attempt_and_when(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worlds, "failing", test_executions.flaky)
+    execution = test_executions.granted(gate, "decline")
+    assert run_page(gate).actions[0].attempt == ""
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    due = f"{execution.due_at:%H:%M:%S}"
+    assert run_page(gate).actions[0].attempt == f"Attempt 2 of 3, next at {due}"
+    assert f"attempt 2 of 3, next at {due}<" in source(gate, "sue")
+    Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
+    claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    assert run_page(gate).actions[0].attempt == "Attempt 2 of 3"
+
+
+def test_an_attempt_that_a_person_asked_for_is_one_more(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worlds, "failing", test_executions.flaky)
+    execution = test_executions.granted(gate, "decline")
+    for _ in range(3):
+        Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
+        executions.run(execution.pk)
+    settlements.retry(execution_id=execution.pk, person=gate.rita)
+    assert run_page(gate).actions[0].attempt.startswith("Attempt 4, next at ")
 
 
 def test_what_was_used_is_counted_by_us(gate: Gate) -> None:

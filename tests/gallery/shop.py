@@ -83,10 +83,13 @@ def _inside(tools: dict[str, Any]) -> dict[str, Any]:
 
 
 def perform(call: Call) -> dict[str, Any]:
-    """What happens is said by `NOW["effects"]`: done, declined or lost."""
+    """What happens is said by `NOW["effects"]`: done, declined, busy or lost."""
     effects = NOW.get("effects", "done")
     if effects == "declined" or call.args.get("order_id") in NOW.get("declined", ()):
         raise KnownFailure("declined", "The payment provider declined the refund.")
+    if effects == "busy":
+        said = "The payment provider asks for another try."
+        raise KnownFailure("busy", said, again=True)
     if effects == "lost":
         raise TimeoutError
     return PAYMENT

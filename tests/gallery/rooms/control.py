@@ -169,3 +169,10 @@ def run_stopped(stage: Stage) -> str:
     key = stops.thread_key(stage.agent.slug, request.proposal.thread)
     stop(stage, Scope.THREAD, key)
     return f"/threads/riley/{request.proposal.thread}/"
+
+
+@AGENTS.scene("run-retried", THREAD, "attempt 2 of 5")
+def run_retried(stage: Stage) -> str:
+    path = ran(stage, "busy")
+    request = ApprovalRequest.objects.get(pk=path.split("/")[2])
+    return f"/threads/riley/{request.proposal.thread}/"
