@@ -16,8 +16,9 @@ from .store import EFFECTS
 LOOKED_UP = ("cancel_pending_order", "modify_pending_order_payment")
 
 
-def document(data: Path, service: str) -> dict[str, Any]:
-    """The policy as data; `service` is the store's address."""
+def document(data: Path, service: str, **more: Any) -> dict[str, Any]:
+    """The policy as data; `service` is the store's address, and `more` is said of every
+    tool."""
     tools = json.loads((data / "tools.json").read_text())
     return {
         "name": "retail",
@@ -29,7 +30,7 @@ def document(data: Path, service: str) -> dict[str, Any]:
             "escalate": [{"role": "supervisor", "required": 2}],
         },
         "tools": {
-            tool["name"]: _tool(tool, f"{service}/{tool['name']}")
+            tool["name"]: _tool(tool, f"{service}/{tool['name']}") | more
             for tool in tools
             if tool["name"] in EFFECTS
         },

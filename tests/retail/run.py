@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 from django.conf import settings
@@ -99,6 +100,18 @@ def _answers(url: str) -> bool:
         return False
 
 
+def house(document: dict[str, Any]) -> tuple[dict[str, str], str]:
+    """People, a policy in force and four agents: each agent's key, and the token of the
+    one who reviews."""
+    people = factories.cast()
+    factories.policy(people, document)
+    found = {}
+    for name in AGENTS:
+        row = factories.agent(people["owen"], name, tools=list(EFFECTS))
+        found[name] = keys.issue(agent=row, by=people["owen"])
+    return found, tokens.mint(person=people["rita"], name="retail")
+
+
 @dataclass
 class Run:
     """A stack, the store beside it, and the calls to be made."""
@@ -136,15 +149,12 @@ class Run:
     def _cast(
         self, rejects: Script, connections: ExitStack
     ) -> tuple[list[Agent], Reviewer]:
-        people = factories.cast()
-        factories.policy(people, policy.document(self.data, self.url))
+        knocking, token = house(policy.document(self.data, self.url))
         work = dealt(self.calls)
-        agents = []
-        for name in AGENTS:
-            row = factories.agent(people["owen"], name, tools=list(EFFECTS))
-            key = keys.issue(agent=row, by=people["owen"])
-            agents.append(Agent(name, self._asking(key, connections), work[name]))
-        token = tokens.mint(person=people["rita"], name="retail")
+        agents = [
+            Agent(name, self._asking(key, connections), work[name])
+            for name, key in knocking.items()
+        ]
         send = self._sending(token, connections)
         return agents, Reviewer(send, self.calls, rejects)
 
