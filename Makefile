@@ -15,7 +15,8 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit
 	--no-annotate --no-header
 
 # make chaos SHORT=1: a few minutes instead of an hour.
-CHAOS := $(if $(SHORT),--short)
+# make chaos RETAIL=1: the retail tasks (../shared/data/retail) under the same faults.
+CHAOS := $(if $(SHORT),--short) $(if $(RETAIL),--retail)
 
 .PHONY: up test prove gallery check bench chaos lock
 

@@ -1,4 +1,5 @@
-"""`make chaos`, `make chaos SHORT=1`, `make chaos ARGS="--seed 7 --requests 500"`."""
+"""`make chaos`, `make chaos SHORT=1`, `make chaos RETAIL=1`,
+`make chaos ARGS="--seed 7 --requests 500"`."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import django
 
 from hitl.local.faults import Fault
 
-from .options import BETWEEN, FULL, SHORT, Options
+from .options import BETWEEN, RETAIL_BETWEEN, USUAL, Options
 
 
 def main() -> None:
@@ -22,8 +23,8 @@ def main() -> None:
         stage = importlib.import_module("chaos.stage")
         with stage.servers(options) as here:
             django.setup()
-            verdict = importlib.import_module("chaos.verdict")
-            code = verdict.run(here, options)
+            name = "chaos.retail" if options.retail else "chaos.verdict"
+            code = importlib.import_module(name).run(here, options)
     except Fault as error:
         sys.exit(f"chaos: {error}")
     except KeyboardInterrupt:
@@ -34,18 +35,20 @@ def main() -> None:
 def _options() -> Options:
     parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
     parser.add_argument("--short", action="store_true", help="a few minutes")
+    parser.add_argument("--retail", action="store_true", help="the retail tasks")
     parser.add_argument("--seed", type=int, help="what comes when; another each time")
     for name in ("requests", "webs", "workers", "hosts"):
         parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--seconds", type=float, help="over which requests come")
     given: dict[str, Any] = vars(parser.parse_args())
-    short, seed = given.pop("short"), given.pop("seed")
+    short, retail, seed = (given.pop(name) for name in ("short", "retail", "seed"))
     chosen = {name: value for name, value in given.items() if value is not None}
     return Options(
-        **{**(SHORT if short else FULL), **chosen},
-        between=BETWEEN[short],
+        **{**USUAL[retail, short], **chosen},
+        between=(RETAIL_BETWEEN if retail else BETWEEN)[short],
         seed=random.SystemRandom().randrange(100_000) if seed is None else seed,
         short=short,
+        retail=retail,
     )
 
 

@@ -29,20 +29,32 @@ class Options:
     hosts: int  # that webs and workers are spread over
     seed: int
     short: bool
+    retail: bool = False  # the tasks of tests/retail instead of drawn requests
 
     @property
     def command(self) -> str:
         """What to type to see the same again."""
         words = [f"--seed {self.seed}"]
-        usual = SHORT if self.short else FULL
+        usual = USUAL[self.retail, self.short]
         for name in ("requests", "seconds", "webs", "workers", "hosts"):
             if getattr(self, name) != usual[name]:
                 words.append(f"--{name} {getattr(self, name):g}")
         short = "SHORT=1 " if self.short else ""
-        return f"make chaos {short}ARGS={shlex.quote(' '.join(words))}"
+        retail = "RETAIL=1 " if self.retail else ""
+        return f"make chaos {retail}{short}ARGS={shlex.quote(' '.join(words))}"
 
 
 SIZE = {"webs": 2, "workers": 3, "hosts": 2}
 FULL = {"requests": 10_000, "seconds": 3600.0, **SIZE}
 SHORT = {"requests": 240, "seconds": 70.0, **SIZE}
 BETWEEN = {False: (1.0, 10.0), True: (1.0, 6.0)}
+# Here requests are tasks, of one call or two each.
+RETAIL = {"requests": 520, "seconds": 300.0, **SIZE}
+RETAIL_SHORT = {"requests": 52, "seconds": 40.0, **SIZE}
+RETAIL_BETWEEN = {False: (1.0, 10.0), True: (1.0, 3.0)}
+USUAL = {
+    (False, False): FULL,
+    (False, True): SHORT,
+    (True, False): RETAIL,
+    (True, True): RETAIL_SHORT,
+}

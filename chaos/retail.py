@@ -1,0 +1,178 @@
+"""`make chaos RETAIL=1`: the retail acceptance run of tests/retail on the soak's stage,
+while the soak's faults fall. What must hold in the end is what must hold without them:
+every answer, the store, one effect a key, and a log without gaps."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+from django.db import connections
+
+from hitl.environment import ROOT
+from hitl.local.faults import Fault
+from tests.guards import SHARED
+from tests.retail import checks, policy, tasks
+from tests.retail.books import Books
+from tests.retail.report import told
+from tests.retail.run import Played, house
+from tests.retail.tasks import Call
+
+from .live import Live
+from .options import Options
+from .policy import ATTEMPTS
+from .retail_cast import Cast, cast
+from .run import calm, migrate, strike
+from .stage import Stage, open_up
+from .strike import KINDS
+from .strikes import Arsenal
+
+LOGS = ROOT / "var" / "chaos" / "retail-logs"
+# A store that is asked under the same key may be asked often: with the usual five tries
+# a run of faults would leave a person's question where the tasks know an answer.
+RETRY = {"attempts": ATTEMPTS, "base_seconds": 1, "most_seconds": 4}
+LONGEST = 3  # times as long as calls come, faults may keep them from their end
+# What only faults bring into the log: a verdict whose answer was lost is said again,
+# and that it counts once is a record of its own.
+BESIDES = frozenset({"decision.refused"})
+
+
+@dataclass
+class Ran:
+    """Who took part, and what struck them."""
+
+    people: Cast
+    arsenal: Arsenal
+    left: tuple[int, ...] = ()
+
+    @property
+    def missing(self) -> list[str]:
+        """Kinds of faults that never were."""
+        there = {strike.kind for strike in self.arsenal.strikes}
+        return [kind for kind in self.arsenal.kinds if kind not in there]
+
+    @property
+    def played(self) -> Played:
+        """As the checks of the retail run want it."""
+        agents, people = self.people.agents, self.people
+        return Played(
+            {number: one for agent in agents for number, one in agent.answers.items()},
+            [],
+            people.ended - people.began,
+            [wait for agent in agents for wait in agent.seconds],
+        )
+
+
+@dataclass
+class Retail:
+    """One run: a stage, the store beside it, and the calls to be made."""
+
+    stage: Stage
+    options: Options
+    live: Live
+    data: Path
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        chosen = tasks.calls(self.data, self.options.requests)
+        return chosen + tasks.beside(self.data, chosen)
+
+    @property
+    def books(self) -> Books:
+        return Books(self.stage.here.state / "store.sqlite", {})
+
+    def play(self) -> Ran:
+        """Everybody works until every call is settled, and faults fall all the while.
+        Call it from the main thread."""
+        migrate(self.live)
+        document = policy.document(self.data, self.stage.provider, retry=RETRY)
+        keys, token = house(document)
+        connections.close_all()
+        self.live.say("starting processes")
+        open_up(self.stage, self._store())
+        people = cast(self.stage.addresses, self.options, self.calls, keys, token)
+        ran = Ran(people, Arsenal(self.stage, self.options))
+        self.live.begin(people, ran.arsenal)
+        people.start()
+        strike(self.stage, ran.arsenal, self.live, partial(self._going, ran))
+        ran.left = calm(self.stage, self.live, lambda: people.working)
+        people.reviewer.stopping.set()
+        return ran
+
+    def _store(self) -> list[str]:
+        """The service and its arguments."""
+        at = f"{self.stage.outside}:{self.stage.provider_port}"
+        return ["tests.retail.service", at, str(self.books.file), str(self.data)]
+
+    def _going(self, ran: Ran) -> bool:
+        """Until all is settled and no kind is missing. When that takes too long, what
+        is left may end in peace."""
+        people = ran.people
+        over = people.began + LONGEST * self.options.seconds
+        if people.notebook.troubles or time.monotonic() > over:
+            return False
+        return people.working or bool(ran.missing)
+
+
+def run(stage: Stage, options: Options) -> int:
+    """0 when everything held. Leaves what the processes said when something did not.
+
+    *Raises* Fault.
+    """
+    live, data = Live(), SHARED / tasks.DATA
+    if not data.exists():
+        raise Fault(f"the tasks are not there: {data}")
+    live.say(f"retail: {options.requests} tasks, seed {options.seed}")
+    retail = Retail(stage, options, live, data)
+    ran = retail.play()
+    live.say("checking")
+    wrong = list(_wrong(retail, ran))
+    for line in wrong:
+        live.say(f"BROKEN {line}")
+    if not wrong:
+        live.say(f"retail, {_told(retail, ran)}")
+    _keep(stage, broken=bool(wrong))
+    return 1 if wrong else 0
+
+
+def _wrong(retail: Retail, ran: Ran) -> Iterator[str]:
+    """What should have held and did not."""
+    yield from ran.people.notebook.troubles
+    if any(ran.left):
+        yield f"not calm: {ran.left}"
+    if ran.missing:
+        yield f"never struck: {', '.join(ran.missing)}"
+    for name, check in _checks(retail, ran.played):
+        try:
+            check()
+        except AssertionError as error:
+            yield f"{name}: {error}"
+
+
+def _checks(retail: Retail, played: Played) -> Iterator[tuple[str, Callable[[], None]]]:
+    """All that is looked at after a run without faults."""
+    expected, books = tasks.world(retail.data), retail.books
+    done = tasks.run_directly(expected, retail.calls, lambda _: False)
+    yield "answers", partial(checks.check_answers, retail.calls, done, played)
+    yield "store", partial(checks.check_store, expected, books)
+    yield "effects", partial(checks.check_effects, done, books)
+    yield "log", partial(checks.check_log, played, BESIDES)
+
+
+def _told(retail: Retail, ran: Ran) -> str:
+    kinds = Counter(strike.kind for strike in ran.arsenal.strikes)
+    by_kind = ", ".join(f"{kinds[kind]} x {kind}" for kind in KINDS if kinds[kind])
+    struck = f"{sum(kinds.values())} faults ({by_kind})"
+    line = told("under faults", retail.calls, ran.played, retail.books, struck)
+    return f"{line}; {retail.options.command}"
+
+
+def _keep(stage: Stage, *, broken: bool) -> None:
+    shutil.rmtree(LOGS, ignore_errors=True)
+    if broken:
+        shutil.copytree(stage.here.logs, LOGS)
