@@ -50,3 +50,17 @@ def retail(
     yield _retail_stack
     _retail_stack.kill_worker()
     _retail_stack.empty_broker()
+
+
+@pytest.fixture
+def say(
+    record_proof: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], None]:
+    """Print the counts, and keep them for docs/proof.md."""
+
+    def both(line: str) -> None:
+        record_proof("retail", line)
+        with capsys.disabled():
+            print(f"\nretail, {line}")  # noqa: T201 - the counts are the point
+
+    return both

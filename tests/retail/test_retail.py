@@ -39,20 +39,6 @@ def calls(data: Path, proof_n: Callable[..., int]) -> list[Call]:
     return chosen + tasks.beside(data, chosen)
 
 
-@pytest.fixture
-def say(
-    record_proof: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
-) -> Callable[[str], None]:
-    """Print the counts, and keep them for docs/proof.md."""
-
-    def both(line: str) -> None:
-        record_proof("retail", line)
-        with capsys.disabled():
-            print(f"\nretail, {line}")  # noqa: T201 - the counts are the point
-
-    return both
-
-
 @pytest.mark.servers
 @pytest.mark.proof
 @pytest.mark.timeout(3600)
