@@ -15,6 +15,7 @@ from journal import ids
 from policies.choices import Tier
 from policies.models import Person
 from reviews.choices import (
+    BY_LOOK_UP,
     BY_PERSON,
     REASONS,
     REVERSAL,
@@ -31,8 +32,8 @@ from reviews.queries.undoing import Undo
 
 _SHOWN = ("proposal", "number", "risk", "tier", "action_hash", "tool")
 
-# Where the code is not one of ours.
-ANSWERED = {ExecutionStatus.FAILED, ExecutionStatus.UNKNOWN}
+# Codes of ours, beside those of a refusal; any other is the tool's or its agent's.
+OURS = {BY_PERSON, BY_LOOK_UP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def _why(request: Any, execution: Execution | None) -> str:
 
 
 def _answered(execution: Execution) -> bool:
-    return execution.status in ANSWERED and execution.code != BY_PERSON
+    return execution.status != ExecutionStatus.REFUSED and execution.code not in OURS
 
 
 def _words(code: str) -> str:

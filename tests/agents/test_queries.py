@@ -138,6 +138,8 @@ def test_what_is_tried_again_says_which_attempt_and_when(
     due = f"{execution.due_at:%H:%M:%S}"
     assert run_page(gate).actions[0].attempt == f"Attempt 2 of 3, next at {due}"
     assert f"attempt 2 of 3, next at {due}<" in source(gate, "sue")
+    (step,) = run_page(gate).steps
+    assert (step.why, step.note) == ("", "busy: ask me later"), "its service's words"
     Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
     claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
     assert run_page(gate).actions[0].attempt == "Attempt 2 of 3"
