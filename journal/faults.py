@@ -51,6 +51,7 @@ POINTS = {
     "letter_taken": "a letter is taken, its endpoint not called yet",
     "letter_answered": "the endpoint has answered, nothing is written yet",
     "letter_uncommitted": "what one try of a letter came to is written",
+    "mail_taken": "the mail server has a mail, nothing is written yet",
     "acknowledged_uncommitted": "an agent's word that it has an outcome is written",
     "epoch_uncommitted": "the second person has looked, and a new epoch is written",
     "sequence_uncommitted": "records have their places in the log",

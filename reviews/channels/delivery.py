@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Min
 from django.db.models.functions import Now
 
-from journal import clock, outbox
+from journal import clock, faults, outbox
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions, preferences
@@ -57,6 +57,7 @@ def deliver(notice: Notice) -> bool:
         postpone(notice=notice, until=later)
         return False
     email.to(notice.person, _line(notice))
+    faults.point("mail_taken", str(notice.pk))
     Notice.objects.filter(pk=notice.pk).update(sent_at=Now())
     return True
 

@@ -223,8 +223,9 @@ POINTS: dict[str, Prepare] = {
 }
 
 
-# tests/agents/test_post_crash.py
 OF_A_RESTORE = {"epoch_uncommitted"}  # tests/reviews/test_restores.py
+OF_MAIL = {"mail_taken"}  # tests/reviews/test_mail_crash.py
+# tests/agents/test_post_crash.py
 OF_THE_POST = {
     "letters_uncommitted",
     "letter_taken",
@@ -235,7 +236,7 @@ OF_THE_POST = {
 
 
 def test_every_point_is_died_at_somewhere() -> None:
-    elsewhere = {*test_crash.POINTS, *OF_THE_POST, *OF_A_RESTORE}
+    elsewhere = {*test_crash.POINTS, *OF_THE_POST, *OF_MAIL, *OF_A_RESTORE}
     assert {*POINTS, *elsewhere} == set(faults.POINTS)
 
 
