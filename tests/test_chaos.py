@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from chaos import audit, page, plan, plot, recovery, replay, table
 from chaos.figures import Claim, Figures
 from chaos.ledger import Asked, Ledger
-from chaos.options import BETWEEN, SHORT, Options
+from chaos.options import BETWEEN, RETAIL, SHORT, Options
 from chaos.recovery import Hold, Holds, Span
 from chaos.strike import KINDS, Strike
 from journal import sequencer
@@ -35,6 +36,10 @@ def test_the_same_seed_asks_the_same() -> None:
 
 def test_the_command_repeats_the_run() -> None:
     assert OPTIONS.command == "make chaos SHORT=1 ARGS='--seed 7'"
+    retail = Options(**RETAIL, between=BETWEEN[False], seed=7, short=False, retail=True)  # type: ignore[arg-type]
+    assert replace(retail, requests=9).command == (
+        "make chaos RETAIL=1 ARGS='--seed 7 --requests 9'"
+    )
 
 
 @pytest.fixture
