@@ -5,7 +5,6 @@ every answer, the store, one effect a key, and a log without gaps."""
 from __future__ import annotations
 
 import shutil
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -36,7 +35,6 @@ LOGS = ROOT / "var" / "chaos" / "retail-logs"
 # A store that is asked under the same key may be asked often: with the usual five tries
 # a run of faults would leave a person's question where the tasks know an answer.
 RETRY = {"attempts": ATTEMPTS, "base_seconds": 1, "most_seconds": 4}
-LONGEST = 3  # times as long as calls come, faults may keep them from their end
 # What only faults bring into the log: a verdict whose answer was lost is said again,
 # and that it counts once is a record of its own.
 BESIDES = frozenset({"decision.refused"})
@@ -110,13 +108,10 @@ class Retail:
         return ["tests.retail.service", at, str(self.books.file), str(self.data)]
 
     def _going(self, ran: Ran) -> bool:
-        """Until all is settled and no kind is missing. When that takes too long, what
-        is left may end in peace."""
-        people = ran.people
-        over = people.began + LONGEST * self.options.seconds
-        if people.notebook.troubles or time.monotonic() > over:
+        """Until all is settled and no kind is missing, or nothing moves any more."""
+        if ran.people.notebook.troubles or ran.people.stuck():
             return False
-        return people.working or bool(ran.missing)
+        return ran.people.working or bool(ran.missing)
 
 
 def run(stage: Stage, options: Options) -> int:

@@ -22,6 +22,7 @@ from .calls import Notebook
 from .driver import Hand
 from .options import Options
 from .people import Desk
+from .run import QUIET_S
 
 WAIT_S = 15  # of one held call: whom it was asked of may be frozen
 # A verdict whose answer was lost is said again, and was counted the first time.
@@ -39,9 +40,11 @@ class Cast:
     began: float = 0.0
     ended: float = 0.0  # when the last call was settled, once all are
     threads: list[threading.Thread] = field(default_factory=list)
+    _settled: int = 0
+    _since: float = 0.0
 
     def start(self) -> None:
-        self.began = time.monotonic()
+        self.began = self._since = time.monotonic()
         self._start("rita", self.reviewer.work)
         self.threads = [
             self._start(agent.name, partial(self._work, agent)) for agent in self.agents
@@ -57,6 +60,13 @@ class Cast:
         """Not when somebody had to give up: then there is nothing to wait for."""
         alive = any(thread.is_alive() for thread in self.threads)
         return alive and not self.notebook.troubles
+
+    def stuck(self) -> bool:
+        """Whether for long no call was settled. Ask often."""
+        settled, now = len(self.notebook.ended), time.monotonic()
+        if settled > self._settled:
+            self._settled, self._since = settled, now
+        return now > self._since + QUIET_S
 
     def _work(self, agent: Agent) -> None:
         agent.work()
