@@ -33,7 +33,7 @@ AGENTS = 8
 HOOKED = 4  # of them, the first ones, hear of outcomes by post
 CALLS = 2  # the one of these that says by a call of the gate that it has an outcome
 FROM_DRIVER = 3  # from this one on, agents also say so when they see the end themselves
-MAILS_AN_HOUR = 250  # to each person, so that a long run does not only write mails
+MAILS_AN_HOUR = 100  # to each person: letters and effects must not wait for mails
 
 
 @dataclass(frozen=True)

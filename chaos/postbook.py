@@ -82,12 +82,13 @@ class Mail:
 
 
 class Postbook:
-    """Every line is on the disk before anybody is answered."""
+    """Every line is in the file before anybody is answered."""
 
     def __init__(self, file: Path) -> None:
         self._lock = threading.Lock()
         self._db = sqlite3.connect(file, timeout=30, check_same_thread=False)
         self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")  # what a kill cannot take
         self._db.executescript(SCHEMA)
 
     def listen(self, listeners: Iterable[Listener]) -> None:
