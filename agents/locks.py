@@ -32,7 +32,9 @@ def delivery(pk: str) -> Delivery:
     if known is None:
         raise NotFound
     endpoint = _endpoints().get(pk=known.endpoint_id)
-    found = Delivery.objects.select_for_update(no_key=True).get(pk=pk)
+    found = Delivery.objects.select_for_update(no_key=True).filter(pk=pk).first()
+    if found is None:  # forgotten meanwhile
+        raise NotFound
     found.endpoint = endpoint
     return found
 
@@ -46,6 +48,11 @@ def deliveries(queryset: QuerySet[Delivery]) -> list[Delivery]:
     """These letters, locked in the order of their pk, their endpoints read only."""
     rows = queryset.select_related("endpoint__agent").order_by("pk")
     return list(rows.select_for_update(of=("self",), no_key=True))
+
+
+def idle_deliveries(queryset: QuerySet[Delivery], most: int) -> list[Delivery]:
+    """As many of these letters as nobody else has locked."""
+    return list(queryset.select_for_update(of=("self",), skip_locked=True)[:most])
 
 
 def slow_lane() -> None:

@@ -1,17 +1,29 @@
-"""What an agent left here, forgotten when it is needed no more: its answers, and by
-destroying the key its finished runs' blobs (gate.md section 4)."""
+"""What an agent left here, forgotten when it is needed no more: its answers, letters to
+it, and by destroying the key its finished runs' blobs (gate.md section 4).
+
+That it took an outcome is never forgotten: an outcome has a name without any row, and
+is offered to whoever asks until a row says that the agent has it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.db.models.fields.json import KT
 
 from journal import clock, log, pruning
+from journal.machine import TOLD
+from journal.models import OutboxMessage
+from reviews.choices import OPEN, AlarmKind, AlarmStatus, ExecutionStatus
+from reviews.models import Alarm, ApprovalRequest, Execution
 
-from .choices import ThreadStatus
-from .models import Checkpoint, Thread
+from . import locks
+from .choices import ENDED, ThreadStatus
+from .models import Callback, Checkpoint, Delivery, DeliveryAttempt, Thread
 
 CHUNK = 500
 KEEPER = log.Actor("system", "retention")
@@ -50,3 +62,51 @@ def erase_blobs() -> int:
         for thread in threads
     )
     return len(threads)
+
+
+@transaction.atomic(durable=True)
+def forget_letters() -> int:
+    """Letters whose way ended long ago, with their tries; how many. Left are those that
+    may still be promised again, and the one that an open alarm leads to. Locks: the
+    letters (skipping locked)."""
+    over = clock.now() - timedelta(days=settings.HOLDPOINT.keep_deliveries_days)
+    ended = Delivery.objects.filter(status__in=ENDED, ended_at__lt=over)
+    named = ended.exclude(proposal__in=_untold()).exclude(pk__in=_alarming())
+    letters = locks.idle_deliveries(named, CHUNK)
+    pks = [letter.pk for letter in letters]
+    DeliveryAttempt.objects.filter(delivery__in=pks).delete()
+    Delivery.objects.filter(pk__in=pks).delete()
+    _forget_callbacks({letter.proposal for letter in letters})
+    return len(letters)
+
+
+def _untold() -> QuerySet[OutboxMessage, str]:
+    """Proposals of which something is still to be told: only its letters say to whom
+    it was promised already."""
+    told = OutboxMessage.objects.filter(topic=TOLD, done_at__isnull=True)
+    return told.values_list("subject", flat=True)
+
+
+def _alarming() -> list[str]:
+    kinds = [AlarmKind.DELIVERY_DEAD, AlarmKind.INVALID_OUTCOME]
+    alarms = Alarm.objects.filter(kind__in=kinds).exclude(status=AlarmStatus.CLOSED)
+    named = alarms.filter(data__has_key="delivery")
+    return list(named.values_list(KT("data__delivery"), flat=True))
+
+
+def _forget_callbacks(proposals: Collection[str]) -> None:
+    """Of these, where nothing more can happen and no letter is left."""
+    left = Delivery.objects.filter(proposal__in=proposals)
+    callbacks = Callback.objects.filter(pk__in=proposals)
+    callbacks = callbacks.exclude(pk__in=left.values("proposal"))
+    requests = ApprovalRequest.objects.filter(proposal__in=proposals, status__in=OPEN)
+    callbacks = callbacks.exclude(pk__in=requests.values("proposal"))
+    callbacks.exclude(pk__in=_going_on(proposals).values("proposal")).delete()
+
+
+def _going_on(proposals: Collection[str]) -> QuerySet[Execution]:
+    """What has no end yet; a failure has none while a person may try it again."""
+    status = ExecutionStatus
+    again = Q(status=status.FAILED, grant__expires_at__gt=clock.now())
+    open_now = Q(status__in=[status.QUEUED, status.CLAIMED, status.UNKNOWN])
+    return Execution.objects.filter(open_now | again, proposal__in=proposals)

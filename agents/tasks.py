@@ -53,5 +53,7 @@ def _hand_over(delivery_ids: Iterable[str]) -> int:
 
 @shared_task
 def prune() -> int:
-    """A piece of what is needed no more: answers to old keys, blobs of old runs."""
-    return retention.forget_keys() + retention.erase_blobs()
+    """A piece of what is needed no more: answers to old keys, old letters, blobs of old
+    runs."""
+    gone = retention.forget_keys() + retention.forget_letters()
+    return gone + retention.erase_blobs()

@@ -158,6 +158,7 @@ class Holdpoint(BaseSettings):
     keep_outbox_days: Annotated[int, Field(ge=4)] = 14  # letters are tried for three
     keep_keys_days: Annotated[int, Field(ge=97)] = 100  # the longest wait is 90
     keep_notices_days: Annotated[int, Field(ge=7)] = 90
+    keep_deliveries_days: Annotated[int, Field(ge=7)] = 90
     keep_blobs_days: Annotated[int, Field(ge=0)] = 30  # of runs that are finished
     keep_results_days: Annotated[int, Field(ge=1)] = 183
 

@@ -63,7 +63,7 @@ OPERATIONS = {
     "reviews/reveals.py": {"reveal"},
     "reviews/restores.py": {"notice", "look_at"},
     "reviews/retention.py": {"erase_results"},
-    "agents/retention.py": {"erase_blobs"},
+    "agents/retention.py": {"erase_blobs", "forget_letters"},
     "reviews/returns.py": {
         "return_with_guidance",
         "assign",

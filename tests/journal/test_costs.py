@@ -113,6 +113,7 @@ def test_what_sweeps_cost_is_flat_in_history(
         "outbox prune": tasks.prune_outbox,
         "keys prune": agents_retention.forget_keys,
         "blobs prune": agents_retention.erase_blobs,
+        "letters prune": agents_retention.forget_letters,
         "results prune": retention.erase_results,
         "sessions prune": retention.forget_sessions,
     }
