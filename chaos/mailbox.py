@@ -1,5 +1,5 @@
 """A mail server that keeps who was written to about what: just so much of SMTP (RFC
-5321) as Django's backend speaks. A mail is written down before the 250 that takes it."""
+5321) as Django's backend speaks. A mail is written down before its 250."""
 
 from __future__ import annotations
 

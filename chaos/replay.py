@@ -70,12 +70,17 @@ def replay() -> Replayed:
         leaf = bytes(row.leaf)
         found.records += 1
         hashed = hashlib.sha256(b"\0" + leaf).digest()
-        whole = row.position.seq == seq and bytes(row.position.leaf_hash) == hashed
-        found.gaps += not whole
+        found.gaps += _place(row) != (seq, hashed)
         for machine, step in _steps(row, json.loads(leaf)):
             _take(found, machine, step)
     _compare(found)
     return found
+
+
+def _place(row: LogRecord) -> tuple[int, bytes] | None:
+    """None when nobody came to give it one."""
+    place = getattr(row, "position", None)
+    return None if place is None else (place.seq, bytes(place.leaf_hash))
 
 
 def _steps(row: LogRecord, leaf: dict[str, Any]) -> Iterator[tuple[Machine, Step]]:
