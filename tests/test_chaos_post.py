@@ -15,16 +15,20 @@ import pytest
 from django.utils import timezone
 from standardwebhooks.webhooks import Webhook
 
+from agents import acknowledging, outcome_ids
 from chaos import deliveries, hooks, mails
+from chaos.calls import Notebook
 from chaos.deliveries import Deliveries
 from chaos.hooks import Hooks
 from chaos.mailbox import Mailbox
 from chaos.postbook import Arrival, Listener, Postbook, Word
+from chaos.run import Ran
 from chaos.trips import LONGEST_S, Trips
 from policies.choices import Role
 from reviews.channels import notices
 from reviews.models import Notice
 from tests import factories
+from tests.agents import post
 from tests.conftest import Gate
 
 SECRET = "whsec_" + "c2VjcmV0IG9mIHRoZSBob29rcyBvZiBjaGFvcw=="
@@ -152,6 +156,45 @@ def test_a_letter_under_way_may_arrive_and_a_new_one_may_not(tmp_path: Path) -> 
     assert under_way.covers("d-2", 10.0, 8.0 + LONGEST_S)
     assert not under_way.covers("d-2", 10.0, 10.0 + LONGEST_S)
     assert not under_way.covers("d-3", 10.0, 11.0)
+
+
+@pytest.mark.django_db
+def test_the_log_and_the_rows_are_held_against_what_agents_kept(
+    gate: Gate,
+    book: Postbook,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    traces = tmp_path_factory.mktemp("traces")  # of workers who did nothing
+    slug = gate.agent.slug
+    monkeypatch.setattr(deliveries, "_hooked", lambda: [slug])
+    post.register(gate.agent, "https://agent.example/hook", gate.owen)
+    proposal = post.rejected(gate)
+    post.promised()
+    outcome = outcome_ids.settled(proposal.pk)
+    assert deliveries.look(quiet(), book, traces).unheard
+    said = Word(slug, proposal.pk, "rejected", outcome, "hook", 20.0)
+    came = arrival(agent=slug, message=outcome, outcome=outcome)
+    came = replace(came, proposal=proposal.pk, status="rejected")
+    acknowledging.acknowledge(
+        agent=gate.agent, proposal_id=proposal.pk, outcome=outcome
+    )
+    book.arrive(came)
+    book.act(said)
+    book.acknowledge(said)
+    fine = deliveries.look(quiet(), book, traces)
+    assert (fine.ends, fine.acts, fine.acknowledged, fine.letters) == (1, 1, 1, 2)
+    assert (fine.unheard, fine.unlike, fine.unacted, fine.untimely) == ([], [], [], [])
+    assert "waiting" in fine.unkept[0]  # that it was opened: nobody sent it
+    book.arrive(replace(came, at=30.0))
+    book.act(replace(said, outcome="o-2"))
+    wrong = deliveries.look(quiet(), book, traces)
+    assert (len(wrong.untimely), len(wrong.unacted)) == (1, 1)
+
+
+def quiet() -> Ran:
+    """A run of which only its notebook is looked at."""
+    return Ran(0.0, 0.0, 0.0, Notebook(), arsenal=None, restarts={}, quiet=True)  # type: ignore[arg-type]
 
 
 def test_the_mail_server_keeps_whom_and_about_what(book: Postbook) -> None:
