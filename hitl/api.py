@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
+from ninja.operation import Operation
 from ninja.parser import Parser
 
 from agents import api as agents_api
@@ -42,7 +43,16 @@ def _letters() -> dict[str, Any]:
     return {event: {"post": call} for event in events}
 
 
-api = NinjaAPI(
+class Api(NinjaAPI):
+    """An operation is called by its package, in whichever module of it it stands: what
+    was generated from the description goes on."""
+
+    def get_openapi_operation_id(self, operation: Operation) -> str:
+        app, package, *_ = operation.view_func.__module__.split(".")
+        return f"{app}_{package}_{operation.view_func.__name__}"
+
+
+api = Api(
     title="Holdpoint",
     version="1",
     description="The approval gate for agents that act in the real world.",

@@ -1,0 +1,122 @@
+"""Proposals: made, read, revised, taken back, and their outcomes acknowledged."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from ninja import Router
+
+from .. import acknowledging, idempotency, intake, outcomes, own, proposals
+from ..schemas import (
+    AcknowledgeIn,
+    BatchIn,
+    BatchOut,
+    ProposalIn,
+    ProposalOut,
+    ProposalPage,
+    RevisionIn,
+)
+from . import proposing
+from .calls import (
+    AgentAuth,
+    IdempotencyHeader,
+    Wait,
+    agent_of,
+    answered,
+    own_proposal,
+    replaying,
+)
+
+PAGE = 50
+router = Router(auth=AgentAuth(), tags=["agents"])
+
+
+@router.post("/proposals", response={201: ProposalOut, 200: ProposalOut})
+def propose(
+    request: HttpRequest,
+    body: ProposalIn,
+    wait: Wait = 0,
+    key: IdempotencyHeader = None,
+) -> HttpResponse:
+    """Propose one action. 200 with `Idempotent-Replayed: true` on replay."""
+    agent = agent_of(request)
+    stored = proposing.propose(agent, key, body)
+    return replaying(
+        stored.replayed,
+        answered(stored.body, status=proposing.status_of(stored), wait=wait),
+    )
+
+
+@router.post("/proposals/batch", response=BatchOut)
+def propose_batch(request: HttpRequest, body: BatchIn) -> HttpResponse:
+    """Up to 200 proposals, one transaction each, answered per item."""
+    agent = agent_of(request)
+    items = [proposing.propose_item(request, agent, item) for item in body.items]
+    return JsonResponse({"items": items})
+
+
+@router.get("/proposals", response=ProposalPage)
+def list_proposals(
+    request: HttpRequest,
+    status: str = "",
+    thread: str = "",
+    cursor: str = "",
+) -> HttpResponse:
+    """This agent's own proposals, newest first."""
+    page = own.own_proposals(
+        agent_of(request).slug, status=status, thread=thread, cursor=cursor, size=PAGE
+    )
+    return JsonResponse(
+        {
+            "items": outcomes.describe_all(page.items),
+            "next_cursor": page.next_cursor,
+        }
+    )
+
+
+@router.get("/proposals/{proposal_id}", response=ProposalOut)
+def get_proposal(
+    request: HttpRequest, proposal_id: str, wait: Wait = 0
+) -> HttpResponse:
+    """One proposal; with `wait` as soon as there is something to do."""
+    return answered(outcomes.describe(own_proposal(request, proposal_id)), wait=wait)
+
+
+@router.post("/proposals/{proposal_id}/revisions", response=ProposalOut)
+def revise(
+    request: HttpRequest,
+    proposal_id: str,
+    body: RevisionIn,
+    key: IdempotencyHeader = None,
+) -> HttpResponse:
+    """Replace what is proposed; the old revision is kept, its votes are void."""
+    agent = agent_of(request)
+    call = intake.key_of(
+        key, "POST", f"/proposals/{proposal_id}/revisions", body.model_dump(mode="json")
+    )
+    stored = idempotency.replay(agent, call.text, call.fingerprint)
+    if stored is not None:
+        return replaying(stored.replayed, answered(stored.body))
+    proposal = own_proposal(request, proposal_id)
+    asked = intake.asked_to_revise(agent, proposal.thread, proposal.tool_name, body)
+    stored = proposals.revise(
+        agent=agent, key=call, proposal_id=proposal_id, asked=asked
+    )
+    return replaying(stored.replayed, answered(stored.body))
+
+
+@router.post("/proposals/{proposal_id}/withdraw", response=ProposalOut)
+def withdraw(request: HttpRequest, proposal_id: str) -> HttpResponse:
+    """Take it back."""
+    proposals.withdraw(agent=agent_of(request), proposal_id=proposal_id)
+    return answered(outcomes.describe(own_proposal(request, proposal_id)))
+
+
+@router.post("/proposals/{proposal_id}/acknowledge", response=ProposalOut)
+def acknowledge(
+    request: HttpRequest, proposal_id: str, body: AcknowledgeIn
+) -> HttpResponse:
+    """The agent has this outcome and needs to hear of it no more. Again is as good."""
+    acknowledging.acknowledge(
+        agent=agent_of(request), proposal_id=proposal_id, outcome=body.outcome
+    )
+    return answered(outcomes.describe(own_proposal(request, proposal_id)))
