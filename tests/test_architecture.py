@@ -41,7 +41,8 @@ OPERATIONS = {
         "extend",
     },
     "reviews/decisions.py": {"_record", "_log_refused"},
-    "reviews/executions.py": {"record", "keep_late", "give_back", "refuse"},
+    "reviews/executions/recording.py": {"record", "keep_late"},
+    "reviews/executions/refusing.py": {"give_back", "refuse"},
     "reviews/exports.py": {"ask", "go_on", "_write_part"},
     "reviews/incidents.py": {"declare", "end", "hold_deadlines"},
     "reviews/leases/ending.py": {"release", "lapse_chunk"},
@@ -88,7 +89,13 @@ OPERATIONS = {
     "agents/registry.py": {"register", "allow", "release"},
 }
 # Packages whose operations are called by the package's name.
-PARTED = {"reviews/alarms", "reviews/batches", "reviews/forming", "reviews/leases"}
+PARTED = {
+    "reviews/alarms",
+    "reviews/batches",
+    "reviews/executions",
+    "reviews/forming",
+    "reviews/leases",
+}
 WRITERS = {"create", "update", "get_or_create", "update_or_create", "bulk_create"}
 MODELS = {"ApprovalRequest", "Grant", "Execution", "Thread", "PolicyVersion"}
 STATUS_DOORS = {

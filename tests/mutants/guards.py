@@ -245,14 +245,14 @@ GUARDS = [
     ),
     Guard(
         "what may have happened is looked up first",
-        "reviews/executions.py",
+        "reviews/executions/running.py",
         "    if not untouched and claim.definition.look_up is not None:",
         "    if False:",
         f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
         "what was found is not done again",
-        "reviews/executions.py",
+        "reviews/executions/running.py",
         '        if found.code != "not_found" and not _may_repeat(claim, found):\n'
         "            return found",
         "        pass",
@@ -295,7 +295,7 @@ GUARDS = [
     ),
     Guard(
         "a stop between claim and effect is honoured",
-        "reviews/executions.py",
+        "reviews/executions/running.py",
         "    no = no or rechecks.switches(claim.execution)",
         "    no = no",
         CLAIM,
@@ -338,7 +338,7 @@ GUARDS = [
     ),
     Guard(
         "what a repeated call was given is not taken back",
-        "reviews/executions.py",
+        "reviews/executions/refusing.py",
         "    if execution.began_at is not None:\n        raise StaleFence\n",
         "",
         REDEEM,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from reviews import alarms, audits, claims, executions
+from reviews.executions import running
 from reviews.executors import base
 from reviews.models import Alarm, Execution, Grant, LateReport
 from tests import factories, worlds
@@ -98,7 +99,7 @@ def _taken_over(
         factories.lapsed(execution)
         executions.run(execution.pk)
 
-    rival = before(monkeypatch, executions, "_conclude", successor)
+    rival = before(monkeypatch, running, "_conclude", successor)
     executions.run(execution.pk)
     assert rival.result.refusal is None
     execution.refresh_from_db()

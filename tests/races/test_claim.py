@@ -22,6 +22,7 @@ from reviews import (
     verifiers,
 )
 from reviews.choices import ExecutionStatus, Scope, StopMode
+from reviews.executions import running
 from reviews.executors import Outcome
 from reviews.models import Execution, Grant, Stop
 from tests import factories, worlds
@@ -133,7 +134,7 @@ def test_who_slept_past_the_lease_writes_nothing(
         factories.lapsed(execution)
         executions.run(execution.pk)
 
-    before(monkeypatch, executions, "_conclude", overtaken)
+    before(monkeypatch, running, "_conclude", overtaken)
     executions.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.fence) == (ExecutionStatus.SUCCEEDED, 2)
@@ -193,7 +194,7 @@ def test_a_stop_between_claim_and_effect_is_honoured(
     claim = taking(execution)()
     assert claim is not None
     before(monkeypatch, module, name, stopping(gate))
-    outcome = executions._attempt(claim)
+    outcome = running._attempt(claim)
     assert isinstance(outcome, rechecks.No)
     assert worlds.effects() == []
 

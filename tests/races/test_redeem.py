@@ -78,7 +78,7 @@ def test_what_a_repeated_call_was_given_is_not_taken_back(
         stop(gate)
         return claim
 
-    rival = before(monkeypatch, executions, "note_outside", answered_then_stopped)
+    rival = before(monkeypatch, claims, "note_outside", answered_then_stopped)
     with pytest.raises(errors.AgentStopped):
         redeem(key="mine")
     assert rival.result.value.replayed
@@ -118,7 +118,7 @@ def test_a_lease_that_ends_during_the_checks_is_given_to_nobody(
 ) -> None:
     execution, redeem = deployment(gate)
     lapse = partial(factories.lapsed, execution)
-    before(monkeypatch, executions, "note_outside", lapse)
+    before(monkeypatch, claims, "note_outside", lapse)
     with pytest.raises(errors.GrantSpent):
         redeem(key="mine")
     again = redeem(key="mine")

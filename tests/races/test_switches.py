@@ -25,6 +25,7 @@ from reviews import (
     verifiers,
 )
 from reviews.choices import ExecutionStatus, Scope, StopMode
+from reviews.executions import running
 from reviews.models import Execution, Stop
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -40,7 +41,7 @@ PLACES = {
     "before-the-checks": (rechecks, "check"),
     "while-the-world-is-read": (readers, "read"),
     "while-verifiers-are-asked": (verifiers, "verify"),
-    "while-the-note-is-written": (executions, "note_outside"),
+    "while-the-note-is-written": (claims, "note_outside"),
     "while-the-fence-is-looked-at": (claims, "check_held"),
 }
 SCOPES = [
@@ -166,7 +167,7 @@ def test_a_stop_at_the_last_moment_of_a_redeem(
     execution = queued(gate, "deploy")
     token = grants.token(execution.grant_id)
     stop = stopping(gate, *SCOPES[3], "deploy")
-    before(monkeypatch, executions, "note_outside", stop)
+    before(monkeypatch, claims, "note_outside", stop)
     with pytest.raises(errors.AgentStopped):
         settlements.redeem(token=token, agent="riley")
 
@@ -200,5 +201,5 @@ def test_a_claim_taken_before_the_stop_is_never_begun_after_it(
     claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
     assert claim is not None
     stopping(gate, *SCOPES[2], "pay")()
-    assert isinstance(executions._attempt(claim), rechecks.No)
+    assert isinstance(running._attempt(claim), rechecks.No)
     assert outside.requests == []

@@ -12,6 +12,7 @@ from journal import clock, errors, log
 from journal.models import LogRecord, OutboxMessage
 from reviews import claims, deadlines, executions, revocations, stops, tasks
 from reviews.choices import ExecutionStatus, GrantStatus, RequestStatus, Scope
+from reviews.executions import running
 from reviews.models import ApprovalRequest, Execution, Grant, Stop
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -158,7 +159,7 @@ def test_what_was_claimed_is_refused_by_its_check(gate: Gate) -> None:
     claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
     assert claim is not None
     revoke(gate)
-    executions._conclude(claim, executions._attempt(claim))
+    running._conclude(claim, running._attempt(claim))
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "approver_revoked")
     assert worlds.effects() == []

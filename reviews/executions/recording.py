@@ -1,0 +1,137 @@
+"""What became of an attempt, as it is written under its fence; and what was said of one
+too late to count."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from journal import clock, faults, log
+from policies import facts
+from policies.choices import ExecutionClass
+
+from .. import alarms, claims, locks, turns
+from ..executors import Outcome
+from ..models import Execution
+from .requeueing import back_off, requeue, tries_left
+from .results import kept, redacted
+
+HIGHEST = 2**31 - 1  # of the fences that a report may name
+_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+@transaction.atomic(durable=True)
+def record(
+    *, execution_id: str, fence: int, outcome: Outcome, actor: log.Actor
+) -> Execution:
+    """Write what became of an attempt, under its fence [I22].
+
+    Raises NotFound, StaleFence.
+    """
+    execution = claims.fenced(execution_id, fence)
+    now = clock.now()
+    outcome = redacted(execution, outcome)
+    late = actor.kind == "agent" and _is_late(execution, now)
+    if outcome.status == "succeeded":
+        _succeed(execution, outcome, actor, now)
+    elif outcome.status == "failed":
+        _fail(execution, outcome, actor, now)
+    else:
+        _doubt(execution, outcome, actor, now)
+    if late:
+        said = _report(execution, fence, execution.grant.action_hash, outcome)
+        alarms.keep(execution, said=said, actor=actor, now=now, counted=True)
+    faults.point("record_uncommitted", execution_id)
+    return execution
+
+
+def _is_late(execution: Execution, now: datetime) -> bool:
+    """Whether the holder had been told to be done by an earlier time."""
+    lapsed = execution.lease_until is not None and execution.lease_until <= now
+    return lapsed or execution.grant.expires_at <= now
+
+
+def _succeed(
+    execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
+) -> None:
+    found = kept(execution, outcome.result or {}) | {"looked_up": outcome.looked_up}
+    digest = found["result_digest"]
+    claims.finish(execution, "succeed", actor, now, found, digest=digest)
+    alarms.succeeded(execution, now)
+    alarms.counted(execution, outcome.effects, now)
+
+
+def _fail(
+    execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
+) -> None:
+    """Known: no effect. Try again later if only this attempt never left the house."""
+    due = now + back_off(execution)
+    again = (
+        (outcome.this_attempt_only or outcome.again)
+        and tries_left(execution)
+        and due < execution.grant.expires_at
+    )
+    if again:
+        requeue(execution, outcome.code, outcome.detail, due, actor, now)
+        return
+    why = {"code": outcome.code, "detail": outcome.detail}
+    claims.finish(execution, "fail", actor, now, why, code=outcome.code)
+    turns.halt(execution, now)
+    proposal = execution.grant.proposal
+    facts.release(proposal.pk)
+    facts.observe_failure(agent=proposal.agent, proposal=proposal.pk, at=now)
+
+
+def _doubt(
+    execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
+) -> None:
+    """It may have happened. A keyed or queryable tool is asked again, soon."""
+    due = now + back_off(execution)
+    again = (
+        claims.class_of(execution) is not ExecutionClass.OPAQUE
+        and tries_left(execution)
+        and due < execution.grant.expires_at
+        and not execution.by_agent
+    )
+    if again:
+        Execution.objects.filter(pk=execution.pk, fence=execution.fence).update(
+            lease_until=due, code=outcome.code, detail=outcome.detail
+        )
+        return
+    claims.lose(execution, outcome.code, outcome.detail, now, actor)
+
+
+@transaction.atomic(durable=True)
+def keep_late(
+    *,
+    execution_id: str,
+    fence: int,
+    action_hash: str,
+    outcome: Outcome,
+    actor: log.Actor,
+) -> None:
+    """Keep what was said of an effect when it could no longer count. It settles
+    nothing. Raises NotFound."""
+    execution = locks.execution(execution_id)
+    said = _report(execution, fence, action_hash, redacted(execution, outcome))
+    alarms.keep(execution, said=said, actor=actor, now=clock.now())
+
+
+def _report(
+    execution: Execution, fence: int, action_hash: str, outcome: Outcome
+) -> dict[str, Any]:
+    """A report's columns; what was said is redacted already."""
+    happened = outcome.status == "succeeded"
+    found = kept(execution, outcome.result or {}) if happened else {}
+    return {
+        "fence": min(fence, HIGHEST),
+        "status": outcome.status,
+        "action_hash": action_hash if _HASH.fullmatch(action_hash) else "",
+        "result_shown": found.get("result_shown"),
+        "result_digest": found.get("result_digest", ""),
+        "code": outcome.code,
+        "detail": outcome.detail,
+    }

@@ -1,0 +1,121 @@
+"""One attempt: claim, look up, re-check, perform, and have it recorded. Recovery never
+runs a tool itself: it queues again, and the claim decides."""
+
+from __future__ import annotations
+
+import structlog
+
+from journal import faults
+from journal.errors import StaleFence
+from policies.choices import ExecutionClass
+
+from .. import claims, executors, rechecks
+from ..claims import Claim
+from ..executors import Outcome
+from ..rechecks import No
+from .recording import keep_late, record
+from .refusing import refuse
+
+logger = structlog.get_logger(__name__)
+
+
+def run(execution_id: str) -> None:
+    """Take an execution and see it through, as far as this process lives.
+
+    Safe to call any number of times at once: only one caller gets the claim.
+    """
+    faults.point("before_claim", execution_id)
+    claim = claims.take(execution_id=execution_id, actor=claims.EXECUTOR)
+    if claim is None:
+        return
+    structlog.contextvars.bind_contextvars(
+        proposal=claim.execution.proposal_id, execution=execution_id
+    )
+    faults.point("after_claim", execution_id)
+    try:
+        outcome = _attempt(claim)
+    except StaleFence:
+        logger.warning("stale_fence", execution=execution_id, fence=claim.fence)
+        return
+    faults.point("before_record", execution_id)
+    try:
+        _conclude(claim, outcome)
+    except StaleFence:
+        _too_late(claim, outcome)
+        return
+    faults.point("after_record", execution_id)
+
+
+def _too_late(claim: Claim, outcome: Outcome | No) -> None:
+    """Another attempt took over while this one was held up: what it did is kept."""
+    logger.warning("stale_fence", execution=claim.execution.pk, fence=claim.fence)
+    if isinstance(outcome, Outcome) and not outcome.looked_up:
+        keep_late(
+            execution_id=claim.execution.pk,
+            fence=claim.fence,
+            action_hash=claim.execution.grant.action_hash,
+            outcome=outcome,
+            actor=claims.EXECUTOR,
+        )
+
+
+def _attempt(claim: Claim) -> Outcome | No:
+    """Look up what an earlier attempt did, re-check the world, perform."""
+    untouched = claim.untouched
+    if not untouched and claim.definition.look_up is not None:
+        found = executors.look_up(claim.definition, claim.call)
+        faults.point("looked_up", claim.execution.pk)
+        if found.code != "not_found" and not _may_repeat(claim, found):
+            return found
+        if claim.over:
+            return No(claim.over, "It never ran, and nothing is begun any more.")
+        untouched = found.code == "not_found"
+    no = rechecks.check(claim.execution, claim.definition)
+    if no is not None and untouched:
+        return no
+    if no is not None and no.code != "precondition":
+        return Outcome("unknown", code=no.code, detail=no.detail)
+    # A keyed provider answers a repeated key from its memory, so a state that our
+    # own earlier attempt changed is no reason to stop here.
+    faults.point("rechecked", claim.execution.pk)
+    no = note_outside()
+    claims.check_held(claim)
+    no = no or rechecks.switches(claim.execution)  # nothing is asked after this [I24]
+    if no is not None:
+        return no if untouched else Outcome("unknown", code=no.code, detail=no.detail)
+    faults.point("before_effect", claim.execution.pk)
+    outcome = executors.perform(claim.definition, claim.call)
+    faults.point("after_effect", claim.execution.pk)
+    if outcome.this_attempt_only and not untouched:
+        return Outcome("unknown", code=outcome.code, detail=outcome.detail)
+    return outcome
+
+
+def _may_repeat(claim: Claim, found: Outcome) -> bool:
+    """A keyed provider that cannot say is asked for the effect itself: under the same
+    key that is no second one."""
+    keyed = claims.class_of(claim.execution) is ExecutionClass.KEYED
+    return keyed and found.status == "unknown" and not claim.over
+
+
+def note_outside() -> No | None:
+    """Why nothing may be begun: what cannot be written down beside the database could
+    be forgotten with it."""
+    try:
+        claims.note_outside()
+    except OSError as error:
+        logger.error("epoch.not_written", error=str(error))
+        return No("unwritten", "This host cannot write its note of it.", True, True)
+    return None
+
+
+def _conclude(claim: Claim, outcome: Outcome | No) -> None:
+    if isinstance(outcome, No):
+        refuse(execution_id=claim.execution.pk, fence=claim.fence, no=outcome)
+        return
+    record(
+        execution_id=claim.execution.pk,
+        fence=claim.fence,
+        outcome=outcome,
+        actor=claims.EXECUTOR,
+    )
