@@ -5,6 +5,7 @@ every answer, the store, one effect a key, and a log without gaps."""
 from __future__ import annotations
 
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from .live import Live
 from .options import Options
 from .policy import ATTEMPTS
 from .retail_cast import Cast, cast
-from .run import calm, migrate, strike
+from .run import STEP_S, calm, migrate, strike
 from .stage import Stage, open_up
 from .strike import KINDS
 from .strikes import Arsenal
@@ -35,6 +36,7 @@ LOGS = ROOT / "var" / "chaos" / "retail-logs"
 # A store that is asked under the same key may be asked often: with the usual five tries
 # a run of faults would leave a person's question where the tasks know an answer.
 RETRY = {"attempts": ATTEMPTS, "base_seconds": 1, "most_seconds": 4}
+LONGEST = 3  # times as long as calls come, faults fall
 # What only faults bring into the log: a verdict whose answer was lost is said again,
 # and that it counts once is a record of its own.
 BESIDES = frozenset({"decision.refused"})
@@ -98,6 +100,7 @@ class Retail:
         self.live.begin(people, ran.arsenal)
         people.start()
         strike(self.stage, ran.arsenal, self.live, partial(self._going, ran))
+        self._see_out(people)
         ran.left = calm(self.stage, self.live, lambda: people.working)
         people.reviewer.stopping.set()
         return ran
@@ -108,10 +111,19 @@ class Retail:
         return ["tests.retail.service", at, str(self.books.file), str(self.data)]
 
     def _going(self, ran: Ran) -> bool:
-        """Until all is settled and no kind is missing, or nothing moves any more."""
-        if ran.people.notebook.troubles or ran.people.stuck():
+        """Until all is settled and no kind is missing; on a slow machine the rest is
+        settled in peace."""
+        over = ran.people.began + LONGEST * self.options.seconds
+        if ran.people.notebook.troubles or time.monotonic() > over:
             return False
         return ran.people.working or bool(ran.missing)
+
+    def _see_out(self, people: Cast) -> None:
+        """What is still to be settled, as long as something moves."""
+        while people.working and not people.stuck():
+            self.stage.keep()
+            self.live.show()
+            time.sleep(STEP_S)
 
 
 def run(stage: Stage, options: Options) -> int:
