@@ -60,6 +60,7 @@ class Figures:
     command: str
     seed: int
     short: bool
+    stage: str  # what ran where
     seconds: float  # until all was quiet
     loaded: float  # until the last fault
     requests: int
@@ -111,6 +112,7 @@ def figures(
         command=options.command,
         seed=options.seed,
         short=options.short,
+        stage=stage.told,
         seconds=ran.ended - ran.began,
         loaded=ran.loaded - ran.began,
         requests=options.requests,

@@ -107,6 +107,14 @@ class Stage:
         return f"http://{self.outside}:{self.provider_port}"
 
     @property
+    def told(self) -> str:
+        """What runs where, in a few words."""
+        size = f"{len(self.ports)} web processes and {self.options.workers} workers"
+        if not self.network.real:
+            return f"{size} on one host, told apart by their ports"
+        return f"{size} on {self.options.hosts} hosts, the servers on another"
+
+    @property
     def ledger(self) -> Path:
         return self.here.state / "ledger.sqlite"
 

@@ -20,6 +20,7 @@ def _lines(made: Figures) -> Iterator[str]:
     yield f"{made.requests:>8,}  requests in {made.loaded:.0f} s, quiet after"
     yield f"{'':>8}  {made.seconds:.0f} s; {made.effects:,} effects, "
     yield f"{'':>8}  {made.records:,} log records"
+    yield f"{'':>8}  {made.stage}"
     yield ""
     for kind, count in made.kinds.items():
         yield f"{count:>8}  {KINDS[kind][1]}"

@@ -86,7 +86,7 @@ def _soak(made: Figures) -> str:
     kinds = ", ".join(f"{n} x {kind}" for kind, n in made.kinds.items())
     done = made.recoveries["execution"]
     return (
-        f"{made.requests:,} requests in {made.loaded:.0f} s under"
+        f"{made.requests:,} requests to {made.stage}, in {made.loaded:.0f} s under"
         f" {sum(made.kinds.values())} faults ({kinds}): 0 lost, 0 doubled (at most"
         f" {300 / made.requests:.3f} %), 0 of {made.steps:,} steps illegal,"
         f" {made.records:,} log records dense; {done['n']} executions recovered, p50"

@@ -123,6 +123,7 @@ def made(failures: int) -> Figures:
         command=OPTIONS.command,
         seed=7,
         short=True,
+        stage="two of each",
         seconds=90.0,
         loaded=75.0,
         requests=240,
