@@ -16,6 +16,7 @@ from agents.models import Delivery, Endpoint
 from journal import clock
 from journal.models import LogRecord
 from policies.choices import Role
+from reviews import alarms
 from reviews.models import Alarm
 from tests import factories
 from tests.agents import post
@@ -100,6 +101,9 @@ def test_its_alarm_leads_to_it(gate: Gate, dead: Delivery, name: str) -> None:
     for page in ("/alarms/", f"/alarms/{alarm.pk}/"):
         assert link in source(client, page), page
     assert client.get(f"{PAGE}{dead.pk}/").status_code == 200
+    alarms.close(alarm_id=alarm.pk, person=gate.sue, note="it listens again")
+    closed = source(client, f"/alarms/{alarm.pk}/")
+    assert link not in closed, "it may be forgotten from now on"
 
 
 def test_who_only_reads_sends_nothing_again(gate: Gate, dead: Delivery) -> None:

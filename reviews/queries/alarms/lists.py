@@ -120,7 +120,7 @@ def _line(row: Any, briefs: Mapping[int, showing.Brief]) -> Line:
         thread=proposal.thread if proposal else "",
         run_url=_run(proposal) if proposal else "",
         request_url=_request(row.request) if row.request else "",
-        letter_url=_letter(row.data.get("delivery", "")),
+        letter_url=_letter(row),
         log_url=f"{log}?{about}" if proposal else f"{log}?kind=alarm",
         queue=row.queue.title if row.queue else "",
         opened_at=row.opened_at,
@@ -137,5 +137,8 @@ def _request(request: str) -> str:
     return reverse("reviews:request_detail", args=[request])
 
 
-def _letter(delivery: str) -> str:
+def _letter(alarm: Alarm) -> str:
+    """It is kept while its alarm stands; afterwards it may be forgotten."""
+    stands = alarm.status != AlarmStatus.CLOSED
+    delivery = alarm.data.get("delivery", "") if stands else ""
     return reverse("agents:delivery", args=[delivery]) if delivery else ""
