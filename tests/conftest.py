@@ -132,10 +132,15 @@ class Gate:
 
 
 @pytest.fixture
-def gate(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Gate:
-    """The tests' policy in force, and an empty ledger as the outside world."""
+def empty_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outside, where nothing has happened yet; for processes of a test too."""
     monkeypatch.setenv(worlds.LEDGER, str(tmp_path / "ledger.sqlite"))
     worlds.WORLD.clear()
+
+
+@pytest.fixture
+def gate(db: None, empty_world: None) -> Gate:
+    """The tests' policy in force, and an empty ledger as the outside world."""
     people = factories.cast()
     policy = factories.policy(people)
     return Gate(people, policy, factories.agent(people["owen"]))

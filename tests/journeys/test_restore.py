@@ -34,13 +34,11 @@ DELIVERIES = 4
 
 def test_nothing_runs_again_after_a_backup_was_put_back(
     tmp_path: Path,
+    empty_world: None,
     django_db_blocker: DjangoDbBlocker,
-    monkeypatch: pytest.MonkeyPatch,
     proof_n: Callable[..., int],
     record_proof: Callable[[str, str], None],
 ) -> None:
-    monkeypatch.setenv(worlds.LEDGER, str(tmp_path / "ledger.sqlite"))
-    worlds.WORLD.clear()
     each = proof_n(small=1, full=40)
     with django_db_blocker.unblock(), installed(tmp_path / "state") as other:
         tried = Drill(other, each).run(tmp_path / "backup")

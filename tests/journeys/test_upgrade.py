@@ -185,13 +185,12 @@ def upgrade(other: Elsewhere, source: Path, each: int) -> None:
 
 def test_one_release_follows_the_other_under_load(
     tmp_path: Path,
+    empty_world: None,
     django_db_blocker: DjangoDbBlocker,
-    monkeypatch: pytest.MonkeyPatch,
     proof_n: Callable[..., int],
     record_proof: Callable[[str, str], None],
 ) -> None:
     """T9, I1, I19: every proposal of before, during and after ends in one effect."""
-    monkeypatch.setenv(worlds.LEDGER, str(tmp_path / "ledger.sqlite"))
     each = proof_n(small=2, full=100)
     source = earlier.check_out(tmp_path / "earlier")
     state = tmp_path / "state"

@@ -89,10 +89,7 @@ def test_it_is_refused_when_saved_and_when_put_in_force(
     assert PolicyVersion.objects.count() == 2
 
 
-def test_it_is_refused_when_called(
-    listed: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(worlds.LEDGER, str(tmp_path / "ledger.sqlite"))
+def test_it_is_refused_when_called(listed: Any, empty_world: None) -> None:
     definition = tool(executor=HERE, reader=HERE, verifiers=[HERE], keys=["order"])
     assert executors.perform(definition, CALL).status == "succeeded"
     listed("shop")
