@@ -227,7 +227,11 @@ def closed_alarm(gate: Gate) -> Alarm:
 
 
 def proposed_repair(gate: Gate) -> Repair:
-    execution = claimed(gate)
+    return repair_of(claimed(gate), gate)
+
+
+def repair_of(execution: Execution, gate: Gate) -> Repair:
+    """What a supervisor proposes once whoever had taken it is gone."""
     lease = clock.now() - timedelta(minutes=6)
     Execution.objects.filter(pk=execution.pk).update(lease_until=lease)
     return repairs.propose_repair(

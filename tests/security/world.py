@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -27,13 +26,12 @@ from reviews import (
     grants,
     incidents,
     leases,
-    repairs,
     saved_views,
     settlements,
     stops,
     tokens,
 )
-from reviews.choices import RepairChange, Scope
+from reviews.choices import Scope
 from reviews.executors import Outcome
 from reviews.models import (
     Alarm,
@@ -49,7 +47,7 @@ from reviews.models import (
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.reviews import batching
+from tests.reviews import batching, states
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
@@ -202,12 +200,17 @@ def _undelivered(gate: Gate) -> Delivery:
     return Delivery.objects.get(pk=letter)
 
 
-def _never_ran(gate: Gate) -> Alarm:
-    """An approved payment whose window went by."""
-    request = propose(gate.agent, customer="C-21").request
+def _approved(gate: Gate, tool: str, customer: str) -> Execution:
+    """What waits to be run, its recall window over."""
+    request = propose(gate.agent, tool, customer=customer).request
     decide(request, gate.rita)
     factories.window_over(request)
-    execution: Execution = request.proposal.executions.get()
+    return Execution.objects.get(proposal=request.proposal_id)
+
+
+def _never_ran(gate: Gate) -> Alarm:
+    """An approved payment whose window went by."""
+    execution = _approved(gate, "pay", "C-21")
     Grant.objects.filter(execution=execution).update(expires_at=clock.now())
     executions.run(execution.pk)
     return Alarm.objects.get(subject=execution.pk)
@@ -262,19 +265,9 @@ def _redeemed(proposal: Proposal) -> Execution:
 
 def _repair(gate: Gate) -> Repair:
     """A change by hand that waits for a second person."""
-    request = propose(gate.agent, "pay_queryable", customer="C-21").request
-    decide(request, gate.rita)
-    factories.window_over(request)
-    execution: Execution = request.proposal.executions.get()
+    execution = _approved(gate, "pay_queryable", "C-21")
     claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
-    lease = clock.now() - timedelta(minutes=6)
-    Execution.objects.filter(pk=execution.pk).update(lease_until=lease)
-    return repairs.propose_repair(
-        execution_id=execution.pk,
-        change=RepairChange.SAY_UNKNOWN,
-        person=gate.sue,
-        reason="its worker is gone",
-    )
+    return states.repair_of(execution, gate)
 
 
 def _done(gate: Gate) -> Execution:
@@ -286,10 +279,7 @@ def _done(gate: Gate) -> Execution:
 
 def _doubtful(gate: Gate) -> Execution:
     """An effect of which nobody knows, and whose service can be asked."""
-    request = propose(gate.agent, "pay_queryable", customer="C-20").request
-    decide(request, gate.rita)
-    factories.window_over(request)
-    execution: Execution = request.proposal.executions.get()
+    execution = _approved(gate, "pay_queryable", "C-20")
     claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
     Grant.objects.filter(execution=execution).update(expires_at=clock.now())
     execution.refresh_from_db()
