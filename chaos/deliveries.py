@@ -159,12 +159,14 @@ def _after(
     under_way = Trips(traces)
     at = {one.outcome: one.at for one in said if one.outcome in letters}
     found.acknowledged = len(at)
+    late: dict[str, float] = {}
     for one in arrivals:
         known = at.get(one.message)
         if known is None or one.at <= known:
             continue
         if not under_way.covers(letters[one.message], known, one.at):
-            found.untimely.append(f"{one.message}: {one.at - known:.1f} s after")
+            late.setdefault(one.message, one.at - known)
+    found.untimely += [f"{name}: {by:.1f} s after" for name, by in late.items()]
 
 
 def _rows(found: Deliveries, arrivals: list[Arrival]) -> None:
