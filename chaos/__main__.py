@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import random
+import signal
 import sys
 from typing import Any
 
@@ -18,6 +19,8 @@ from .options import BETWEEN, RETAIL_BETWEEN, USUAL, Options
 
 def main() -> None:
     options = _options()
+    # Whoever ends us must not leave servers and hosts behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         # Only once its servers are named: what follows reads settings and models.
         stage = importlib.import_module("chaos.stage")
