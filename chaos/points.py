@@ -23,12 +23,15 @@ BUSY = (
     "window_uncommitted", "before_nudge", "before_announce", "message_uncommitted",
     "message_claimed", "before_claim", "claim_uncommitted", "after_claim", "rechecked",
     "before_effect", "after_effect", "before_record", "record_uncommitted",
-    "after_record", "before_done", "sequence_uncommitted",
+    "after_record", "before_done", "sequence_uncommitted", "mail_taken",
+    "letters_uncommitted", "letter_taken", "letter_answered", "letter_uncommitted",
+    "acknowledged_uncommitted",
 )  # fmt: skip
 SELDOM = 5
 # Where somebody holds a claim who is to sleep past its lease.
 HOLDING = (
-    "after_claim", "rechecked", "before_effect", "after_effect", "before_record"
+    "after_claim", "rechecked", "before_effect", "after_effect", "before_record",
+    "letter_taken", "letter_answered",
 )  # fmt: skip
 ACTIONS = (faults.Action.KILL, faults.Action.RAISE, faults.Action.STOP)
 
