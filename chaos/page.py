@@ -27,7 +27,7 @@ SHORT_NAMES = {
     "pause": "frozen",
     "point": "point",
     "cut": "cut off",
-    "outage": "no servers",
+    "outage": "no net",
 }
 ORDER = (
     "succeeded",
