@@ -23,8 +23,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         # Only once its servers are named: what follows reads settings and models.
-        stage = importlib.import_module("chaos.stage")
-        with stage.servers(options) as here:
+        servers = importlib.import_module("chaos.servers")
+        with servers.servers(options) as here:
             django.setup()
             name = "chaos.retail" if options.retail else "chaos.verdict"
             code = importlib.import_module(name).run(here, options)

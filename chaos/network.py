@@ -12,9 +12,10 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hitl.environment import LOOPBACK
+from hitl.local.process import Program
 
 DATA = "data"
 _BITS = 24
@@ -80,6 +81,11 @@ def build(apps: int, stack: ExitStack, *, alone: bool = False) -> Network:
         network.cables[name] = cable = f"{bridge}-{place}"
         network.hosts[name] = _host(name, address, cable, bridge, stack)
     return network
+
+
+def on(host: Host, program: Program, *more: str) -> Program:
+    """The same on that host, with more arguments."""
+    return replace(program, argv=[*host.prefix, *program.argv, *more])
 
 
 def _bridge(stack: ExitStack) -> tuple[str, str]:

@@ -13,7 +13,8 @@ from pathlib import Path
 from journal import faults
 
 from . import processes
-from .stage import Slot, Stage
+from .slots import Slot
+from .stage import Stage
 
 UNMET_S = 5.0  # after which an armed point that nobody passed is taken down
 FOUND_S = 0.5  # in which who stopped at a point must be found

@@ -24,11 +24,12 @@ from tests.retail.run import Played, house
 from tests.retail.tasks import Call
 
 from .live import Live
+from .opening import open_up
 from .options import Options
 from .policy import ATTEMPTS
 from .retail_cast import Cast, cast
 from .run import STEP_S, calm, migrate, strike
-from .stage import Stage, open_up
+from .stage import Stage
 from .strike import KINDS
 from .strikes import Arsenal
 

@@ -22,11 +22,12 @@ from .driver import Driver
 from .ledger import Ledger
 from .live import Live
 from .mailbox import Mailbox
+from .opening import open_up
 from .options import Options
 from .people import Desk, Reviewer, Supervisor
 from .plan import wishes
 from .postbook import Postbook
-from .stage import Stage, open_up
+from .stage import Stage
 from .strikes import Arsenal
 
 STEP_S = 0.02

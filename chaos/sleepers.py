@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 
 from . import processes
-from .stage import Slot
+from .slots import Slot
 from .strike import Strike
 
 FIRST_AWAKE_S = 0.3  # the master sleeps so much longer, or it would kill its children

@@ -1,71 +1,21 @@
-"""Everything that runs: PostgreSQL, Valkey, several web processes and workers, and the
-outside world. What dies by itself is started again, as a supervisor would."""
+"""What a run plays on: places for processes, hosts and addresses. What dies by itself
+is started again, as a supervisor would."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
-
-from hitl.local import defaults, keys, layout, postgres, programs, valkey
 from hitl.local.layout import Layout
-from hitl.local.process import Child, Program, kill_group
-from tests.stack import free_port, wait_until
+from hitl.local.process import Child, kill_group
 
-from . import processes, provider, trace
-from .network import DATA, Host, Network, build
-from .options import LADDER, Options
+from .network import DATA, Host, Network
+from .options import Options
+from .slots import Slot
 
-DISK = "/var/tmp"  # noqa: S108 mkdtemp makes the folder, for us alone
-OTHERS = ("DATABASE_URL", "REDIS_URL", "BASE_URL", "PORT", "STORE_PORT")
-START_S = 60.0
 AGAIN_S = 0.5  # after which the dead are started again
-POOL = 2  # processes of a worker
-BEATS = 2  # workers that also tell the time; one must be left when the other dies
-# Each server by its usual port: a host has its ports to itself. Valkey asks nobody for
-# a password, on a bridge that nobody else can reach.
-SERVERS = "postgresql://holdpoint:{password}@{at}/holdpoint", "redis://{at}:6379/0"
-HBA = "local all all scram-sha-256\nhost all all {range} scram-sha-256\n"
-
-
-@dataclass
-class Slot:
-    """A place in which a process runs, dies and is started again."""
-
-    name: str
-    start: Callable[[], Child]
-    host: str = DATA
-    child: Child = field(init=False)
-    again_at: float | None = None
-    frozen: bool = False
-    starts: int = 0
-
-    def run(self) -> None:
-        self.child = self.start()
-        self.starts += 1
-        self.again_at = None
-        self.frozen = False
-
-    @property
-    def alive(self) -> bool:
-        return self.again_at is None and self.child.exit_code() is None
-
-    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """The whole group: what it started must not live on."""
-        if number is signal.SIGKILL:
-            kill_group(self.child.pid)
-        else:
-            self.child.process.send_signal(number)
-        self.child.process.wait()
 
 
 @dataclass
@@ -147,178 +97,3 @@ class Stage:
     def log(self, name: str) -> str:
         file = self.here.logs / f"{name}.log"
         return file.read_text(errors="replace") if file.exists() else ""
-
-
-@contextmanager
-def servers(options: Options) -> Iterator[Stage]:
-    """A private PostgreSQL, which waits for the disk, and Valkey, on a host of their
-    own and named in the environment; stopped and removed afterwards, with all that was
-    started on them.
-
-    *Raises* Fault.
-    """
-    with ExitStack() as stack:
-        state = Path(tempfile.mkdtemp(prefix="holdpoint-chaos-", dir=DISK))
-        stack.callback(shutil.rmtree, state, ignore_errors=True)
-        here = _environment(state)
-        layout.make_run(here.run)
-        stack.callback(shutil.rmtree, here.run, ignore_errors=True)
-        # Where PostgreSQL runs as somebody else, that one may not enter a host.
-        alone = postgres.host(here).user is not None
-        hosts = build(options.hosts, stack, alone=alone)
-        # For us too, who register agents' endpoints there.
-        os.environ["WEBHOOK_NETWORKS"] = f"{hosts.outside}/32"
-        ports = [free_port() for _ in range(options.webs)]
-        stage = Stage(here, options, hosts, ports, free_port())
-        stack.callback(_stop, stage)
-        for folder in (stage.faults, stage.traces, here.logs):
-            folder.mkdir(exist_ok=True)
-        stack.callback(_remove_data, here)
-        _launch_servers(stage)
-        yield stage
-
-
-def _launch_servers(stage: Stage) -> None:
-    """They answer on their sockets to us, and on their host to everybody else."""
-    here, data = stage.here, stage.network.data
-    hba = here.state / "hba.conf"
-    hba.write_text(HBA.format(range=stage.network.range))
-    hba.chmod(0o644)
-
-    def database(program: Program) -> Program:
-        more = [f"listen_addresses={data.address}", f"hba_file={hba}"]
-        switches = [part for one in more for part in ("-c", one)]
-        return _on(data, program, *switches) if stage.network.real else program
-
-    def broker(program: Program) -> Program:
-        more = f"--port 6379 --bind {data.address} --protected-mode no".split()
-        return _on(data, program, *more) if stage.network.real else program
-
-    password = keys.read(here.keys, "database_password")
-    start = partial(postgres.start, here, password, adapt=database)
-    stage.launch("postgres", start)
-    stage.launch("valkey", partial(valkey.start, here, broker))
-
-
-def _on(host: Host, program: Program, *more: str) -> Program:
-    return replace(program, argv=[*host.prefix, *program.argv, *more])
-
-
-def _environment(state: Path) -> Layout:
-    for name in OTHERS:
-        os.environ.pop(name, None)
-    os.environ |= {
-        "STATE": str(state),
-        "DEPLOYMENT": "local",
-        "LOG_LEVEL": "WARNING",
-        "AGENT_RATE_PER_MINUTE": "100000",
-        "DJANGO_SETTINGS_MODULE": "hitl.settings",
-        **{name: str(seconds) for name, seconds in LADDER.items()},
-    }
-    return defaults.fill(os.environ)
-
-
-def _remove_data(here: Layout) -> None:
-    home = here.postgres_data.resolve().parent
-    if home != here.state:
-        shutil.rmtree(home, ignore_errors=True)
-
-
-def _stop(stage: Stage) -> None:
-    """In the order in which they need one another."""
-    for slot in reversed(list(stage.slots.values())):
-        processes.signal_all(slot.child.pid, signal.SIGCONT)
-        if slot.name in {"postgres", "valkey"}:
-            slot.child.stop(within=5)
-        else:
-            slot.kill()
-
-
-def open_up(stage: Stage, outside: Sequence[str] = ()) -> None:
-    """Start the product and the world, and wait until all of them are ready. `outside`
-    names another module that plays the world, with its arguments."""
-    stage.launch("provider", partial(Child, _provider(stage, outside)))
-    for number, port in enumerate(stage.ports):
-        web, host = _web(stage, number, port), stage.host(number)
-        stage.launch(f"web-{number}", partial(Child, web), host.name)
-    for number in range(stage.options.workers):
-        worker, host = _worker(stage, number), stage.host(number)
-        stage.launch(f"worker-{number}", partial(Child, worker), host.name)
-    for address in stage.addresses:
-        wait_until(partial(_ready, address), START_S, partial(stage.log, "web-0"))
-    for slot in stage.workers:
-        said = partial(stage.log, slot.name)
-        wait_until(partial(_says_ready, said), START_S, said)
-
-
-def _environ(stage: Stage, **more: str) -> dict[str, str]:
-    """As in production, a line a request in JSON, with every fault point armed."""
-    return {
-        **os.environ,
-        "BASE_URL": stage.addresses[0],
-        "LOG_LEVEL": "INFO",
-        "LOG_FORMAT": "json",
-        "HOLDPOINT_FAULT": str(stage.faults),
-        "ALLOWED_HOSTS": ",".join(host.address for host in stage.network.apps),
-        **_served(stage),
-        **more,
-    }
-
-
-def _served(stage: Stage) -> dict[str, str]:
-    """The servers as they are called from another host."""
-    if not stage.network.real:
-        return {}
-    password = keys.read(stage.here.keys, "database_password")
-    database, broker = (
-        one.format(password=password, at=stage.network.data.address) for one in SERVERS
-    )
-    return {"DATABASE_URL": database, "REDIS_URL": broker}
-
-
-def _web(stage: Stage, number: int, port: int) -> Program:
-    host = stage.host(number)
-    environ = _environ(stage, PORT=str(port), HOST=host.address)
-    program = _on(host, programs.web(stage.here, environ))
-    return _named(stage, program, f"web-{number}", program.argv)
-
-
-def _worker(stage: Stage, number: int) -> Program:
-    name = f"worker-{number}"
-    more = {trace.FOLDER: str(stage.traces), trace.NAME: name}
-    program = programs.worker(stage.here, _environ(stage, **more))
-    argv = [part for part in program.argv if number < BEATS or part != "--beat"]
-    argv[argv.index("--concurrency") + 1] = str(POOL)
-    argv += ["--include", "chaos.trace", "--hostname", f"{name}@%h"]
-    return _named(stage, program, name, [*stage.host(number).prefix, *argv])
-
-
-def _named(stage: Stage, program: Program, name: str, argv: Sequence[str]) -> Program:
-    log = stage.here.logs / f"{name}.log"
-    return replace(program, name=name, argv=argv, log=log)
-
-
-def _provider(stage: Stage, outside: Sequence[str]) -> Program:
-    secret = keys.read(stage.here.keys, "webhook_secret")
-    address = f"{stage.outside}:{stage.provider_port}"
-    usual = ("chaos.provider", address, str(stage.ledger))
-    program = programs.worker(stage.here, dict(os.environ))
-    return replace(
-        program,
-        name="provider",
-        argv=[program.argv[0], "-m", *(outside or usual)],
-        env={**os.environ, provider.SECRET: secret},
-        log=stage.here.logs / "provider.log",
-    )
-
-
-def _ready(address: str) -> bool:
-    try:
-        answer = httpx.get(f"{address}/readyz", trust_env=False, timeout=5)
-    except httpx.TransportError:
-        return False
-    return answer.status_code == 200
-
-
-def _says_ready(said: Callable[[], str]) -> bool:
-    return " ready." in said()

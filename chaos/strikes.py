@@ -18,7 +18,8 @@ from .network import DATA
 from .options import LEASE_S, Options
 from .points import Armed, Points
 from .sleepers import Sleepers
-from .stage import Slot, Stage
+from .slots import Slot
+from .stage import Stage
 from .strike import CABLES, KINDS, Strike
 
 TWICE = 2  # of each, however short the run
