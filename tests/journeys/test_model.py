@@ -24,9 +24,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from journal import canonical, clock, log
+from journal import clock, log
 from journal.errors import DomainError
-from journal.models import LogRecord
 from reviews import (
     claims,
     deadlines,
@@ -41,10 +40,11 @@ from reviews import (
 )
 from reviews.choices import Scope, StopMode
 from reviews.executors import Outcome
-from reviews.models import ApprovalRequest, Decision, Execution, Grant, Proposal, Stop
+from reviews.models import ApprovalRequest, Execution, Grant, Proposal, Stop
 from tests import factories, guards, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.journeys import comparing
 from tests.journeys.automaton import ROLES, Modelled, Refused
 from tests.reviews import states
 
@@ -80,7 +80,7 @@ class GateMachine(RuleBasedStateMachine):
             ledger.executescript("DELETE FROM effect; DELETE FROM kept")
 
     def teardown(self) -> None:
-        self.check_log()
+        comparing.check_log([proposal.pk for proposal, _ in self.rows])
         transaction.savepoint_rollback(self.mark)
 
     def both(self, real: Callable[[], Any], model: Callable[[], Any]) -> Any:
@@ -386,58 +386,7 @@ class GateMachine(RuleBasedStateMachine):
     def nothing_differs(self) -> None:
         self.counted["steps"] += 1
         happened = Counter(key for _, key, _ in worlds.effects())
-        for proposal, modelled in self.rows:
-            self.check(proposal, modelled, happened)
-        assert sum(happened.values()) == sum(m.effects for _, m in self.rows)
-
-    def check(
-        self, proposal: Proposal, modelled: Modelled, happened: Counter[str]
-    ) -> None:
-        request = ApprovalRequest.objects.get(proposal=proposal)
-        version = request.sealed
-        assert (request.status, request.version, request.tier) == (
-            modelled.status,
-            modelled.version,
-            modelled.tier,
-        )
-        steps = [(step["role"], step["required"]) for step in version.steps]
-        assert steps == modelled.steps
-        names = {p.public_id: name for name, p in self.gate.people.items()}
-        assert {names[who] for who in version.carried} == modelled.carried
-        assert {names[who] for who in version.escalated_by} == modelled.escalated_by
-        votes = Decision.objects.filter(
-            request=request, version=request.version, counts=True
-        ).values_list("reviewer__username", "step")
-        assert dict(votes) == modelled.votes
-        self.check_execution(proposal, modelled, happened)
-
-    def check_execution(
-        self, proposal: Proposal, modelled: Modelled, happened: Counter[str]
-    ) -> None:
-        execution = (
-            Execution.objects.filter(proposal=proposal).select_related("grant").first()
-        )
-        if execution is None:
-            assert modelled.execution == ""
-            return
-        assert (execution.status, execution.grant.status) == (
-            modelled.execution,
-            modelled.grant,
-        )
-        assert execution.fence == modelled.fence
-        assert happened[execution.idempotency_key] == modelled.effects <= 1
-
-    def check_log(self) -> None:
-        """Each record of a machine begins where the one before ended [I3, I26]."""
-        for proposal, _ in self.rows:
-            at = {"request": None, "grant": None, "execution": None}
-            records = LogRecord.objects.filter(proposal=proposal.pk).order_by("pk")
-            for record in records:
-                machine = record.kind.partition(".")[0]
-                leaf = canonical.parse(bytes(record.leaf))
-                if machine in at and leaf["to"] is not None:
-                    assert leaf["from"] == at[machine], record.kind
-                    at[machine] = leaf["to"]
+        comparing.check(self.rows, happened, self.gate.people)
 
 
 def test_the_gate_and_the_automaton_never_differ(
