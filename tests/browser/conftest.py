@@ -51,6 +51,15 @@ class Desk:
         )
         return str(found)
 
+    def gets_focus(self, name: str) -> None:
+        """Wait until what has that id, or tag, has the focus: a swap settles later than
+        its text is there."""
+        self.page.wait_for_function(
+            "name => (document.activeElement.id || document.activeElement.tagName)"
+            ".toLowerCase() === name.toLowerCase()",
+            arg=name,
+        )
+
     def heard(self, region: str = "#sr-status") -> str:
         """What a screen reader was told last, in the five seconds that it stands."""
         return self.page.inner_text(region)

@@ -46,7 +46,7 @@ def test_approve_and_recall_by_keys(
     assert page.title().startswith("Request")
     page.keyboard.press("z")
     expect(page.locator("#live")).to_contain_text("Recalled. Nothing was executed.")
-    assert desk.focus() == "decide"
+    desk.gets_focus("decide")
     assert page.inner_text("#badge-queue") == "1"
     assert desk.violations() == []
 
@@ -140,7 +140,7 @@ def test_someone_else_decides_and_my_note_is_kept(
     expect(page.locator("#outcome")).to_contain_text("Rejected")
     expect(page.locator("#kept-text")).to_have_value("mine")
     assert page.locator("[data-testid=commit]").count() == 0
-    assert desk.focus() == "kept-text"
+    desk.gets_focus("kept-text")
     assert "Rejected" in desk.heard()
     assert desk.violations() == []
 

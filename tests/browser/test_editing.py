@@ -86,7 +86,7 @@ def test_three_values_and_the_tier_while_typing(
     expect(check).to_contain_text("This raises the tier to Escalate")
     expect(check).to_contain_text("40.00")
     assert "raises the tier" in desk.heard()
-    assert desk.focus() == "id_arg-amount"
+    desk.gets_focus("id_arg-amount")
     amount.fill("20000.00")
     error = page.locator("#id_arg-amount-error")
     expect(error).to_contain_text("Amount: Payments over 10,000.00 are not made.")
@@ -98,7 +98,7 @@ def test_three_values_and_the_tier_while_typing(
     assert desk.violations() == []
     page.get_by_role("button", name="Revert Amount").click()
     expect(check).to_contain_text("Nothing changed: use Approve.")
-    assert desk.focus() == "id_arg-amount"
+    desk.gets_focus("id_arg-amount")
     assert not Decision.objects.exists()
 
 

@@ -71,7 +71,7 @@ def test_somebody_else_reads_and_sees_what_came_of_it(
     decide(waiting, gate.rita, "reject", reason_code="unsafe")
     expect(state(page)).to_contain_text("Rejected by Rita Example")
     expect(page.locator("#sr-status")).to_contain_text("Rejected by Rita")
-    assert tom.focus() == "r2"
+    tom.gets_focus("r2")
     expect(page.get_by_test_id("decide")).to_contain_text("Nothing was executed.")
 
 

@@ -73,7 +73,7 @@ def test_the_dialog_of_keys_gives_the_focus_back(gate: Gate, sit_down: SitDown) 
     page.keyboard.press("j")  # not inside a dialog
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
-    assert desk.focus() == "h1"
+    desk.gets_focus("h1")
     page.keyboard.press("?")
     expect(dialog).to_be_visible()
     dialog.get_by_role("button", name="Close").click()

@@ -42,7 +42,7 @@ def test_a_run_stops_in_three_strokes_and_says_when_it_is_halted(
     halt = page.locator("[data-testid=halt]")
     expect(halt).to_contain_text("Halting…")
     expect(halt).to_contain_text("1 still running")
-    assert desk.focus() == "h1"
+    desk.gets_focus("h1")
     running.refresh_from_db()
     executions.record(
         execution_id=running.pk,
@@ -52,7 +52,7 @@ def test_a_run_stops_in_three_strokes_and_says_when_it_is_halted(
     )
     expect(halt).to_contain_text("1 had already begun and finished")
     expect(page.locator("#sr-status")).to_contain_text("Halted")
-    assert desk.focus() == "h1"
+    desk.gets_focus("h1")
     assert Stop.objects.get().reason == "Too much, too fast."
 
 

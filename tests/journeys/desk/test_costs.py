@@ -31,6 +31,7 @@ pytestmark = [
 
 WAYS = [Way.MOUSE, Way.KEYBOARD]
 OUTCOME = "#outcome"
+MAIL_S = 70.0  # longer than the lease of a promise whose consumer is gone
 FLOORS = overlay()["desk"]["time_floor"]
 
 
@@ -171,5 +172,5 @@ def mailed_link(house: House, request: ApprovalRequest) -> str:
             found.extend(re.findall(rf"https?://\S+/requests/{request.pk}/", text))
         return bool(found)
 
-    wait_until(arrived, 20, lambda: house.live.log("worker"))
+    wait_until(arrived, MAIL_S, lambda: house.live.log("worker"))
     return found[0]

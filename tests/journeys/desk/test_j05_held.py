@@ -54,7 +54,7 @@ def test_who_only_reads_sees_what_came_of_it(
     rita.hand.commit()
     expect(tom.state()).to_contain_text("Rejected by Rita Example", timeout=TOLD_MS)
     expect(tom.page.locator("#sr-status")).to_contain_text("Rejected by Rita")
-    assert tom.focus() == "r2"
+    tom.gets_focus("r2")
     assert tom.page.locator("[data-testid^=verb-]").count() == 0
     tom.settled()
     tom.accessible()
