@@ -25,7 +25,7 @@ class Found:
     """What the gate has, by proposal."""
 
     requests: dict[str, ApprovalRequest]
-    votes: dict[str, dict[str, int]]
+    votes: dict[str, dict[str, int | None]]
     executions: dict[str, Execution]
 
 
@@ -38,11 +38,11 @@ def found(proposals: Sequence[str]) -> Found:
     return Found(requests, _votes(proposals), {one.proposal_id: one for one in granted})
 
 
-def _votes(proposals: Sequence[str]) -> dict[str, dict[str, int]]:
+def _votes(proposals: Sequence[str]) -> dict[str, dict[str, int | None]]:
     rows = Decision.objects.filter(
         request__proposal__in=proposals, version=F("request__version"), counts=True
     ).values_list("request__proposal", "reviewer__username", "step")
-    votes: dict[str, dict[str, int]] = defaultdict(dict)
+    votes: dict[str, dict[str, int | None]] = defaultdict(dict)
     for proposal, person, step in rows:
         votes[proposal][person] = step
     return votes
