@@ -26,6 +26,8 @@ TRIES = 12
 ALONE_S = 12.0  # after which what should be in a batch is decided alone
 SHY = {"expire", "withdraw"}  # nobody answers these
 BOTH = 7  # of so many requests one is decided by two people at once
+# A sign-in whose answer was lost: not the last word on what was asked.
+SIGNED_OUT = {302, 401, 403}
 UNKNOWN = re.compile(r"/unknown/(x-[a-z0-9]+)/")
 SETTLED = 2  # of so many unknown effects one is settled
 
@@ -88,6 +90,14 @@ class Desk:
                 self.notebook.called(Call("person", path, began, now, tuple(asked)))
             return answer
         raise TimeoutError(path)
+
+    def _stands(self, status: int) -> bool:
+        """Whether a refusal is the last word; who was signed out signs in again."""
+        self.notebook.count(f"person: {status}")
+        if status in SIGNED_OUT:
+            self.session.leave()
+            return False
+        return status < 500
 
 
 def _accepted(answer: httpx.Response) -> httpx.Response:
@@ -160,8 +170,7 @@ class Reviewer(Desk):
         try:
             call()
         except httpx.HTTPStatusError as error:
-            self.notebook.count(f"person: {error.response.status_code}")
-            return error.response.status_code < 500
+            return self._stands(error.response.status_code)
         return True
 
     def _batches(self) -> None:
@@ -253,6 +262,5 @@ class Supervisor(Desk):
         try:
             self.tried(path, call)
         except httpx.HTTPStatusError as error:
-            self.notebook.count(f"person: {error.response.status_code}")
-            return error.response.status_code < 500
+            return self._stands(error.response.status_code)
         return True

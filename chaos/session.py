@@ -29,6 +29,10 @@ class Session:
             self._sign_in(address)
         return self._send("POST", address, path, **said)
 
+    def leave(self) -> None:
+        """The next form begins with a sign-in."""
+        self.cookies.clear()
+
     @property
     def _is_in(self) -> bool:
         return any(name.endswith("session") for name in self.cookies)
