@@ -75,6 +75,7 @@ class Figures:
     classes: dict[str, dict[str, int]]
     recoveries: dict[str, dict[str, Any]]
     recovered: list[dict[str, Any]]
+    slow: list[str]  # executions beyond the bound, step by step
     asked: list[float]
     ended: list[float]
     violations: dict[str, list[str]]
@@ -138,6 +139,7 @@ def figures(
             for what in ("execution", "call", "timer")
         },
         recovered=[_told(one, ran.began) for one in recovered],
+        slow=recovery.slow(recovered, LEASE_S + SWEEP_S, ran.began),
         asked=_asked(ran.began),
         ended=_ended(ran.began),
         violations={k: v[:SHOWN] for k, v in found.violations.items() if v},

@@ -228,3 +228,18 @@ def summary(found: Sequence[Recovery], what: str) -> dict[str, Any]:
         "p99": percentile(times, 99) if times else 0.0,
         "most": max(times, default=0.0),
     }
+
+
+def slow(found: Sequence[Recovery], bound_s: float, began: float) -> list[str]:
+    """What took longer, and each step of it by the log, in seconds of the run."""
+    late = [r for r in found if r.span.what == "execution" and r.seconds > bound_s]
+    rows = Execution.objects.in_bulk([one.span.subject for one in late])
+    known = ((one, rows.get(one.span.subject)) for one in late)
+    return [_history(one, row, began) for one, row in known if row is not None]
+
+
+def _history(one: Recovery, row: Execution, began: float) -> str:
+    records = LogRecord.objects.filter(proposal=row.proposal_id).order_by("id")
+    steps = [f"{r.at.timestamp() - began:.1f} {r.kind}" for r in records]
+    hit = f"{one.seconds:.1f} s after {one.kind} at {one.hit_at - began:.1f}"
+    return f"{row.pk}: {hit}; {', '.join(steps)}"

@@ -33,6 +33,10 @@ def _lines(made: Figures) -> Iterator[str]:
         times = "  ".join(f"{one[name]:>5.1f} s" for name in ("p50", "p99", "most"))
         yield f"{one['n']:>8}  {times}  {WHAT[what]}"
     yield ""
+    if made.slow:
+        yield f"beyond {made.bound_s} s:"
+        yield from (f"    {line}" for line in made.slow)
+        yield ""
     for about, counts in made.post.items():
         said = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         yield f"{'':>8}  {about}: {said}"

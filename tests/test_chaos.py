@@ -140,6 +140,7 @@ def made(failures: int) -> Figures:
             what: {"n": 3, "p50": 1.0, "p99": 7.5, "most": 7.5}
             for what in ("execution", "call", "timer")
         },
+        slow=[],
         recovered=[{"what": "execution", "at": 20.0, "seconds": 7.5, "kind": "pause"}],
         asked=[1.0, 2.0],
         ended=[3.0, 20.0],
