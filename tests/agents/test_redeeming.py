@@ -18,7 +18,7 @@ from reviews.models import ApprovalRequest, Execution
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide
-from tests.stack import Stack
+from tests.stack import START_S, Stack, wait_until
 
 from .conftest import Caller
 
@@ -140,6 +140,14 @@ def test_a_repeated_call_under_a_stop_is_a_refused_call(
     assert LogRecord.objects.filter(kind="proposal.refused").count() == 1
 
 
+def next_process(live: Stack) -> None:
+    """Its connection is lost before a killed process is gone."""
+    web = live.web
+    assert web is not None
+    wait_until(lambda: web.exit_code() is not None, START_S)
+    live.start_web()
+
+
 @pytest.mark.servers
 @pytest.mark.parametrize("point", ["redeem_taken", "redeemed"])
 def test_an_answer_lost_with_its_process_is_given_by_the_next(
@@ -152,7 +160,7 @@ def test_an_answer_lost_with_its_process_is_given_by_the_next(
     execution = Execution.objects.get()
     flag = live.arm(point, execution.pk)
     key = keys.issue(agent=gate.agent, by=gate.owen)
-    backoff = Backoff(attempts=3, first=0.1, sleep=lambda _: live.start_web())
+    backoff = Backoff(attempts=3, first=0.1, sleep=lambda _: next_process(live))
     http = httpx.Client(trust_env=False)
     with Client(live.base_url, key, backoff=backoff, http=http) as riley:
         grant = riley.get(execution.proposal_id).grant
