@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from journal.models import OutboxMessage
 from reviews.models import ApprovalRequest, Decision
 from tests.stack import wait_until
 
@@ -172,5 +173,11 @@ def mailed_link(house: House, request: ApprovalRequest) -> str:
             found.extend(re.findall(rf"https?://\S+/requests/{request.pk}/", text))
         return bool(found)
 
-    wait_until(arrived, MAIL_S, lambda: house.live.log("worker"))
+    wait_until(arrived, MAIL_S, lambda: f"{house.live.log('worker')} {promises()}")
     return found[0]
+
+
+def promises() -> list[tuple[str, int, bool]]:
+    """What was to be told, how often it was begun, and whether it is done."""
+    rows = OutboxMessage.objects.order_by("pk")
+    return [(row.task, row.attempts, row.done_at is not None) for row in rows]
