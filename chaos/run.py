@@ -41,6 +41,8 @@ SELECT (SELECT count(*) FROM reviews_approvalrequest WHERE settled_at IS NULL),
        (SELECT count(*) FROM journal_outboxmessage WHERE done_at IS NULL
           AND (held_until IS NULL OR held_until < now() + interval '2 minutes')),
        (SELECT count(*) FROM agents_delivery WHERE status = 'waiting'),
+       (SELECT count(*) FROM reviews_notice
+          WHERE sent_at IS NULL AND let_go = '' AND due_at <= now()),
        (SELECT count(*) FROM journal_logrecord r WHERE NOT EXISTS
           (SELECT 1 FROM journal_logposition p WHERE p.record_id = r.id))
 """
