@@ -1,5 +1,9 @@
-"""Which tries of which letters were under way when, by what the workers wrote down
-(chaos/trace.py)."""
+"""Which letters were tried when, by what the workers wrote down (chaos/trace.py).
+
+A try that its worker has given up may still arrive: the kernel goes on sending what a
+cable that was out has kept back, and a server takes up late what waited at its door. So
+it is tries that are counted: each brings one letter, and those begun in time excuse as
+many."""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from .options import LADDER, LEASE_S
 
 POST = "d-"  # how the ids of letters begin
 # Who never said that it was over was killed; it may have slept for a lease before, and
-# for as long as a fault lets it oversleep.
+# for as long as a fault lets it oversleep. A cable is out for no longer than that.
 LONGEST_S = 2 * LEASE_S + LADDER["TIME_LIMIT"]
 Trip = tuple[float, float]
 
@@ -32,9 +36,11 @@ class Trips:
         for (_, _, letter), at in begun.items():
             self._of[letter].append((at, at + LONGEST_S))
 
-    def covers(self, letter: str, known: float, at: float) -> bool:
-        """Whether what arrived at this time was under way at the known one."""
-        return any(began <= known and at <= over for began, over in self._of[letter])
+    def excuse(self, letter: str, known: float, at: float, arrived: int) -> bool:
+        """Whether what arrived at this time, with as many of the letter as this by
+        then, may have been begun by the known one."""
+        overs = [over for began, over in self._of[letter] if began <= known]
+        return arrived <= len(overs) and at <= max(overs) + LONGEST_S
 
 
 def _lines(traces: Path) -> list[tuple[float, str, int, str, str]]:

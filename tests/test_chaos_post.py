@@ -142,8 +142,8 @@ def trips(folder: Path, *lines: tuple[float, str, str]) -> Trips:
     return Trips(folder)
 
 
-def test_a_letter_under_way_may_arrive_and_a_new_one_may_not(tmp_path: Path) -> None:
-    under_way = trips(
+def test_as_many_letters_may_arrive_late_as_were_begun_in_time(tmp_path: Path) -> None:
+    tries = trips(
         tmp_path,
         (9.0, "begun", "d-1"),
         (12.0, "over", "d-1"),
@@ -151,11 +151,12 @@ def test_a_letter_under_way_may_arrive_and_a_new_one_may_not(tmp_path: Path) -> 
         (14.0, "over", "d-1"),
         (9.0, "begun", "d-2"),
     )
-    assert under_way.covers("d-1", 10.0, 11.0)
-    assert not under_way.covers("d-1", 10.0, 13.5)
-    assert under_way.covers("d-2", 10.0, 8.0 + LONGEST_S)
-    assert not under_way.covers("d-2", 10.0, 10.0 + LONGEST_S)
-    assert not under_way.covers("d-3", 10.0, 11.0)
+    assert tries.excuse("d-1", 10.0, 11.0, 1)
+    assert tries.excuse("d-1", 10.0, 12.5, 1)  # given up, and sent by the kernel
+    assert not tries.excuse("d-1", 10.0, 12.0 + 2 * LONGEST_S, 1)
+    assert not tries.excuse("d-1", 10.0, 13.5, 2)
+    assert tries.excuse("d-2", 10.0, 8.0 + 2 * LONGEST_S, 1)  # it never said: killed
+    assert not tries.excuse("d-3", 10.0, 11.0, 1)
 
 
 @pytest.mark.django_db
