@@ -22,7 +22,7 @@ from celery.signals import (
 from structlog.contextvars import bind_contextvars, clear_contextvars
 from structlog.stdlib import get_logger
 
-from . import checks, orphans, reconnect
+from . import checks, orphans, reconnect, reuse
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 
@@ -62,6 +62,7 @@ app = celery.Celery("holdpoint")
 app.set_default()
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.conf[reuse.SETTING] = reuse.TASKS
 app.conf.beat_schedule = {
     name: {
         "task": name,

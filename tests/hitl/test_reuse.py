@@ -1,0 +1,63 @@
+"""The database connection of a worker's process, between tasks."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from celery.fixups.django import DjangoWorkerFixup
+from django.db import connection
+
+from hitl import reuse
+from hitl.celery import app
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def backend() -> int:
+    """Which process of the server serves us."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return int(cursor.fetchone()[0])
+
+
+def task(*, eager: bool = False) -> Any:
+    return SimpleNamespace(request=SimpleNamespace(is_eager=eager))
+
+
+def one(state: str = "SUCCESS") -> int:
+    """A task as a worker runs it: Celery's own steps around it, and ours."""
+    theirs = DjangoWorkerFixup(app)
+    theirs.worker = SimpleNamespace(pool_cls="prefork")
+    theirs.on_task_prerun(sender=task())
+    reuse.begin(task())
+    found = backend()
+    theirs.on_task_postrun(sender=task())
+    reuse.end(task(), state)
+    return found
+
+
+def test_tasks_share_one_connection() -> None:
+    assert len({one() for _ in range(5)}) == 1
+
+
+def test_who_raised_leaves_none_behind() -> None:
+    first = one("FAILURE")
+    assert connection.connection is None
+    assert one() != first
+
+
+def test_a_connection_that_broke_between_two_tasks_is_opened_anew() -> None:
+    first = one()
+    with closing(connection.copy()) as other, other.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [first])
+    assert one() != first
+
+
+def test_a_task_that_is_called_in_place_leaves_its_callers_connection() -> None:
+    first = backend()
+    reuse.begin(task(eager=True))
+    reuse.end(task(eager=True), "FAILURE")
+    assert backend() == first
