@@ -6,16 +6,17 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from kombu.entity import Queue
+from kombu.utils.scheduling import round_robin_cycle
 
 # A dead broker costs a web request this much at most; the sweep finds the row anyway.
 CONNECT_TIMEOUT_S = 1
 SOCKET_TIMEOUT_S = 2
 
-# Four queues, emptied in turn, so that no effect and no sweep waits behind letters, and
-# no mail behind an agent's server. A worker serves all of them unless `-Q` says
-# otherwise.
+# Four queues, so that no effect and no sweep waits behind letters, and no mail behind
+# an agent's server. A worker serves all of them unless `-Q` says otherwise.
 EFFECTS, SWEEPS, LETTERS, HOOKS = "effects", "celery", "letters", "hooks"
 QUEUES = tuple(map(Queue, (EFFECTS, SWEEPS, LETTERS, HOOKS)))
+PATIENT = frozenset({LETTERS, HOOKS})
 ROUTES = {
     "reviews.tasks.execute": {"queue": EFFECTS},
     "reviews.tasks.run_execution": {"queue": EFFECTS},
@@ -25,6 +26,15 @@ ROUTES = {
     "agents.tasks.tell": {"queue": LETTERS},
     "agents.tasks.post": {"queue": HOOKS},
 }
+
+
+class UrgentFirst(round_robin_cycle):
+    """In which order a worker that is free looks into its queues: effects and sweeps by
+    turns, and only when both are empty letters and hooks by turns. A worker that has
+    more to do than it can recovers first and tells of it later."""
+
+    def consume(self, n: int) -> list[str]:
+        return sorted(self.items[:n], key=PATIENT.__contains__)
 
 
 def broker_url(redis_url: str) -> str:
@@ -50,4 +60,5 @@ def transport_options(visibility_timeout: int) -> dict[str, Any]:
         "socket_timeout": SOCKET_TIMEOUT_S,
         "socket_keepalive": True,
         "max_retries": 0,
+        "queue_order_strategy": f"{__name__}:{UrgentFirst.__name__}",
     }

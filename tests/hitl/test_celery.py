@@ -9,6 +9,7 @@ import celery
 import pytest
 from django.conf import settings
 from kombu.exceptions import OperationalError
+from kombu.utils.scheduling import cycle_by_name
 
 from hitl import broker
 from hitl.broker import QUEUES
@@ -44,6 +45,15 @@ def test_effects_and_sweeps_never_wait_behind_letters() -> None:
     assert "reviews.tasks.mail_opened" in letters
     assert not letters & {*SWEEPS, "reviews.tasks.enforce_stop"}
     assert queue_of("forged.task") == broker.SWEEPS
+
+
+def test_who_is_patient_is_served_when_nobody_else_is_there() -> None:
+    strategy = app.conf.broker_transport_options["queue_order_strategy"]
+    order = cycle_by_name(strategy)(["hooks", "celery", "letters", "effects"])
+    assert order.consume(4) == ["celery", "effects", "hooks", "letters"]
+    order.rotate("celery")
+    order.rotate("hooks")
+    assert order.consume(4) == ["effects", "celery", "letters", "hooks"]
 
 
 def test_a_worker_serves_every_queue_unless_told_otherwise() -> None:
