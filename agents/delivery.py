@@ -29,21 +29,23 @@ Said = dict[str, Any]  # columns of a letter
 logger = structlog.get_logger(__name__)
 
 
-def post(delivery_id: str) -> None:
-    """Try one letter, if it is its turn. Safe to call any number of times at once."""
+def post(delivery_id: str) -> bool:
+    """Try one letter, if it is its turn; whether it was. Safe to call any number of
+    times at once."""
     letter = take(delivery_id=delivery_id)
     if letter is None:
-        return
+        return False
     faults.point("letter_taken", letter.pk)
     try:
         body = letters.fitting(letter.payload)
     except letters.Unfit as error:
         logger.error("letter_unfit", delivery=letter.pk, places=str(error))
         hold(delivery_id=letter.pk, why=str(error))
-        return
+        return True
     answer = _sent(letter, body)
     faults.point("letter_answered", letter.pk)
     record(delivery_id=letter.pk, attempt=letter.attempts, answer=answer)
+    return True
 
 
 @transaction.atomic(durable=True)

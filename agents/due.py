@@ -22,7 +22,8 @@ WHERE place.off_at IS NULL
     WHERE busy.endpoint_id = place.id AND busy.status = 'waiting'
       AND busy.busy_until > clock_timestamp())
   AND (place.slow_since IS NOT NULL) = %(slow)s
-  AND (%(only)s = '' OR place.id = %(only)s)
+  AND (%(only)s = '' OR place.id = (
+    SELECT endpoint_id FROM agents_delivery WHERE id = %(only)s))
 ORDER BY place.tried_at NULLS FIRST, first.next_at
 LIMIT %(most)s
 """
@@ -54,9 +55,9 @@ def slow_letters() -> list[str]:
     return [] if slow_now() else _ids(_DUE, slow=True, only="", most=1)
 
 
-def after(endpoint_id: str) -> list[str]:
-    """What follows when an endpoint has just had a letter."""
-    return _ids(_DUE, slow=False, only=endpoint_id, most=1) or slow_letters()
+def after(delivery_id: str) -> list[str]:
+    """What follows when an endpoint has just had this letter."""
+    return _ids(_DUE, slow=False, only=delivery_id, most=1) or slow_letters()
 
 
 def overdue() -> list[str]:

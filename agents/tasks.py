@@ -3,19 +3,16 @@ turn it is, is in the database."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 
-from celery import current_app, shared_task
+from celery import shared_task
 
-from journal import outbox
+from journal import nudges, outbox
 from journal.errors import NotFound
 
 from . import delivery, due, promises, resending, retention
-from .models import Delivery
 
-# A nudge that nobody took by then is not worth keeping: the sweep sends another.
-KEPT_S = 10
+POST = "agents.tasks.post"
 
 
 @shared_task
@@ -23,32 +20,23 @@ def tell(message_id: int) -> None:
     """Something became of a proposal that somebody listens to."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            _hand_over(promises.promise(message=message))
+            nudges.hand_over(POST, promises.promise(message=message))
 
 
 @shared_task
 def post(delivery_id: str) -> None:
-    """One try of one letter, and a word to the next one."""
+    """One try of one letter, and a word to the next one. Who was not needed says
+    nothing, or words would beget words for as long as anything waits."""
     with suppress(NotFound):  # a forged message names what is not there
-        delivery.post(delivery_id)
-    endpoint = Delivery.objects.filter(pk=delivery_id).values_list(
-        "endpoint", flat=True
-    )
-    _hand_over(due.after(endpoint.first() or ""))
+        if delivery.post(delivery_id):
+            nudges.hand_over(POST, due.after(delivery_id))
 
 
 @shared_task
 def post_due() -> int:
     """What is due and nobody is at; how many."""
     resending.give_up_overdue()
-    return _hand_over(due.letters())
-
-
-def _hand_over(delivery_ids: Iterable[str]) -> int:
-    given = list(delivery_ids)
-    for delivery_id in given:
-        current_app.send_task("agents.tasks.post", args=[delivery_id], expires=KEPT_S)
-    return len(given)
+    return nudges.hand_over(POST, due.letters())
 
 
 @shared_task

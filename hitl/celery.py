@@ -64,14 +64,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.conf[reuse.SETTING] = reuse.TASKS
 app.conf.beat_schedule = {
-    name: {
-        "task": name,
-        "schedule": seconds,
-        # A sweep that nobody took before the next one is due is not worth keeping:
-        # after an outage the queue would be full of them.
-        "options": {"expires": max(seconds, 2) * 2},
-    }
-    for name, seconds in SWEEPS.items()
+    name: {"task": name, "schedule": seconds} for name, seconds in SWEEPS.items()
 }
 
 

@@ -125,8 +125,7 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_TASK_SOFT_TIME_LIMIT = HOLDPOINT.soft_time_limit
 CELERY_TASK_TIME_LIMIT = HOLDPOINT.time_limit
 CELERY_TIMEZONE = "UTC"
-# In memory: a sweep that was missed is made up for by the next one, no file needed.
-CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+CELERY_BEAT_SCHEDULER = "hitl.beat:Sweeper"
 
 # Topic -> the Celery tasks that act on it, one outbox row each.
 OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {

@@ -6,9 +6,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import timedelta
 
-from celery import current_app
-
-from journal import epochs, outbox
+from journal import epochs, nudges, outbox
 from journal.errors import NotFound, Restored
 
 from .. import audits, deadlines, executions, reconciliation, repairs, turns
@@ -50,18 +48,13 @@ def recover_leases() -> int:
 def _hand_over(execution_ids: list[str]) -> int:
     if execution_ids and epochs.why():
         return 0  # each would only be refused
-    for execution_id in execution_ids:
-        current_app.send_task("reviews.tasks.run_execution", args=[execution_id])
-    return len(execution_ids)
+    return nudges.hand_over("reviews.tasks.run_execution", execution_ids)
 
 
 @task()
 def look_up_unknown() -> int:
     """Hand over what nobody knows of and may be asked about now; how many."""
-    due = reconciliation.due()
-    for execution_id in due:
-        current_app.send_task("reviews.tasks.look_up_one", args=[execution_id])
-    return len(due)
+    return nudges.hand_over("reviews.tasks.look_up_one", reconciliation.due())
 
 
 @task()

@@ -72,10 +72,11 @@ def test_messages_are_json_and_acknowledged_late() -> None:
     assert conf.broker_transport_options["visibility_timeout"] == 120
 
 
-def test_no_sweep_waits_in_a_queue_that_nobody_serves() -> None:
+def test_no_message_is_thrown_away_by_a_clock() -> None:
+    """Hosts' clocks differ: what expires here may be new there (T8)."""
     for entry in app.conf.beat_schedule.values():
-        assert entry["options"]["expires"] >= 2 * entry["schedule"] / 2
-        assert "eta" not in entry["options"]
+        assert "options" not in entry
+    assert not any(task.expires for task in app.tasks.values())
 
 
 def seconds_to_fail(url: str) -> float:

@@ -1,0 +1,60 @@
+"""What is sent while a queue has room, on the real broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import redis
+from celery.beat import ScheduleEntry
+from django.conf import settings
+from kombu.exceptions import OperationalError
+
+from hitl.beat import Sweeper
+from hitl.celery import app
+from journal import nudges
+
+LETTER, SWEEP = "agents.tasks.post", "journal.tasks.sequence"
+
+
+@pytest.fixture(autouse=True)
+def broker() -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as client:
+        client.flushdb()
+        yield client
+        client.flushdb()
+
+
+def test_a_queue_holds_no_more_than_it_has_room_for(broker: redis.Redis) -> None:
+    assert nudges.room(LETTER) == nudges.ROOM
+    ids = [f"d-{number}" for number in range(nudges.ROOM + 5)]
+    assert nudges.hand_over(LETTER, ids[:-10]) == nudges.ROOM - 5
+    assert nudges.room(LETTER) == 5
+    assert nudges.hand_over(LETTER, ids[-10:]) == 5
+    assert nudges.hand_over(LETTER, ids) == 0
+    assert broker.llen("hooks") == nudges.ROOM
+    assert nudges.room(SWEEP) == nudges.ROOM  # another queue
+
+
+def test_nothing_to_say_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nudges, "room", None)
+    assert nudges.hand_over(LETTER, []) == 0
+
+
+def test_who_tells_the_time_waits_until_there_is_room(broker: redis.Redis) -> None:
+    beat = Sweeper(app, lazy=True)
+    entry = ScheduleEntry(name=SWEEP, task=SWEEP, schedule=1, app=app)
+    for _ in range(nudges.ROOM + 5):
+        beat.apply_entry(entry)
+    assert broker.llen("celery") == nudges.ROOM
+    broker.lpop("celery")
+    beat.apply_entry(entry)
+    assert broker.llen("celery") == nudges.ROOM
+
+
+def test_a_broker_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with app.connection_for_write("redis://127.0.0.1:1/0") as away:
+        producer = app.amqp.Producer(away, auto_declare=False)
+        monkeypatch.setattr(app, "producer_or_acquire", lambda: producer)
+        with pytest.raises(OperationalError):
+            nudges.room(SWEEP)
