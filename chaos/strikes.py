@@ -35,7 +35,6 @@ class Arsenal:
     stage: Stage
     options: Options
     strikes: list[Strike] = field(default_factory=list)
-    _beats: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._drawn = random.Random(self.options.seed)  # noqa: S311 - drawn again
@@ -116,23 +115,15 @@ class Arsenal:
         return Strike("worker", now, now, slot.name, pids)
 
     def _child(self) -> Strike | None:
+        """One that runs tasks, or the one that tells the time."""
         slot = self._one(self.stage.workers)
-        children = self._pool(slot) if slot else []
+        children = processes.group(slot.child.pid)[1:] if slot else []
         if slot is None or not children:
             return None
         pid = self._drawn.choice(children)
         now = time.time()
         processes.signal_one(pid, signal.SIGKILL)
         return Strike("child", now, now, slot.name, (pid,))
-
-    def _pool(self, slot: Slot) -> list[int]:
-        """Its task processes. The one that tells the time is started last, and nobody
-        would start it again: that is for who kills the whole worker."""
-        children = processes.group(slot.child.pid)[1:]
-        beat = self._beats.setdefault(
-            (slot.name, slot.starts), max(children, default=0)
-        )
-        return [pid for pid in children if pid != beat]
 
     def _web(self) -> Strike | None:
         slot = self._one(self.stage.webs)

@@ -22,7 +22,7 @@ from celery.signals import (
 from structlog.contextvars import bind_contextvars, clear_contextvars
 from structlog.stdlib import get_logger
 
-from . import checks, orphans, reconnect, reuse
+from . import checks, orphans, reconnect, reuse, timekeeper
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 
@@ -124,5 +124,5 @@ def leave_within(seconds: float) -> None:
     timer.start()
 
 
-app.steps["worker"].add(LastCall)
+app.steps["worker"].update([LastCall, timekeeper.KeepBeat])
 app.steps["consumer"].update(reconnect.STEPS)
