@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from hitl.local import defaults, keys, layout, postgres, process, valkey
+from hitl.local import defaults, keys, layout, postgres, valkey
 from hitl.local.layout import Layout
 
 DISK = "/var/tmp"  # noqa: S108 mkdtemp makes the folder, for us alone
@@ -28,34 +28,43 @@ def private() -> Iterator[Layout]:
     *Raises* Fault.
     """
     with ExitStack() as stack:
-        state = Path(tempfile.mkdtemp(prefix="holdpoint-bench-", dir=DISK))
-        stack.callback(shutil.rmtree, state, ignore_errors=True)
-        here = _environment(state)
-        layout.make_run(here.run)
-        stack.callback(shutil.rmtree, here.run, ignore_errors=True)
+        here = stack.enter_context(folders("bench", HOLDPOINT_CALLABLES="bench"))
+        (here.state / "static").mkdir()
         password = keys.read(here.keys, "database_password")
-        _keep(stack, here, postgres.start(here, password))
-        _keep(stack, here, valkey.start(here))
+        stack.callback(postgres.start(here, password).stop, within=5)
+        stack.callback(valkey.start(here).stop, within=5)
         yield here
 
 
-def _environment(state: Path) -> Layout:
+@contextmanager
+def folders(name: str, **more: str) -> Iterator[Layout]:
+    """The folders of one installation, named in the environment with `more`; removed
+    afterwards, when its servers must have been stopped. *Raises* Fault."""
+    with ExitStack() as stack:
+        state = Path(tempfile.mkdtemp(prefix=f"holdpoint-{name}-", dir=DISK))
+        stack.callback(shutil.rmtree, state, ignore_errors=True)
+        here = _environment(state, more)
+        layout.make_run(here.run)
+        stack.callback(shutil.rmtree, here.run, ignore_errors=True)
+        stack.callback(_remove_data, here)
+        yield here
+
+
+def _environment(state: Path, more: Mapping[str, str]) -> Layout:
     for name in OTHERS:
         os.environ.pop(name, None)
     os.environ |= {
         "STATE": str(state),
         "DEPLOYMENT": "local",
         "LOG_LEVEL": "WARNING",
-        "HOLDPOINT_CALLABLES": "bench",
         "DJANGO_SETTINGS_MODULE": "hitl.settings",
+        **more,
     }
-    here = defaults.fill(os.environ)
-    (here.state / "static").mkdir()
-    return here
+    return defaults.fill(os.environ)
 
 
-def _keep(stack: ExitStack, here: Layout, child: process.Child) -> None:
+def _remove_data(here: Layout) -> None:
+    """PostgreSQL has a home of its own where it runs as somebody else."""
     home = here.postgres_data.resolve().parent
-    if child.name == "postgres" and home != here.state:
-        stack.callback(shutil.rmtree, home, ignore_errors=True)
-    stack.callback(child.stop, within=5)
+    if home != here.state:
+        shutil.rmtree(home, ignore_errors=True)

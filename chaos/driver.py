@@ -1,85 +1,28 @@
-"""Agents at work, each with the product's own client: the same key until there is an
-answer, at another web process when one is gone."""
+"""Agents at work: each wish is made when its time comes, and followed to its end."""
 
 from __future__ import annotations
 
 import queue
-import random
-import ssl
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 
-from holdpoint_client import ApiError, Backoff, Client, Proposal, Redeemed, Unreachable
+from holdpoint_client import ApiError, Proposal, Redeemed
 
-from .calls import Call, Notebook
+from .calls import Notebook
+from .hand import Hand
 from .house import FROM_DRIVER, slug
 from .plan import Wish
 from .postbook import Postbook, Word
 
-Answer = TypeVar("Answer")
-
 HANDS = 64  # wishes under way at once
-PATIENCE_S = 90.0  # for one answer, over all tries
 WAIT_S = 15.0  # of one held call
-PAUSE_S = 0.2
 GIVE_UP_S = 240.0  # for an end
 TRIED_AGAIN_S = 3.0  # after which a person is reminded of a failure
-_PLAIN = ssl.create_default_context()  # never used, and slow to make for each client
-QUICK = Backoff(attempts=2, first=0.1, longest=0.3, patience=5.0)
-RETRIED = {"in_progress", "conflict", "too_many"}
-
-
-@dataclass
-class Hand:
-    """One thread's connections: a client for each web process and agent."""
-
-    addresses: Sequence[str]
-    keys: Sequence[str]
-    notebook: Notebook
-    clients: dict[tuple[int, int], Client] = field(default_factory=dict)
-
-    def ask(
-        self, what: str, subject: str, agent: int, call: Callable[[Client], Answer]
-    ) -> Answer:
-        """The answer, from whoever lives. Raises ApiError for a refusal that stands,
-        TimeoutError when nobody answers."""
-        began, asked = time.time(), []
-        web = random.randrange(len(self.addresses))  # noqa: S311 - a balancer's choice
-        while time.time() < began + PATIENCE_S:
-            asked.append(web)
-            try:
-                answer = call(self._client(web, agent))
-            except (ApiError, Unreachable) as error:
-                if not _worth_another(error):
-                    raise
-                self.notebook.count("asked again")
-                web = (web + 1) % len(self.addresses)
-                time.sleep(PAUSE_S)
-                continue
-            if len(asked) > 1:
-                now = time.time()
-                self.notebook.called(Call(what, subject, began, now, tuple(asked)))
-            return answer
-        raise TimeoutError(f"{what} {subject}: no answer in {PATIENCE_S:g} s")
-
-    def _client(self, web: int, agent: int) -> Client:
-        if (web, agent) not in self.clients:
-            http = httpx.Client(trust_env=False, verify=_PLAIN)
-            self.clients[web, agent] = Client(
-                self.addresses[web], self.keys[agent], backoff=QUICK, http=http
-            )
-        return self.clients[web, agent]
-
-
-def _worth_another(error: ApiError | Unreachable) -> bool:
-    if isinstance(error, Unreachable):
-        return True
-    return error.status >= 500 or error.code in RETRIED
 
 
 @dataclass

@@ -13,7 +13,7 @@ from django.db.models import Max
 from journal.models import LogRecord
 from reviews.models import Execution
 
-from . import recovery
+from . import recovery, spans
 from .audit import Audit
 from .ledger import Ledger
 from .options import LADDER, LEASE_S, SWEEP_S, Options
@@ -26,7 +26,7 @@ REFUSED = "stale_fence"  # in a worker's log: what a late one wanted to write
 SLEEPS = {"pause", "point"}
 FEW = 3  # trials that bound nothing
 TERMINAL = {
-    *recovery.ENDS,
+    *spans.ENDS,
     "request.rejected",
     "request.expired",
     "request.withdrawn",

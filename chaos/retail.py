@@ -4,7 +4,6 @@ every answer, the store, one effect a key, and a log without gaps."""
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -144,7 +143,7 @@ def run(stage: Stage, options: Options) -> int:
         live.say(f"BROKEN {line}")
     if not wrong:
         live.say(f"retail, {_told(retail, ran)}")
-    _keep(stage, broken=bool(wrong))
+    stage.keep_logs(LOGS, broken=bool(wrong))
     return 1 if wrong else 0
 
 
@@ -178,9 +177,3 @@ def _told(retail: Retail, ran: Ran) -> str:
     struck = f"{sum(kinds.values())} faults ({by_kind})"
     line = told("under faults", retail.calls, ran.played, retail.books, struck)
     return f"{line}; {retail.options.command}"
-
-
-def _keep(stage: Stage, *, broken: bool) -> None:
-    shutil.rmtree(LOGS, ignore_errors=True)
-    if broken:
-        shutil.copytree(stage.here.logs, LOGS)

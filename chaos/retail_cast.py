@@ -19,9 +19,9 @@ from tests.retail.actors import Agent, Ask, Reviewer, Send, dealt
 from tests.retail.tasks import Call
 
 from .calls import Notebook
-from .driver import Hand
+from .desk import Desk
+from .hand import Hand
 from .options import Options
-from .people import Desk
 from .run import QUIET_S
 
 WAIT_S = 15  # of one held call: whom it was asked of may be frozen

@@ -18,17 +18,19 @@ from django.db import connections
 
 from . import house, policy
 from .calls import Notebook
+from .desk import Desk
 from .driver import Driver
 from .ledger import Ledger
 from .live import Live
 from .mailbox import Mailbox
 from .opening import open_up
 from .options import Options
-from .people import Desk, Reviewer, Supervisor
 from .plan import wishes
 from .postbook import Postbook
+from .reviewer import Reviewer
 from .stage import Stage
 from .strikes import Arsenal
+from .supervisor import Supervisor
 
 STEP_S = 0.02
 QUIET_S = 150.0  # for what follows the last fault: leases, deadlines, letters

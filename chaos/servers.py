@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
 
-from hitl.local import defaults, keys, layout, postgres, valkey
-from hitl.local.layout import Layout
+from bench.servers import folders
+from hitl.local import keys, postgres, valkey
 from hitl.local.process import Program
 from tests.stack import free_port
 
@@ -21,8 +18,10 @@ from .network import build, on
 from .options import LADDER, Options
 from .stage import Stage
 
-DISK = "/var/tmp"  # noqa: S108 mkdtemp makes the folder, for us alone
-OTHERS = ("DATABASE_URL", "REDIS_URL", "BASE_URL", "PORT", "STORE_PORT")
+GATE = {
+    "AGENT_RATE_PER_MINUTE": "100000",
+    **{name: str(seconds) for name, seconds in LADDER.items()},
+}
 HBA = "local all all scram-sha-256\nhost all all {range} scram-sha-256\n"
 
 
@@ -35,11 +34,7 @@ def servers(options: Options) -> Iterator[Stage]:
     *Raises* Fault.
     """
     with ExitStack() as stack:
-        state = Path(tempfile.mkdtemp(prefix="holdpoint-chaos-", dir=DISK))
-        stack.callback(shutil.rmtree, state, ignore_errors=True)
-        here = _environment(state)
-        layout.make_run(here.run)
-        stack.callback(shutil.rmtree, here.run, ignore_errors=True)
+        here = stack.enter_context(folders("chaos", **GATE))
         # Where PostgreSQL runs as somebody else, that one may not enter a host.
         alone = postgres.host(here).user is not None
         hosts = build(options.hosts, stack, alone=alone)
@@ -50,7 +45,6 @@ def servers(options: Options) -> Iterator[Stage]:
         stack.callback(_stop, stage)
         for folder in (stage.faults, stage.traces, here.logs):
             folder.mkdir(exist_ok=True)
-        stack.callback(_remove_data, here)
         _launch_servers(stage)
         yield stage
 
@@ -75,26 +69,6 @@ def _launch_servers(stage: Stage) -> None:
     start = partial(postgres.start, here, password, adapt=database)
     stage.launch("postgres", start)
     stage.launch("valkey", partial(valkey.start, here, broker))
-
-
-def _environment(state: Path) -> Layout:
-    for name in OTHERS:
-        os.environ.pop(name, None)
-    os.environ |= {
-        "STATE": str(state),
-        "DEPLOYMENT": "local",
-        "LOG_LEVEL": "WARNING",
-        "AGENT_RATE_PER_MINUTE": "100000",
-        "DJANGO_SETTINGS_MODULE": "hitl.settings",
-        **{name: str(seconds) for name, seconds in LADDER.items()},
-    }
-    return defaults.fill(os.environ)
-
-
-def _remove_data(here: Layout) -> None:
-    home = here.postgres_data.resolve().parent
-    if home != here.state:
-        shutil.rmtree(home, ignore_errors=True)
 
 
 def _stop(stage: Stage) -> None:

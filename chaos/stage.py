@@ -3,6 +3,7 @@ is started again, as a supervisor would."""
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -97,3 +98,10 @@ class Stage:
     def log(self, name: str) -> str:
         file = self.here.logs / f"{name}.log"
         return file.read_text(errors="replace") if file.exists() else ""
+
+    def keep_logs(self, folder: Path, *, broken: bool) -> None:
+        """What the processes said, where something did not hold; nothing is left there
+        of an earlier run."""
+        shutil.rmtree(folder, ignore_errors=True)
+        if broken:
+            shutil.copytree(self.here.logs, folder)

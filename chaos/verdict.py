@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -48,10 +47,7 @@ def run(stage: Stage, options: Options) -> int:
 def _keep(stage: Stage, made: Figures) -> None:
     page.write(made, FOLDER / "report.html")
     (FOLDER / "report.json").write_text(made.as_json())
-    logs = FOLDER / "logs"
-    shutil.rmtree(logs, ignore_errors=True)
-    if not made.held:
-        shutil.copytree(stage.here.logs, logs)
+    stage.keep_logs(FOLDER / "logs", broken=not made.held)
 
 
 def _prove(made: Figures) -> None:

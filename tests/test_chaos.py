@@ -13,9 +13,10 @@ import pytest
 
 from chaos import audit, page, plan, plot, recovery, replay, table
 from chaos.figures import Claim, Figures
+from chaos.holds import Hold, Holds
 from chaos.ledger import Asked, Ledger
 from chaos.options import BETWEEN, RETAIL, SHORT, Options
-from chaos.recovery import Hold, Holds, Span
+from chaos.spans import Span
 from chaos.strike import KINDS, Strike
 from journal import sequencer
 from reviews.models import Execution
