@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agents import keys, registry
 from agents.models import Agent
@@ -30,6 +32,9 @@ DECIDING = ("rita", "tom", "sue", "sam")
 AGENTS = 64
 
 
+Cast = dict[str, Person]
+
+
 @dataclass(frozen=True)
 class House:
     """Who proposes and who decides. `keys` are the agents', in their order."""
@@ -41,12 +46,9 @@ class House:
 
 def house() -> House:
     """A gate that is ready to be asked."""
-    cast = {name: _person(name, role) for name, role in CAST.items()}
-    draft = versions.save_draft(text_or_mapping=POLICY.read_text(), author=cast["adam"])
-    for name in DECIDING:
-        people.admit(cast[name], Queue.objects.all(), by=log.SYSTEM)
-    versions.activate(version_id=draft.pk, by=cast["alma"])
-    agents = [_agent(number, cast) for number in range(AGENTS)]
+    cast = everybody()
+    in_force(POLICY.read_text(), cast)
+    agents = [agent(number, cast, ["refund", "credit"]) for number in range(AGENTS)]
     return House(
         agents,
         [keys.issue(agent=agent, by=cast["owen"]) for agent in agents],
@@ -54,16 +56,34 @@ def house() -> House:
     )
 
 
+def everybody() -> Cast:
+    """The cast; those who decide are in every queue."""
+    cast = {name: _person(name, role) for name, role in CAST.items()}
+    for name in DECIDING:
+        people.admit(cast[name], Queue.objects.all(), by=log.SYSTEM)
+    return cast
+
+
+def in_force(document: str | dict[str, Any], cast: Cast) -> None:
+    """A policy that one of the cast wrote and another activated."""
+    draft = versions.save_draft(text_or_mapping=document, author=cast["adam"])
+    versions.activate(version_id=draft.pk, by=cast["alma"])
+
+
+def agent(number: int, cast: Cast, tools: Sequence[str]) -> Agent:
+    return registry.register(
+        slug=slug(number),
+        name=f"Agent {number}",
+        owner=cast["owen"],
+        tools=tools,
+        by=cast["adam"],
+    )
+
+
+def slug(number: int) -> str:
+    return f"agent-{number}"
+
+
 def _person(name: str, role: Role) -> Person:
     newcomer = Newcomer(name, f"{name}@example.com", PASSWORD, role)
     return people.add(newcomer, by=log.SYSTEM)
-
-
-def _agent(number: int, cast: dict[str, Person]) -> Agent:
-    return registry.register(
-        slug=f"agent-{number}",
-        name=f"Agent {number}",
-        owner=cast["owen"],
-        tools=["refund", "credit"],
-        by=cast["adam"],
-    )

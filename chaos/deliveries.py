@@ -15,11 +15,12 @@ from pathlib import Path
 from agents.choices import DeliveryStatus
 from agents.models import Delivery
 from agents.outcomes import EXECUTION_SAYS, REQUEST_SAYS
+from bench.seed import slug
 from journal.models import LogRecord
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.models import Execution, Proposal
 
-from .house import HOOKED, slug
+from .house import HOOKED
 from .postbook import Arrival, Postbook, Word
 from .run import Ran
 from .trips import Trips

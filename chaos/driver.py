@@ -11,11 +11,12 @@ from typing import Any
 
 import httpx
 
+from bench.seed import slug
 from holdpoint_client import ApiError, Proposal, Redeemed
 
 from .calls import Notebook
 from .hand import Hand
-from .house import FROM_DRIVER, slug
+from .house import FROM_DRIVER
 from .plan import Wish
 from .postbook import Postbook, Word
 

@@ -6,29 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents import endpoints, keys, registry
+from agents import endpoints, keys
 from agents.models import Agent
-from journal import log
-from policies import people, versions
-from policies.choices import Role
-from policies.models import Person, Queue
-from policies.people import Newcomer
+from bench.seed import DECIDING, Cast, agent, everybody, in_force, slug
 from reviews import preferences, tokens
 from reviews.preferences import Notifications
 
 from .postbook import Listener
 
-CAST = {
-    "adam": Role.ADMINISTRATOR,
-    "alma": Role.ADMINISTRATOR,
-    "owen": Role.OWNER,
-    "rita": Role.REVIEWER,
-    "tom": Role.REVIEWER,
-    "sue": Role.SUPERVISOR,
-    "sam": Role.SUPERVISOR,
-}
-PASSWORD = "a long way to the harbour"  # noqa: S105 of people who exist for a run
-DECIDING = ("rita", "tom", "sue", "sam")
 AGENTS = 8
 HOOKED = 4  # of them, the first ones, hear of outcomes by post
 CALLS = 2  # the one of these that says by a call of the gate that it has an outcome
@@ -58,20 +43,14 @@ class House:
         ]
 
 
-def slug(number: int) -> str:
-    return f"agent-{number}"
-
-
 def house(document: dict[str, Any], hooks: str) -> House:
     """A gate that is ready to be asked; `hooks` is where agents' servers are."""
-    cast = {name: _person(name, role) for name, role in CAST.items()}
-    draft = versions.save_draft(text_or_mapping=document, author=cast["adam"])
+    cast = everybody()
     for name in DECIDING:
-        people.admit(cast[name], Queue.objects.all(), by=log.SYSTEM)
         asked = Notifications(per_hour=MAILS_AN_HOUR)
         preferences.save(person=cast[name], notifications=asked)
-    versions.activate(version_id=draft.pk, by=cast["alma"])
-    agents = [_agent(number, cast, list(document["tools"])) for number in range(AGENTS)]
+    in_force(document, cast)
+    agents = [agent(number, cast, list(document["tools"])) for number in range(AGENTS)]
     return House(
         {agent.slug: keys.issue(agent=agent, by=cast["owen"]) for agent in agents},
         {name: tokens.mint(person=cast[name], name="chaos") for name in DECIDING},
@@ -79,22 +58,7 @@ def house(document: dict[str, Any], hooks: str) -> House:
     )
 
 
-def _person(name: str, role: Role) -> Person:
-    newcomer = Newcomer(name, f"{name}@example.com", PASSWORD, role)
-    return people.add(newcomer, by=log.SYSTEM)
-
-
-def _endpoint(agent: Agent, hooks: str, cast: dict[str, Person]) -> str:
+def _endpoint(agent: Agent, hooks: str, cast: Cast) -> str:
     """Its secret."""
     url = f"{hooks}/{agent.slug}"
     return endpoints.register(agent=agent, url=url, by=cast["owen"])[1]
-
-
-def _agent(number: int, cast: dict[str, Person], tools: list[str]) -> Agent:
-    return registry.register(
-        slug=slug(number),
-        name=f"Agent {number}",
-        owner=cast["owen"],
-        tools=tools,
-        by=cast["adam"],
-    )

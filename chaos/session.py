@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from .house import PASSWORD
+from bench.seed import PASSWORD
 
 
 class Session:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import httpx
 
+from bench.seed import PASSWORD
+
 from .desk import Desk, Found
-from .house import PASSWORD
 from .ledger import Ledger
 from .plan import read_thread
 
