@@ -21,7 +21,8 @@ from reviews.queries import visible
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.reviews import states, test_executions
+from tests.reviews import states
+from tests.reviews.executions import attempts
 from tests.reviews.test_queries import fresh
 
 RUN = "/threads/riley/t-1/"
@@ -130,8 +131,8 @@ def test_the_first_line_is_that_it_waits_for_who_looks(gate: Gate) -> None:
 def test_what_is_tried_again_says_which_attempt_and_when(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worlds, "failing", test_executions.flaky)
-    execution = test_executions.granted(gate, "decline")
+    monkeypatch.setattr(worlds, "failing", attempts.flaky)
+    execution = attempts.granted(gate, "decline")
     assert run_page(gate).actions[0].attempt == ""
     executions.run(execution.pk)
     execution.refresh_from_db()
@@ -148,8 +149,8 @@ def test_what_is_tried_again_says_which_attempt_and_when(
 def test_an_attempt_that_a_person_asked_for_is_one_more(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worlds, "failing", test_executions.flaky)
-    execution = test_executions.granted(gate, "decline")
+    monkeypatch.setattr(worlds, "failing", attempts.flaky)
+    execution = attempts.granted(gate, "decline")
     for _ in range(3):
         Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
         executions.run(execution.pk)

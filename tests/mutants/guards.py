@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MODEL = "tests/journeys/test_model.py"
-EXECUTIONS = "tests/reviews/test_executions.py"
+EXECUTIONS = "tests/reviews/executions tests/reviews/test_claims.py"
 DECISIONS = "tests/reviews/test_decisions.py"
 CLAIM = "tests/races/test_claim.py"
 DECIDE = "tests/races/test_decide.py"

@@ -18,7 +18,7 @@ from reviews.models import Execution, LookUp
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.reviews import states
-from tests.reviews.test_executions import ends
+from tests.reviews.executions.attempts import ends
 
 PENDING = {"status": "pending"}
 

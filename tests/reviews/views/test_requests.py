@@ -16,7 +16,8 @@ from reviews.models import ApprovalRequest, Decision
 from tests import factories, pages, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.reviews import states, test_executions
+from tests.reviews import states
+from tests.reviews.executions import attempts
 from tests.reviews.views.conftest import HTMX, SignIn
 
 MOST_QUERIES = 15
@@ -431,8 +432,8 @@ def test_every_execution_has_a_word(gate: Gate, as_: SignIn, status: str) -> Non
 def test_a_failure_that_is_tried_again_says_when(
     gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worlds, "failing", test_executions.flaky)
-    execution = test_executions.granted(gate, "decline")
+    monkeypatch.setattr(worlds, "failing", attempts.flaky)
+    execution = attempts.granted(gate, "decline")
     executions.run(execution.pk)
     execution.refresh_from_db()
     request = execution.proposal.request

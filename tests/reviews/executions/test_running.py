@@ -1,0 +1,141 @@
+"""One attempt, as a worker makes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from journal import log
+from reviews import claims, executions
+from reviews.choices import ExecutionStatus, GrantStatus
+from reviews.models import Decision, Execution
+from tests import factories, worlds
+from tests.conftest import Gate
+from tests.factories import propose
+from tests.reviews.executions.attempts import MOST_ATTEMPTS, ends, granted
+
+
+def test_a_run_performs_the_effect_once_and_records_it(gate: Gate) -> None:
+    execution = granted(gate)
+    executions.run(execution.pk)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.SUCCEEDED
+    assert execution.grant.status == GrantStatus.SPENT
+    assert len(worlds.effects()) == 1
+    assert executions.result_of(execution) == {"done": execution.idempotency_key}
+
+
+def test_auto_and_notify_run_without_a_person(gate: Gate) -> None:
+    for tool in ("look", "tag"):
+        proposal = propose(gate.agent, tool)
+        execution = proposal.executions.get()
+        executions.run(execution.pk)
+        execution.refresh_from_db()
+        assert execution.status == ExecutionStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize("tool", ["pay", "pay_queryable"])
+def test_a_lapsed_lease_is_taken_over_and_the_effect_stays_one(
+    gate: Gate, tool: str
+) -> None:
+    execution = granted(gate, tool)
+    claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    assert claim is not None
+    worlds.keyed(claim.call) if tool == "pay" else worlds.plain(claim.call)
+    factories.lapsed(execution)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.fence) == (ExecutionStatus.SUCCEEDED, 2)
+    assert len(worlds.effects()) == 1
+
+
+def test_a_lapsed_lease_of_an_opaque_tool_is_unknown(gate: Gate) -> None:
+    execution = granted(gate, "pay_opaque")
+    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    factories.lapsed(execution)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.UNKNOWN
+    assert worlds.effects() == []
+
+
+@pytest.mark.parametrize("ran", [True, False])
+@pytest.mark.parametrize("end", ["window", "attempts"])
+def test_what_can_be_looked_up_is_before_it_is_unknown(
+    gate: Gate, ran: bool, end: str
+) -> None:
+    execution = granted(gate, "pay_queryable")
+    claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    assert claim is not None
+    if ran:
+        worlds.plain(claim.call)
+    factories.lapsed(execution)
+    code = ends(execution, end)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ("succeeded" if ran else "refused")
+    assert execution.code == ("" if ran else code)
+    assert len(worlds.effects()) == ran, "nothing is begun any more"
+
+
+@pytest.mark.parametrize("end", ["window", "attempts"])
+def test_a_look_up_without_an_answer_is_unknown(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    execution = granted(gate, "pay_queryable")
+    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    factories.lapsed(execution)
+    ends(execution, end)
+    monkeypatch.setattr(worlds, "find", lambda call: {"status": "who knows"})
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("unknown", "ambiguous")
+
+
+def test_who_dies_of_every_look_up_is_not_followed_for_ever(gate: Gate) -> None:
+    execution = granted(gate, "pay_queryable")
+    ends(execution, "attempts")
+    for _ in range(MOST_ATTEMPTS + 2):
+        claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+        factories.lapsed(execution) if claimed(execution) else None
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.UNKNOWN
+
+
+def claimed(execution: Execution) -> bool:
+    execution.refresh_from_db()
+    return execution.status == ExecutionStatus.CLAIMED
+
+
+def test_a_held_lease_is_not_taken(gate: Gate) -> None:
+    execution = granted(gate)
+    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    assert claims.take(execution_id=execution.pk, actor=log.SYSTEM) is None
+
+
+def test_every_effect_has_a_satisfied_approval(gate: Gate) -> None:
+    execution = granted(gate)
+    executions.run(execution.pk)
+    assert Decision.objects.filter(counts=True).count() == 1
+
+
+def test_the_worker_says_when_it_asks_for_the_effect(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution = granted(gate)
+    seen = []
+
+    def asked(call: Any) -> dict[str, Any]:
+        row = Execution.objects.get(pk=execution.pk)
+        seen.append(row.began_at)
+        return {}
+
+    monkeypatch.setattr(worlds, "keyed", asked)
+    claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    execution.refresh_from_db()
+    assert execution.began_at is None
+    factories.lapsed(execution)
+    executions.run(execution.pk)
+    assert seen != [None]

@@ -1,0 +1,124 @@
+"""Who takes an execution: what an agent redeems, and that nobody else takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from journal import errors
+from reviews import claims, executions, grants, settlements, stops
+from reviews.choices import ExecutionStatus, Scope, StopMode
+from reviews.models import Execution
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews.executions.attempts import MOST_ATTEMPTS
+
+SWITCHES = [
+    (StopMode.PAUSED, errors.Conflict),
+    (StopMode.STOPPED, errors.AgentStopped),
+]
+
+
+def test_the_agent_redeems_once(gate: Gate) -> None:
+    request = propose(gate.agent, "deploy").request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    token = grants.token(execution.grant_id)
+    claim = settlements.redeem(token=token, agent="riley")
+    assert claim.call.args == {"ref": "v1"}
+    with pytest.raises(errors.GrantSpent):
+        settlements.redeem(token=token, agent="riley")
+    with pytest.raises(errors.NotFound):
+        settlements.redeem(token=token, agent="somebody-else")
+
+
+def test_after_a_lapsed_lease_the_agent_redeems_again(gate: Gate) -> None:
+    request = propose(gate.agent, "deploy").request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    token = grants.token(execution.grant_id)
+    first = settlements.redeem(token=token, agent="riley")
+    factories.lapsed(execution)
+    again = settlements.redeem(token=token, agent="riley")
+    assert again.fence == first.fence + 1
+    assert again.call.idempotency_key == first.call.idempotency_key
+
+
+def deployment(gate: Gate) -> tuple[Execution, str]:
+    """An effect that its agent may redeem, and the token."""
+    request = propose(gate.agent, "deploy").request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    return execution, grants.token(execution.grant_id)
+
+
+def switch(gate: Gate, mode: StopMode) -> Callable[[], object]:
+    """Switch the tool off; call what is returned to switch it on again."""
+    row = stops.stop(
+        scope=Scope.TOOL, key="deploy", mode=mode, person=gate.sue, reason="wait"
+    )
+    return partial(stops.lift, stop_id=row.pk, person=gate.sam, reason="go on")
+
+
+@pytest.mark.parametrize(("mode", "refusal"), SWITCHES)
+def test_a_redeem_that_a_switch_refuses_is_no_attempt(
+    gate: Gate, mode: StopMode, refusal: type[errors.DomainError]
+) -> None:
+    execution, token = deployment(gate)
+    first = settlements.redeem(token=token, agent="riley")
+    factories.lapsed(execution)
+    lift = switch(gate, mode)
+    for _ in range(MOST_ATTEMPTS):
+        with pytest.raises(refusal):
+            settlements.redeem(token=token, agent="riley")
+    lift()
+    again = settlements.redeem(token=token, agent="riley")
+    assert (again.fence, again.execution.attempts) == (first.fence + 1, 2)
+
+
+@pytest.mark.parametrize(("mode", "refusal"), SWITCHES)
+@pytest.mark.parametrize("lapsed", [False, True])
+def test_a_switch_that_comes_during_a_redeem_takes_no_attempt(
+    gate: Gate,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: StopMode,
+    refusal: type[errors.DomainError],
+    lapsed: bool,
+) -> None:
+    execution, token = deployment(gate)
+    if lapsed:
+        settlements.redeem(token=token, agent="riley")
+        factories.lapsed(execution)
+    take = claims.take
+
+    def take_then_switch(**given: Any) -> Any:
+        claim = take(**given)
+        switch(gate, mode)
+        return claim
+
+    monkeypatch.setattr(claims, "take", take_then_switch)
+    with pytest.raises(refusal):
+        settlements.redeem(token=token, agent="riley")
+    execution.refresh_from_db()
+    refused = mode is StopMode.STOPPED and not lapsed
+    assert execution.status == (
+        "refused" if refused else "claimed" if lapsed else "queued"
+    )
+    assert execution.attempts == (1 if lapsed or refused else 0)
+
+
+def test_no_worker_takes_what_the_agent_performs(gate: Gate) -> None:
+    request = propose(gate.agent, "deploy").request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.QUEUED
