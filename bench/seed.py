@@ -57,16 +57,15 @@ def house() -> House:
 
 
 def everybody() -> Cast:
-    """The cast; those who decide are in every queue."""
-    cast = {name: _person(name, role) for name, role in CAST.items()}
-    for name in DECIDING:
-        people.admit(cast[name], Queue.objects.all(), by=log.SYSTEM)
-    return cast
+    return {name: _person(name, role) for name, role in CAST.items()}
 
 
 def in_force(document: str | dict[str, Any], cast: Cast) -> None:
-    """A policy that one of the cast wrote and another activated."""
+    """A policy that one of the cast wrote and another activated; those who decide are in
+    every queue that it names."""
     draft = versions.save_draft(text_or_mapping=document, author=cast["adam"])
+    for name in DECIDING:
+        people.admit(cast[name], Queue.objects.all(), by=log.SYSTEM)
     versions.activate(version_id=draft.pk, by=cast["alma"])
 
 
