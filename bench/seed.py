@@ -61,8 +61,8 @@ def everybody() -> Cast:
 
 
 def in_force(document: str | dict[str, Any], cast: Cast) -> None:
-    """A policy that one of the cast wrote and another activated; those who decide are in
-    every queue that it names."""
+    """A policy that one of the cast wrote and another activated. Those who decide are
+    in every queue that it names."""
     draft = versions.save_draft(text_or_mapping=document, author=cast["adam"])
     for name in DECIDING:
         people.admit(cast[name], Queue.objects.all(), by=log.SYSTEM)
