@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 
 from journal import errors
-from reviews import claims, executions, grants, settlements, stops
+from reviews import claims, executions, settlements, stops
 from reviews.choices import ExecutionStatus, Scope, StopMode
-from reviews.models import Execution
 from tests import factories
 from tests.conftest import Gate
-from tests.factories import decide, propose
-from tests.reviews.executions.attempts import MOST_ATTEMPTS
+from tests.reviews.executions.attempts import MOST_ATTEMPTS, deployment
 
 SWITCHES = [
     (StopMode.PAUSED, errors.Conflict),
@@ -24,11 +22,7 @@ SWITCHES = [
 
 
 def test_the_agent_redeems_once(gate: Gate) -> None:
-    request = propose(gate.agent, "deploy").request
-    decide(request, gate.sue)
-    decide(request, gate.sam)
-    execution = Execution.objects.get(proposal=request.proposal_id)
-    token = grants.token(execution.grant_id)
+    _, token = deployment(gate)
     claim = settlements.redeem(token=token, agent="riley")
     assert claim.call.args == {"ref": "v1"}
     with pytest.raises(errors.GrantSpent):
@@ -38,25 +32,12 @@ def test_the_agent_redeems_once(gate: Gate) -> None:
 
 
 def test_after_a_lapsed_lease_the_agent_redeems_again(gate: Gate) -> None:
-    request = propose(gate.agent, "deploy").request
-    decide(request, gate.sue)
-    decide(request, gate.sam)
-    execution = Execution.objects.get(proposal=request.proposal_id)
-    token = grants.token(execution.grant_id)
+    execution, token = deployment(gate)
     first = settlements.redeem(token=token, agent="riley")
     factories.lapsed(execution)
     again = settlements.redeem(token=token, agent="riley")
     assert again.fence == first.fence + 1
     assert again.call.idempotency_key == first.call.idempotency_key
-
-
-def deployment(gate: Gate) -> tuple[Execution, str]:
-    """An effect that its agent may redeem, and the token."""
-    request = propose(gate.agent, "deploy").request
-    decide(request, gate.sue)
-    decide(request, gate.sam)
-    execution = Execution.objects.get(proposal=request.proposal_id)
-    return execution, grants.token(execution.grant_id)
 
 
 def switch(gate: Gate, mode: StopMode) -> Callable[[], object]:
@@ -115,10 +96,7 @@ def test_a_switch_that_comes_during_a_redeem_takes_no_attempt(
 
 
 def test_no_worker_takes_what_the_agent_performs(gate: Gate) -> None:
-    request = propose(gate.agent, "deploy").request
-    decide(request, gate.sue)
-    decide(request, gate.sam)
-    execution = Execution.objects.get(proposal=request.proposal_id)
+    execution, _ = deployment(gate)
     executions.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.QUEUED

@@ -12,12 +12,13 @@ from guardian.shortcuts import remove_perm
 
 from journal import errors
 from policies.models import Person, Queue
-from reviews import executions, grants, settlements, stops
+from reviews import executions, settlements, stops
 from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
 from reviews.models import Execution
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.reviews.executions.attempts import deployment
 
 Change = Callable[[Gate], None]
 MOVED = {"kind": "callable", "path": "tests.worlds.plain"}
@@ -259,14 +260,6 @@ def test_the_policy_it_was_asked_under_says_how_many_must_agree(gate: Gate) -> N
 
 
 # The same for an agent that performs the effect itself, and what it hears.
-def deployment(gate: Gate) -> tuple[Execution, str]:
-    request = propose(gate.agent, "deploy").request
-    decide(request, gate.sue)
-    decide(request, gate.sam)
-    execution = Execution.objects.get(proposal=request.proposal_id)
-    return execution, grants.token(execution.grant_id)
-
-
 BY_AGENT: dict[str, tuple[Change, type[errors.DomainError], str]] = {
     "gone": (
         lambda gate: document(gate, lambda found: found["tools"].pop("deploy")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from reviews import grants
 from reviews.executors import KnownFailure
 from reviews.models import Execution, Grant
 from tests.conftest import Gate
@@ -18,6 +19,15 @@ def granted(gate: Gate, tool: str = "pay", **fields: Any) -> Execution:
     request = propose(gate.agent, tool, **fields).request
     decide(request, gate.rita)
     return Execution.objects.get(proposal=request.proposal_id)
+
+
+def deployment(gate: Gate) -> tuple[Execution, str]:
+    """An effect that its agent may redeem, and the token."""
+    request = propose(gate.agent, "deploy").request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    return execution, grants.token(execution.grant_id)
 
 
 def ends(execution: Execution, end: str) -> str:
