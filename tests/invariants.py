@@ -22,7 +22,9 @@ PROPOSE = "tests/races/test_propose.py"
 RECALL = "tests/races/test_recall.py"
 CONSTRAINTS = "tests/reviews/test_constraints.py"
 DECISIONS = "tests/reviews/test_decisions.py"
-EXECUTIONS = "tests/reviews/test_executions.py"
+RECORDING = "tests/reviews/executions/test_recording.py"
+REFUSING = "tests/reviews/executions/test_refusing.py"
+RUNNING = "tests/reviews/executions/test_running.py"
 PROPOSALS = "tests/reviews/test_proposals.py"
 SWITCHES = "tests/races/test_switches.py"
 STEP_UP = "tests/reviews/test_step_up.py"
@@ -101,8 +103,8 @@ TESTS = {
         "test_a_supervisor_who_is_a_reviewer_by_now_fills_no_supervisors_place",
         f"{TIGHTENED}::test_whoever_filled_a_step_of_an_earlier_version_counts_too",
         f"{TIGHTENED}::test_an_agent_redeems_nothing_that_changed_since",
-        f"{EXECUTIONS}::test_a_tightened_policy_blocks_the_effect",
-        f"{EXECUTIONS}::test_an_approver_who_lost_the_role_blocks_the_effect",
+        f"{REFUSING}::test_a_tightened_policy_blocks_the_effect",
+        f"{REFUSING}::test_an_approver_who_lost_the_role_blocks_the_effect",
     ],
     # An evaluation that fails blocks, and says so.
     "I13": [
@@ -139,7 +141,7 @@ TESTS = {
     ],
     # No effect without an approval of exactly these bytes.
     "I18": [
-        f"{EXECUTIONS}::test_no_bytes_but_the_approved_ones_run",
+        f"{REFUSING}::test_no_bytes_but_the_approved_ones_run",
         f"{CRASH}::test_a_forged_message_has_no_effect",
         f"{MODEL}::test_the_gate_and_the_automaton_never_differ",
     ],
@@ -154,7 +156,7 @@ TESTS = {
     # What cannot be known is unknown: never tried again, never failed.
     "I20": [
         f"{CRASH}::test_a_worker_killed_anywhere_never_doubles_or_loses_an_effect",
-        f"{EXECUTIONS}::test_a_lapsed_lease_of_an_opaque_tool_is_unknown",
+        f"{RUNNING}::test_a_lapsed_lease_of_an_opaque_tool_is_unknown",
     ],
     # The time to execute is apart from the time to decide.
     "I21": [
@@ -167,7 +169,7 @@ TESTS = {
     ],
     # Every write after a claim is under its fence.
     "I22": [
-        f"{EXECUTIONS}::test_a_stale_fence_cannot_record",
+        f"{RECORDING}::test_a_stale_fence_cannot_record",
         f"{CLAIM}::test_a_record_against_a_take_over",
         f"{CLAIM}::test_who_slept_past_the_lease_writes_nothing",
         f"{STALE}::test_what_a_sleeper_still_writes_is_refused",
