@@ -1,8 +1,8 @@
 """Promises to notify or resume, written with the change that caused them.
 
 The broker is only a nudge: it may lose, repeat, delay or forge. What makes sure that
-the work is done is the row, `sweep`, and the claim that lets one consumer work at a
-time (gate.md section 7).
+the work is done is the row, the sweep (`resending`), and the claim that lets one
+consumer work at a time (gate.md section 7).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 import celery
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models import DurationField, ExpressionWrapper, F, Q, QuerySet, Value
+from django.db.models import DurationField, F, Q, QuerySet, Value
 from django.db.models.expressions import Combinable
-from django.db.models.functions import Greatest, Least, Now
+from django.db.models.functions import Now
 from psycopg.types.json import Jsonb
 from structlog.stdlib import get_logger
 
-from . import faults, transactions
+from . import faults, nudges, transactions
 from .models import OutboxMessage
 
 Fact = str | int
@@ -32,8 +32,6 @@ CHANNEL = "holdpoint"  # LISTEN on it to hear of changes; the payload is the sub
 # Seconds. The first nudge has the head start before the sweep sends again.
 HEAD_START = 5
 SHORTEST_REST, LONGEST_REST = 5, 600
-LONGEST_WAIT = 60
-SWEEP_LIMIT = 500
 _CHUNK = 1000
 _INSERT = (
     "INSERT INTO journal_outboxmessage (topic, task, subject, facts, due_at, attempts)"
@@ -66,7 +64,7 @@ def publish_many(
     for start in range(0, len(messages), _CHUNK):
         _insert(messages[start : start + _CHUNK])
     if messages:
-        transaction.on_commit(partial(_send, messages))
+        transaction.on_commit(partial(send, messages))
     return messages
 
 
@@ -127,6 +125,19 @@ def announce(*subjects: str) -> None:
         _announced.subjects.update(subjects)
 
 
+def send(messages: Sequence[OutboxMessage]) -> int:
+    """Nudge whoever is to work on these; how many the broker took. The first failure
+    ends it, for the sweep is there. Caller holds no transaction."""
+    for count, message in enumerate(messages):
+        faults.point("before_nudge", message.subject)
+        try:
+            nudges.send(message.task, message.pk)
+        except Exception as error:  # whatever a broker's client raises
+            logger.warning("outbox.nudge_failed", error=type(error).__name__)
+            return count
+    return len(messages)
+
+
 @contextmanager
 def consume(message_id: int) -> Iterator[OutboxMessage | None]:
     """The message to work on, or None: done, held by another, resting, or not ours.
@@ -150,22 +161,8 @@ def consume(message_id: int) -> Iterator[OutboxMessage | None]:
     _held(message).update(done_at=Now(), held_until=None)
 
 
-def sweep(limit: int = SWEEP_LIMIT) -> int:
-    """Send what is due once more, oldest first; how many the broker took."""
-    due = OutboxMessage.objects.filter(_free(), due_at__lte=Now())
-    messages = list(due.only("pk", "task").order_by("due_at")[:limit])
-    sent = _send(messages)
-    # Waits grow with age, or a long queue of the workers would fill the broker.
-    age = ExpressionWrapper(Now() - F("created_at"), output_field=DurationField())
-    wait = Least(Greatest(age, _span(HEAD_START)), _span(LONGEST_WAIT))
-    taken = [message.pk for message in messages[:sent]]
-    if taken:
-        faults.point("swept_unmoved")
-        OutboxMessage.objects.filter(_free(), pk__in=taken).update(due_at=Now() + wait)
-    return sent
-
-
-def _free() -> Q:
+def free() -> Q:
+    """What no consumer holds or has done."""
     unheld = Q(held_until__isnull=True) | Q(held_until__lte=Now())
     return Q(done_at__isnull=True) & unheld
 
@@ -178,7 +175,7 @@ def _claim(message_id: int) -> OutboxMessage | None:
     until = _in(settings.HOLDPOINT.lease_seconds)
     with transaction.atomic(durable=True):
         claimed = OutboxMessage.objects.filter(
-            _free(), pk=message_id, attempts=message.attempts
+            free(), pk=message_id, attempts=message.attempts
         ).update(attempts=F("attempts") + 1, held_until=until, due_at=until)
         faults.point("message_uncommitted", message.subject)
     message.attempts += 1
@@ -204,25 +201,12 @@ def _held(message: OutboxMessage) -> QuerySet[OutboxMessage]:
 
 
 def _in(seconds: int) -> Combinable:
-    return Now() + _span(seconds)
+    return Now() + span(seconds)
 
 
-def _span(seconds: int) -> Value:
+def span(seconds: int) -> Value:
+    """So many seconds, for a query."""
     return Value(timedelta(seconds=seconds), output_field=DurationField())
-
-
-def _send(messages: Sequence[OutboxMessage]) -> int:
-    """How many the broker took; the first failure ends it, for the sweep is there."""
-    for count, message in enumerate(messages):
-        faults.point("before_nudge", message.subject)
-        try:
-            celery.current_app.send_task(
-                message.task, args=[message.pk], retry=False, ignore_result=True
-            )
-        except Exception as error:  # whatever a broker's client raises
-            logger.warning("outbox.nudge_failed", error=type(error).__name__)
-            return count
-    return len(messages)
 
 
 def _notify() -> None:

@@ -191,7 +191,7 @@ def test_nothing_is_sent_from_inside_an_operation() -> None:
     """No `.delay()`: promises are outbox rows; the outbox nudges after the commit and
     a sweep hands over what it found, outside any transaction."""
     beat = {"hitl/beat.py"}
-    senders = {"journal/outbox.py", "journal/nudges.py"}
+    senders = {"journal/nudges.py"}
     for source in product():
         words = {name for name, _ in source.calls()}
         assert "delay" not in words, source.path

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents import retention as agents_retention
-from journal import outbox, tasks
+from journal import resending, tasks
 from journal.models import LogRecord, OutboxMessage
 from reviews import deadlines, retention
 from reviews.models import Execution
@@ -105,7 +105,7 @@ def test_what_sweeps_cost_is_flat_in_history(
         decide(request, gate.rita)
     OutboxMessage.objects.filter(done_at=None).update(due_at="2020-01-01T00:00Z")
     work: dict[str, Callable[[], Any]] = {
-        "outbox sweep": outbox.sweep,
+        "outbox sweep": resending.sweep,
         "queued executions": lambda: deadlines.queued_executions(quiet=timedelta(0)),
         "lapsed executions": deadlines.lapsed_executions,
         "expiry": deadlines.expire_chunk,

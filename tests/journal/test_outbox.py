@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.db.transaction import TransactionManagementError
 
-from journal import clock, outbox, tasks
+from journal import clock, outbox
 from journal.models import OutboxMessage
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,9 +26,11 @@ class Broker:
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, int]] = []
+        self.asked = 0
         self.down = False
 
     def send_task(self, name, args, **options):
+        self.asked += 1
         if self.down:
             raise ConnectionError("no broker")
         assert options == {"retry": False, "ignore_result": True}
@@ -99,35 +101,12 @@ def test_many_are_published_with_one_insert(django_assert_num_queries):
     assert len(rows) == 200
 
 
-def test_a_dead_broker_fails_nobody_and_the_sweep_sends_later(broker):
-    broker.down = True
-    message = publish()
-    broker.down = False
-    assert tasks.sweep_outbox() == 0  # the first nudge has its head start
-    make_due(message)
-    assert tasks.sweep_outbox() == 1
-    assert broker.sent == [(MAIL, message.pk)]
-
-
-def test_a_dead_broker_is_asked_once_a_round(broker):
+def test_a_dead_broker_fails_nobody_and_is_asked_once(broker):
     broker.down = True
     with transaction.atomic():
         rows = outbox.publish_many("case.opened", [("a", {}), ("b", {})])
-    for row in rows:
-        make_due(row)
-    assert outbox.sweep() == 0
-    assert all(seconds_until(row, "due_at") < 0 for row in rows)
-
-
-def test_the_sweep_waits_before_it_sends_again(broker):
-    message = publish()
-    make_due(message)
-    assert [outbox.sweep(), outbox.sweep()] == [1, 0]
-    assert 4 < seconds_until(message, "due_at") < 6
-    an_hour = clock.now() - timedelta(hours=1)
-    OutboxMessage.objects.update(created_at=an_hour, due_at=an_hour)
-    assert outbox.sweep() == 1
-    assert 59 < seconds_until(message, "due_at") < 61
+    assert broker.asked == 1
+    assert outbox.send(rows) == 0
 
 
 def test_a_consumed_message_is_done_once():
@@ -156,15 +135,6 @@ def test_only_one_consumer_at_a_time():
     assert message.done_at is not None
 
 
-def test_a_held_message_is_not_swept(broker):
-    message = publish()
-    broker.sent.clear()
-    with outbox.consume(message.pk):
-        make_due(message)
-        assert outbox.sweep() == 0
-    assert broker.sent == []
-
-
 def test_a_failure_rests_longer_each_time():
     message = publish()
     rests = []
@@ -178,14 +148,12 @@ def test_a_failure_rests_longer_each_time():
     assert rests == [5, 10, 20, 40, 80, 160, 320, 600, 600]
 
 
-def test_a_consumer_that_died_frees_the_message_when_its_hold_ends(settings, broker):
+def test_a_consumer_that_died_frees_the_message_when_its_hold_ends(settings):
     message = publish()
     outbox._claim(message.pk)  # and never comes back
     hold = seconds_until(message, "held_until")
     assert hold <= settings.HOLDPOINT.lease_seconds < hold + 2
     make_due(message, held=False)
-    broker.sent.clear()
-    assert outbox.sweep() == 1
     with outbox.consume(message.pk) as mine:
         assert mine is not None
         assert mine.attempts == 2

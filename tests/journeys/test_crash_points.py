@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agents import intake, proposals
-from journal import faults, log, outbox, sequencer
+from journal import faults, log, resending, sequencer
 from journal.errors import DomainError
 from journal.models import LogPosition, LogRecord, OutboxMessage
 from policies import tools
@@ -138,7 +138,7 @@ def stopping(gate: Gate, tool: str, name: str) -> Trial:
 def sweeping(gate: Gate, tool: str, name: str) -> Trial:
     decide(asked(gate, tool, name), gate.rita)
     OutboxMessage.objects.update(due_at="2020-01-01T00:00Z")
-    return Trial(outbox.sweep)
+    return Trial(resending.sweep)
 
 
 def placing(gate: Gate, tool: str, name: str) -> Trial:
