@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
-from django.db.models import Max
+from .options import LADDER, LEASE_S, SWEEP_S
 
-from journal.models import LogRecord
-from reviews.models import Execution
-
-from . import recovery, spans
-from .audit import Audit
-from .ledger import Ledger
-from .options import LADDER, LEASE_S, SWEEP_S, Options
-from .recovery import Recovery
-from .run import Ran
-from .stage import Stage
-
-SHOWN = 40  # of what is wrong, each
-REFUSED = "stale_fence"  # in a worker's log: what a late one wanted to write
-SLEEPS = {"pause", "point"}
 FEW = 3  # trials that bound nothing
-TERMINAL = {
-    *spans.ENDS,
-    "request.rejected",
-    "request.expired",
-    "request.withdrawn",
-    "proposal.blocked",
-}
 
 
 @dataclass(frozen=True)
@@ -99,121 +76,3 @@ class Figures:
     def as_json(self) -> str:
         said = asdict(self) | {"held": self.held, "bound_s": self.bound_s}
         return json.dumps(said, indent=1)
-
-
-def figures(
-    stage: Stage, options: Options, ran: Ran, found: Audit, ledger: Ledger
-) -> Figures:
-    """Of a run that has been audited."""
-    recovered = recovery.recoveries(ran, stage.traces)
-    stale = sum(stage.log(slot.name).count(REFUSED) for slot in stage.workers)
-    late = [one for one in ran.arsenal.strikes if one.kind in SLEEPS and one.slept]
-    made = Figures(
-        at=datetime.fromtimestamp(ran.began, UTC).isoformat(timespec="seconds"),
-        command=options.command,
-        seed=options.seed,
-        short=options.short,
-        stage=stage.told,
-        seconds=ran.ended - ran.began,
-        loaded=ran.loaded - ran.began,
-        requests=options.requests,
-        proposals=found.proposals,
-        effects=found.effects,
-        records=found.log.records,
-        steps=sum(found.log.steps.values()),
-        claims=[],
-        faults=[
-            {
-                "kind": one.kind,
-                "at": one.at - ran.began,
-                "until": one.until - ran.began,
-                "target": one.target or one.slot,
-            }
-            for one in ran.arsenal.strikes
-        ],
-        kinds=_kinds(ran),
-        outcomes=dict(found.outcomes.most_common()),
-        classes={name: dict(counts) for name, counts in found.by_class.items()},
-        recoveries={
-            what: recovery.summary(recovered, what)
-            for what in ("execution", "call", "timer")
-        },
-        recovered=[_told(one, ran.began) for one in recovered],
-        slow=recovery.slow(recovered, LEASE_S + SWEEP_S, ran.began),
-        asked=_asked(ran.began),
-        ended=_ended(ran.began),
-        violations={k: v[:SHOWN] for k, v in found.violations.items() if v},
-        stale={
-            "pauses": len(late),
-            "refused": stale,
-            "accepted": len(found.log.stale_written),
-        },
-        restarts=ran.restarts,
-        services=ledger.calls(),
-        counts=dict(ran.notebook.counts),
-        given_up=found.given_up,
-        troubles=ran.notebook.troubles[:SHOWN],
-        post=found.post.numbers,
-    )
-    made.claims = _claims(made, found)
-    return made
-
-
-def _claims(made: Figures, found: Audit) -> list[Claim]:
-    executions = Execution.objects.count()
-    taken = Execution.objects.aggregate(most=Max("fence"))["most"] or 0
-    times = [one for one in made.recovered if one["what"] == "execution"]
-    slow = sum(one["seconds"] > made.bound_s for one in times)
-    allowed = len(times) // 100  # what lies beyond the 99th of a hundred
-    stale = made.stale["refused"] + made.stale["accepted"]
-    claims = [
-        Claim("requests lost, or without an end", made.requests, len(found.lost)),
-        Claim("effects doubled", executions, len(found.doubled)),
-        Claim(
-            "effects without an approval for these bytes",
-            made.effects,
-            len(found.unauthorised),
-        ),
-        Claim("steps that no edge allows", made.steps, len(found.log.illegal)),
-        Claim("gaps in the log", made.records, found.log.gaps),
-        Claim("promises of the outbox not kept", made.proposals, len(found.undone)),
-        Claim(
-            f"writes under an old fence accepted (newest fence {taken})",
-            stale,
-            made.stale["accepted"],
-        ),
-        *(Claim(*one) for one in found.post.claims),
-    ]
-    # A few minutes on a busy machine say how it was, not whether it holds.
-    if made.short:
-        return claims
-    within = f"recoveries over lease + sweep = {made.bound_s} s, beyond one in 100"
-    return [*claims, Claim(within, len(times), max(slow - allowed, 0))]
-
-
-def _kinds(ran: Ran) -> dict[str, int]:
-    counted = Counter(strike.kind for strike in ran.arsenal.strikes)
-    return {kind: counted[kind] for kind in ran.arsenal.kinds}
-
-
-def _told(one: Recovery, began: float) -> dict[str, Any]:
-    return {
-        "what": one.span.what,
-        "at": one.span.ended - began,
-        "seconds": one.seconds,
-        "kind": one.kind,
-    }
-
-
-def _asked(began: float) -> list[float]:
-    kinds = ("proposal.submitted", "proposal.blocked")
-    return _times(LogRecord.objects.filter(kind__in=kinds), began)
-
-
-def _ended(began: float) -> list[float]:
-    return _times(LogRecord.objects.filter(kind__in=TERMINAL), began)
-
-
-def _times(rows: Any, began: float) -> list[float]:
-    found = rows.order_by("at").values_list("at", flat=True)
-    return [round(at.timestamp() - began, 2) for at in found]

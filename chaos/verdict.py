@@ -9,7 +9,7 @@ from pathlib import Path
 from hitl.environment import ROOT
 from tests import prove
 
-from . import audit, figures, page, post, table
+from . import audit, page, post, table, tally
 from .figures import Figures
 from .house import AGENTS
 from .ledger import Ledger
@@ -34,7 +34,7 @@ def run(stage: Stage, options: Options) -> int:
     came = post.look(ran, book, stage.traces)
     book.close()
     found = audit.audit(ran, wishes(options, AGENTS), ledger, came)
-    made = figures.figures(stage, options, ran, found, ledger)
+    made = tally.figures(stage, options, ran, found, ledger)
     ledger.close()
     _keep(stage, made)
     live.say(table.table(made))
