@@ -38,8 +38,9 @@ LOGS = ROOT / "var" / "chaos" / "retail-logs"
 RETRY = {"attempts": ATTEMPTS, "base_seconds": 1, "most_seconds": 4}
 LONGEST = 3  # times as long as calls come, faults fall
 # What only faults bring into the log: a verdict whose answer was lost is said again,
-# and that it counts once is a record of its own.
-BESIDES = frozenset({"decision.refused"})
+# and that it counts once is a record of its own; and so is what a worker that was given
+# up says when it wakes.
+BESIDES = frozenset({"decision.refused", "execution.reported_late"})
 
 
 @dataclass

@@ -78,7 +78,8 @@ def check_log(played: Played, besides: frozenset[str] = frozenset()) -> None:
     for answer in played.answers.values():
         said = leaves[answer.id]
         kinds = _steps([leaf["kind"] for leaf in said], {TAKEN_OVER, *besides})
-        assert kinds == STEPS[answer.status], (answer.id, kinds)
+        steps = STEPS[answer.status]
+        assert kinds == steps, (answer.id, set(kinds) ^ set(steps), kinds)
         assert {leaf["action_hash"] for leaf in said} == {answer.action_hash}
 
 
