@@ -24,13 +24,14 @@ def acknowledge(*, agent: Agent, proposal_id: str, outcome: str) -> None:
     changes nothing more.
 
     Raises NotFound, and Conflict for what is no outcome of this proposal. Locks: the
-    letters that tell of it.
+    outcome, the letters that tell of it.
     """
     proposal = outcomes.load(agent.slug, proposal_id)
     if proposal is None:
         raise NotFound
     if outcome not in _known(proposal):
         raise Conflict("This is no outcome of this proposal. Nothing was recorded.")
+    locks.outcome(outcome)
     actor, now = log.Actor("agent", agent.slug), clock.now()
     untaken = Delivery.objects.filter(event=outcome, status__in=UNTAKEN)
     for letter in locks.deliveries(untaken):

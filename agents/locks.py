@@ -1,5 +1,6 @@
 """The only place that locks the agents' rows: the thread, first of all locks; and what
-is on its way to agents, in the order endpoint, letter, the slow lane, an alarm."""
+is on its way to agents, in the order outcome, endpoint, letter, the slow lane, an
+alarm."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from journal.errors import NotFound
 
 from .models import Agent, Delivery, Endpoint, Thread
 
+OUTCOME = 0x6F_75_74  # the first of two numbers, the second is of the outcome's name
+_TAKE_BOTH = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
 SLOW_LANE = 0x4C_65_74_74_65_72_73  # any number that no other advisory lock has
 
 
@@ -23,6 +26,16 @@ def thread(agent: Agent, name: str) -> Thread:
         )
     except Thread.DoesNotExist:
         raise NotFound from None
+
+
+def outcome(name: str) -> None:
+    """Who promises letters of this outcome and who takes the agent's word that it has
+    it go one after the other; or neither would see what the other writes, and the agent
+    would be told of what it has. Caller holds a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [OUTCOME, name]
+        )
 
 
 def delivery(pk: str) -> Delivery:

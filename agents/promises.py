@@ -11,7 +11,7 @@ from journal import clock, faults, log
 from journal.models import OutboxMessage
 from reviews.models import Proposal
 
-from . import letters, transitions
+from . import letters, locks, transitions
 from .models import Acknowledgement, Callback, Delivery, Endpoint
 
 POST = log.Actor("system", "post")
@@ -21,9 +21,13 @@ TRIED_FOR = timedelta(days=3)
 @transaction.atomic(durable=True)
 def promise(*, message: OutboxMessage) -> list[str]:
     """A letter to each endpoint that is to hear of this; the ids of the new ones. Told
-    again it changes nothing."""
-    proposal, now = Proposal.objects.get(pk=message.subject), clock.now()
-    event = letters.event_of(message)
+    again it changes nothing. Locks: the outcome."""
+    proposal, event = (
+        Proposal.objects.get(pk=message.subject),
+        letters.event_of(message),
+    )
+    locks.outcome(event)
+    now = clock.now()
     places = _places(proposal)
     told = Delivery.objects.filter(event=event, endpoint__in=list(places))
     there = set(told.values_list("endpoint_id", flat=True))
@@ -44,8 +48,9 @@ def promise(*, message: OutboxMessage) -> list[str]:
         for endpoint, url in places.items()
         if endpoint.pk not in there
     ]
-    if not Acknowledgement.objects.filter(pk=event).exists():
-        transitions.delivery.create_many(rows, "promise", actor=POST, now=now)
+    if Acknowledgement.objects.filter(pk=event).exists():
+        return []
+    transitions.delivery.create_many(rows, "promise", actor=POST, now=now)
     faults.point("letters_uncommitted", proposal.pk)
     return [row.pk for row in rows]
 
