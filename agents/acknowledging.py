@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from journal import clock, faults, log, outbox
+from journal import announcing, clock, faults, log
 from journal.errors import Conflict, NotFound
 from reviews.models import Execution, Proposal
 
@@ -65,7 +65,7 @@ def note(
         thread=proposal.thread,
         data={"outcome": outcome, "by": by},
     )
-    outbox.announce(proposal.pk)
+    announcing.announce(proposal.pk)
     return True
 
 

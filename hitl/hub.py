@@ -15,9 +15,10 @@ import psycopg
 import structlog
 from psycopg.conninfo import make_conninfo
 
+from journal.announcing import CHANNEL
+
 from . import database
 
-CHANNEL = "holdpoint"
 # A quiet connection is asked this often, in seconds, whether it is still one.
 PULSE_S = 15.0
 BACKOFF_S = (0.1, 0.3, 1.0, 2.0)

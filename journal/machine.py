@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from django.db import models
 
-from . import log, outbox
+from . import announcing, log, outbox
 from .errors import Conflict, IllegalTransition
 
 Row = TypeVar("Row", bound=models.Model)
@@ -170,7 +170,7 @@ class Machine:
             for row, context in zip(rows, about, strict=True)
         )
         # Whoever waits for a proposal, or has it on a page, looks after the commit.
-        outbox.announce(*{one["proposal"] for one in about if "proposal" in one})
+        announcing.announce(*{one["proposal"] for one in about if "proposal" in one})
         if edge.published_as:
             outbox.publish_many(edge.published_as, [(str(row.pk), {}) for row in rows])
         if edge.told_as:

@@ -7,7 +7,6 @@ consumer work at a time (gate.md section 7).
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -16,7 +15,7 @@ from typing import Any
 
 import celery
 from django.conf import settings
-from django.db import DatabaseError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import DurationField, F, Q, QuerySet, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
@@ -28,7 +27,6 @@ from .models import OutboxMessage
 
 Fact = str | int
 
-CHANNEL = "holdpoint"  # LISTEN on it to hear of changes; the payload is the subject
 # Seconds. The first nudge has the head start before the sweep sends again.
 HEAD_START = 5
 SHORTEST_REST, LONGEST_REST = 5, 600
@@ -36,7 +34,6 @@ _CHUNK = 1000
 _INSERT = (
     "INSERT INTO journal_outboxmessage (topic, task, subject, facts, due_at, attempts)"
 )
-_TELL = "SELECT pg_notify(%s, subject) FROM unnest(%s::text[]) AS subject"
 _MESSAGE = "(%s, %s, %s, %s, statement_timestamp() + %s, 0)"
 
 logger = get_logger(__name__)
@@ -99,30 +96,6 @@ def _insert(messages: Sequence[OutboxMessage]) -> None:
         cursor.execute(f"{_INSERT} VALUES {values} RETURNING id", given)
         for message, (pk,) in zip(messages, cursor.fetchall(), strict=True):
             message.pk, message._state.adding = pk, False
-
-
-class _Announced(threading.local):
-    """What this thread's transaction will tell of."""
-
-    def __init__(self) -> None:
-        self.subjects: set[str] = set()
-
-
-_announced = _Announced()
-
-
-def announce(*subjects: str) -> None:
-    """Tell whoever listens on `CHANNEL`, after the commit and outside it, of each
-    subject once, however often it was announced.
-
-    NOTIFY inside a transaction costs 40 % of the commits at 16 threads (house.md).
-    """
-    if not any(_notify in hook for hook in connection.run_on_commit):
-        _announced.subjects.clear()  # of a transaction that was rolled back
-        _announced.subjects.update(subjects)
-        transaction.on_commit(_notify)
-    else:
-        _announced.subjects.update(subjects)
 
 
 def send(messages: Sequence[OutboxMessage]) -> int:
@@ -207,15 +180,3 @@ def _in(seconds: int) -> Combinable:
 def span(seconds: int) -> Value:
     """So many seconds, for a query."""
     return Value(timedelta(seconds=seconds), output_field=DurationField())
-
-
-def _notify() -> None:
-    subjects = list(_announced.subjects)
-    _announced.subjects.clear()
-    faults.point("before_announce")
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(_TELL, [CHANNEL, subjects])
-    except DatabaseError as error:
-        # What it tells of is committed; listeners also look by themselves.
-        logger.warning("outbox.announce_failed", error=type(error).__name__)

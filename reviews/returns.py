@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from journal import clock, log, outbox
+from journal import announcing, clock, log
 from journal.errors import Conflict, Decided, Expired, Invalid, NotYours, Reason, at
 from policies.choices import Role
 from policies.evaluation import Evaluation
@@ -190,7 +190,7 @@ def arbitrate(*, request_id: str, person: Person, text: str) -> Note:
     if not text.strip():
         raise Reason("Write what this taught. Nothing was recorded.")
     note = notes.write(request, person, NoteKind.ARBITRATION, text, now=clock.now())
-    outbox.announce(request.proposal_id)
+    announcing.announce(request.proposal_id)
     return note
 
 

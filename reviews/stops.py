@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
-from journal import clock, log, outbox
+from journal import announcing, clock, log, outbox
 from journal.errors import AgentStopped, Conflict, Invalid, NotFound, NotYours, at
 from policies.models import Person
 
@@ -202,7 +202,7 @@ def _write(row: Stop, **values: object) -> None:
 def _tell(
     kind: str, row: Stop, person: Person, now: datetime, reason: str, code: str = ""
 ) -> None:
-    outbox.announce(ANY)
+    announcing.announce(ANY)
     more = {"reason_code": code} if code else {}
     agent, _, thread = (
         row.key.partition("/") if row.scope == Scope.THREAD else ("",) * 3

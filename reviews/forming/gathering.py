@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.db.models import Max, QuerySet
 
-from journal import clock, outbox
+from journal import announcing, clock
 from policies import active
 from reviews import alike, locks, membership, transitions
 from reviews.models import ApprovalRequest, Batch, BatchItem, RequestVersion
@@ -108,4 +108,4 @@ def _join(batch: Batch, members: Sequence[Loose], now: datetime) -> None:
     note(batch, "batch.joined", [one.id for one in members], now)
     # Pages that show the batch hear of it by a row that they have.
     shown = batch.items.filter(left_at__isnull=True).order_by("position")
-    outbox.announce(*shown.values_list("request", flat=True)[:1])
+    announcing.announce(*shown.values_list("request", flat=True)[:1])

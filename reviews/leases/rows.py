@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from journal import log, outbox
+from journal import announcing, log, outbox
 from policies.models import Person
 from reviews import transitions
 from reviews.choices import LostHow, RequestStatus
@@ -46,7 +46,7 @@ def free(
 ) -> None:
     tell(lease.request, kind, actor, now, data)
     clear([lease])
-    outbox.announce(lease.request.proposal_id)
+    announcing.announce(lease.request.proposal_id)
 
 
 def clear(leases: Sequence[Lease], lost: Mapping[str, Any] | None = None) -> None:

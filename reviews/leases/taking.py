@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
-from journal import clock, ids, log, outbox
+from journal import announcing, clock, ids, log, outbox
 from journal.errors import Decided, DomainError, Expired
 from policies.models import Person
 from reviews import freezing, locks, permissions
@@ -96,7 +96,7 @@ def hold(
     _make_room(person, request, now)
     taken = _write(request, person, before, now)
     _tell_taken(request, person, before, now)
-    outbox.announce(request.proposal_id)
+    announcing.announce(request.proposal_id)
     return taken
 
 

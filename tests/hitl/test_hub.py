@@ -12,7 +12,8 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from hitl.hub import CHANNEL, Hub, Subscription
+from hitl.hub import Hub, Subscription
+from journal.announcing import CHANNEL
 from tests import loops
 
 pytestmark = [pytest.mark.servers, pytest.mark.django_db(transaction=True)]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
 from datetime import timedelta
 
 import celery
-import psycopg
 import pytest
 from django.db import connection, transaction
 from django.db.models.functions import Now
@@ -199,32 +197,3 @@ def test_many_consumers_at_once_work_one_time():
     for thread in threads:
         thread.join()
     assert worked == [1]
-
-
-@contextmanager
-def listening():
-    """The subjects that another connection hears, when asked."""
-    connection.ensure_connection()
-    info = connection.get_connection_params()
-    info = {
-        k: info[k] for k in ("dbname", "user", "password", "host", "port") if k in info
-    }
-    with psycopg.connect(**info, autocommit=True) as other:
-        other.execute(f"LISTEN {outbox.CHANNEL}")
-        yield lambda: [n.payload for n in other.notifies(timeout=0.3)]
-
-
-def test_an_announcement_is_heard_after_the_commit_only():
-    with listening() as heard:
-        with transaction.atomic():
-            outbox.announce("r-7")
-            assert heard() == []
-        assert heard() == ["r-7"]
-
-
-def test_a_rolled_back_announcement_is_not_heard():
-    with listening() as heard:
-        with transaction.atomic():
-            outbox.announce("r-7")
-            transaction.set_rollback(True)
-        assert heard() == []

@@ -1,0 +1,42 @@
+"""Who listens hears of what was committed, and of nothing else."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from django.db import connection, transaction
+
+from journal import announcing
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def listening():
+    """The subjects that another connection hears, when asked."""
+    connection.ensure_connection()
+    info = connection.get_connection_params()
+    info = {
+        k: info[k] for k in ("dbname", "user", "password", "host", "port") if k in info
+    }
+    with psycopg.connect(**info, autocommit=True) as other:
+        other.execute(f"LISTEN {announcing.CHANNEL}")
+        yield lambda: [n.payload for n in other.notifies(timeout=0.3)]
+
+
+def test_an_announcement_is_heard_after_the_commit_only():
+    with listening() as heard:
+        with transaction.atomic():
+            announcing.announce("r-7")
+            assert heard() == []
+        assert heard() == ["r-7"]
+
+
+def test_a_rolled_back_announcement_is_not_heard():
+    with listening() as heard:
+        with transaction.atomic():
+            announcing.announce("r-7")
+            transaction.set_rollback(True)
+        assert heard() == []
