@@ -34,6 +34,11 @@ _CHUNK = 1000
 _INSERT = (
     "INSERT INTO journal_outboxmessage (topic, task, subject, facts, due_at, attempts)"
 )
+# One that was taken up, or sent to be, is due at another moment.
+_PROMISED = (
+    "SELECT id FROM journal_outboxmessage WHERE done_at IS NULL AND due_at = %s"
+    " AND held_until = due_at AND topic = %s AND subject = %s LIMIT 1 FOR SHARE"
+)
 _MESSAGE = "(%s, %s, %s, %s, statement_timestamp() + %s, 0)"
 
 logger = get_logger(__name__)
@@ -81,6 +86,17 @@ def publish_later(
         )
         for task in settings.OUTBOX_ROUTES[topic]
     )
+
+
+def publish_once(topic: str, subject: str, *, at: datetime) -> None:
+    """`publish_later`, unless the same is promised for the same moment. The promise
+    that is there cannot be taken up before this transaction ends, so that whoever
+    takes it up sees what was written beside it."""
+    transactions.require("Publishing")
+    with connection.cursor() as cursor:
+        cursor.execute(_PROMISED, [at, topic, subject])
+        if cursor.fetchone() is None:
+            publish_later(topic, subject, at=at)
 
 
 def _insert(messages: Sequence[OutboxMessage]) -> None:

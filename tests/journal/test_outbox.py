@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from functools import partial
 
 import celery
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models.functions import Now
 from django.db.transaction import TransactionManagementError
 
 from journal import clock, outbox
 from journal.models import OutboxMessage
+from tests.races.together import elsewhere
+from tests.stack import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -97,6 +100,51 @@ def test_many_are_published_with_one_insert(django_assert_num_queries):
     with transaction.atomic(), django_assert_num_queries(1):
         rows = outbox.publish_many("case.opened", [(f"r-{n}", {}) for n in range(200)])
     assert len(rows) == 200
+
+
+def promise_once(at, subject="p-1"):
+    with transaction.atomic():
+        outbox.publish_once("case.opened", subject, at=at)
+
+
+def test_once_for_a_moment_is_once():
+    at = clock.now() + timedelta(hours=1)
+    for _ in range(2):
+        promise_once(at)
+    assert OutboxMessage.objects.count() == 1
+    promise_once(at, "p-2")
+    promise_once(at + timedelta(seconds=1))
+    assert OutboxMessage.objects.count() == 3
+
+
+def test_what_was_taken_up_is_promised_again():
+    at = clock.now() + timedelta(hours=1)
+    promise_once(at)
+    past = clock.now() - timedelta(seconds=1)
+    OutboxMessage.objects.update(held_until=past)  # its time has come
+    outbox._claim(OutboxMessage.objects.get().pk)
+    promise_once(at)
+    assert OutboxMessage.objects.count() == 2
+
+
+def test_a_promise_is_not_taken_up_while_something_joins_it():
+    """Or whoever takes it up would not see what was written beside it."""
+    at = clock.now() + timedelta(milliseconds=500)
+    promise_once(at)
+    message = OutboxMessage.objects.get()
+    with transaction.atomic():
+        outbox.publish_once("case.opened", "p-1", at=at)
+        with pytest.raises(OperationalError, match="lock timeout"):
+            elsewhere(partial(hurried, message.pk, at))
+    assert OutboxMessage.objects.count() == 1
+
+
+def hurried(message_id, at):
+    """Takes it up when its time has come, and does not wait for whoever is at it."""
+    wait_until(lambda: clock.now() > at, 5)
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '100ms'")
+    outbox._claim(message_id)
 
 
 def test_a_dead_broker_fails_nobody_and_is_asked_once(broker):
