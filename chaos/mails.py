@@ -4,12 +4,13 @@ own note of it."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 
 from journal import clock
 from journal.models import OutboxMessage
-from reviews.channels.delivery import WHAT
+from reviews.channels.lines import WHAT
 from reviews.choices import AlarmStatus
 from reviews.models import Alarm, Execution, Notice
 
@@ -18,6 +19,8 @@ from .postbook import Postbook
 TASKS = "reviews.tasks.mail_"  # how the names begin of those that plan mails
 KINDS = {"announced": "ran"}  # what they plan, where it has another name
 Key = tuple[str, str, str]  # to whom, of what kind, about what
+GATHERED = "gathered"  # many in one mail, about nothing alone
+MANY = re.compile(r"\d+ (messages?|requests? waits?) for you")
 
 
 @dataclass
@@ -40,14 +43,21 @@ def look(book: Postbook) -> Mails:
     found, arrived = Mails(), Counter(_keys(book, kinds=_kinds()))
     found.arrived = arrived.total()
     rows = Notice.objects.select_related("person", "request", "execution", "alarm")
-    notices = list(rows.filter(digest=False))
+    notices = list(rows)
     _promises(found, notices)
     sent: Counter[Key] = Counter()
     for notice in notices:
-        sent[_key(notice)] += _went(found, notice)
+        sent[_key(notice)] += _went(found, notice) and not notice.digest
+    sent.update(_gathered(notices))
     for key in sent.keys() | arrived.keys():
         _compare(found, key, sent, arrived)
     return found
+
+
+def _gathered(notices: list[Notice]) -> Counter[Key]:
+    """Mails of many messages: these were sent to one person in one moment."""
+    of = {(one.person.email, one.sent_at) for one in notices if one.digest}
+    return Counter((email, GATHERED, "") for email, at in of if at is not None)
 
 
 def _kinds() -> list[tuple[str, str]]:
@@ -61,6 +71,8 @@ def _keys(book: Postbook, *, kinds: list[tuple[str, str]]) -> list[Key]:
 
 
 def _read(recipient: str, subject: str, kinds: list[tuple[str, str]]) -> Key:
+    if MANY.fullmatch(subject):
+        return recipient, GATHERED, ""
     kind = next((kind for what, kind in kinds if subject.startswith(what)), "")
     about = subject.rpartition("(")[2].removesuffix(")")
     return recipient, kind, about
@@ -86,7 +98,7 @@ def _promises(found: Mails, notices: list[Notice]) -> None:
             found.missing.append(f"{name} {subject}: nobody was written to")
 
 
-def _went(found: Mails, notice: Notice) -> int:
+def _went(found: Mails, notice: Notice) -> bool:
     """Whether it was sent; the clock may forbid it, or nothing is left to say."""
     found.planned += 1
     found.sent += notice.sent_at is not None
@@ -96,7 +108,7 @@ def _went(found: Mails, notice: Notice) -> int:
             found.later += 1
         else:
             found.missing.append(f"{notice.kind} of {_key(notice)[2]}: never sent")
-    return int(notice.sent_at is not None)
+    return notice.sent_at is not None
 
 
 def _compare(found: Mails, key: Key, sent: Counter[Key], arrived: Counter[Key]) -> None:

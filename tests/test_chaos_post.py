@@ -12,6 +12,7 @@ from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
+from django.db.models.functions import Now
 from django.utils import timezone
 from standardwebhooks.webhooks import Webhook
 
@@ -239,3 +240,21 @@ def test_a_mail_that_never_came_is_missed(gate: Gate, book: Postbook) -> None:
     assert "0 of 1 arrived" in mails.look(book).missing[0]
     Notice.objects.update(sent_at=None)
     assert "never sent" in mails.look(book).missing[0]
+
+
+@pytest.mark.django_db
+def test_a_mail_about_many_is_one_a_person_and_moment(
+    gate: Gate, book: Postbook
+) -> None:
+    for number in range(2):
+        request = factories.propose(gate.agent, customer=f"C-{number}").request
+        notices.tell(request, "opened", roles=[Role.SUPERVISOR])
+    Notice.objects.update(digest=True, sent_at=Now())
+    people = {one.person.email for one in Notice.objects.select_related("person")}
+    for person in people:
+        book.mail(person, "2 requests wait for you")
+    fine = mails.look(book)
+    assert fine.sent == 2 * fine.arrived == 2 * len(people)
+    assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)
+    Notice.objects.update(sent_at=None)
+    assert len(mails.look(book).unplanned) == len(people)

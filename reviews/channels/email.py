@@ -74,11 +74,23 @@ def to(person: Person, line: Line) -> None:
         _send(person, subject, "mail/request.txt", facts)
 
 
-def digest(person: Person, lines: Sequence[Line]) -> None:
-    """One mail about all that was gathered for this person."""
-    waiting = sum(line.waits for line in lines)
-    facts = {"lines": [_facts(line) for line in lines]}
-    _send(person, _gathered(waiting, len(lines)), "mail/digest.txt", facts)
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What a mail has no room for: how many things, and how many of them wait."""
+
+    count: int = 0
+    waiting: int = 0
+
+
+NO_REST = Rest()
+
+
+def digest(person: Person, lines: Sequence[Line], rest: Rest = NO_REST) -> None:
+    """One mail about all that was gathered for this person; of the rest the number."""
+    waiting = sum(line.waits for line in lines) + rest.waiting
+    said = [_facts(line) for line in lines]
+    facts = {"lines": said, "more": rest.count, "link": _link("/queue/")}
+    _send(person, _gathered(waiting, len(lines) + rest.count), "mail/digest.txt", facts)
 
 
 def _gathered(waiting: int, count: int) -> str:

@@ -93,7 +93,7 @@ class Notice(models.Model):
     occasion = models.CharField(max_length=24, blank=True)
     at = models.DateTimeField()
     due_at = models.DateTimeField()
-    digest = models.BooleanField(default=False)  # goes with the others of its day
+    digest = models.BooleanField(default=False)  # goes with others, as one mail
     sent_at = models.DateTimeField(null=True)
     let_go = models.CharField(max_length=16, blank=True)  # why it never went
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from journal import outbox
 
-from ..channels import delivery
+from ..channels import delivery, digests
 from .named import task
 
 
@@ -21,7 +21,7 @@ def send_digest(message_id: int) -> None:
     """What was gathered for one person."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            delivery.digest(message.subject)
+            digests.send(message.subject)
 
 
 @task()

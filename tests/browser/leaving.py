@@ -15,7 +15,7 @@ from django.core.mail import EmailMessage
 from journal.models import OutboxMessage
 from policies.models import Person
 from reviews import exports, tasks
-from reviews.channels import delivery, email
+from reviews.channels import email, lines
 from reviews.models import ApprovalRequest, Execution
 from tests.browser.hostile import MARK
 from tests.browser.naughty import check_shown, is_seen
@@ -44,7 +44,7 @@ def _gather() -> None:
     email.digest(person, waiting)
     request = ApprovalRequest.objects.latest("opened_at")
     execution = Execution.objects.latest("queued_at")
-    for kind, what in delivery.WHAT.items():
+    for kind, what in lines.WHAT.items():
         about = execution if kind in ("ran", "unknown") else request
         email.to(person, email.Line(what, about))
 

@@ -411,6 +411,8 @@ def test_there_is_one_door_for_mail() -> None:
     assert sends == {"reviews/channels/email.py"}
     assert {source.path for source in product() if asks.search(source.text)} == {
         "reviews/channels/delivery.py",
+        "reviews/channels/digests.py",
+        "reviews/channels/lines.py",
         "reviews/channels/notices.py",
     }
 

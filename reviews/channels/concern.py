@@ -1,0 +1,77 @@
+"""Whether a message still concerns the person it was planned for."""
+
+from __future__ import annotations
+
+from django.db.models.functions import Now
+
+from journal import clock
+from policies.choices import Role
+from reviews import permissions, preferences
+from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
+from reviews.models import Alarm, ApprovalRequest, Execution, Lease, Notice
+
+from . import lines, timing
+
+
+def let_go(notice: Notice) -> str:
+    """Why this is nothing to this person any more, or empty."""
+    if not notice.person.is_active or not notice.person.email:
+        return "not_theirs"
+    if notice.execution is not None:
+        return _of_effect(notice, notice.execution)
+    if notice.alarm is not None:
+        return _of_alarm(notice, notice.alarm)
+    if notice.request is None or notice.kind not in lines.WAITING:
+        return ""
+    return _of_question(notice, notice.request)
+
+
+def _of_effect(notice: Notice, execution: Execution) -> str:
+    tool = execution.grant.revision.tool
+    supervises = permissions.deciding_role(notice.person) is Role.SUPERVISOR
+    if tool is None or not supervises:
+        return "not_theirs"
+    if tool.queue_id not in permissions.queues_of(notice.person):
+        return "not_theirs"
+    known = execution.status != ExecutionStatus.UNKNOWN
+    return "settled" if notice.kind == "unknown" and known else ""
+
+
+def _of_alarm(notice: Notice, alarm: Alarm) -> str:
+    if permissions.deciding_role(notice.person) is not Role.SUPERVISOR:
+        return "not_theirs"
+    if alarm.queue_id and alarm.queue_id not in permissions.queues_of(notice.person):
+        return "not_theirs"
+    return "settled" if alarm.status == AlarmStatus.CLOSED else ""
+
+
+def _of_question(notice: Notice, request: ApprovalRequest) -> str:
+    waits = request.status == RequestStatus.PENDING and request.expires_at > clock.now()
+    if not waits or request.version != notice.version:
+        return "settled"
+    if permissions.can_decide(notice.person, request, request.sealed):
+        return "not_theirs"
+    if not _still_meant(notice, request):
+        return "not_theirs"
+    if timing.must(notice.kind, permissions.deciding_role(notice.person)):
+        return ""
+    said = preferences.of(notice.person).notifications
+    late = said.mail(request.risk) == "unclaimed" and notice.kind == "opened"
+    asks = (said.once_taken or late) and notice.kind not in lines.WHILE_HELD
+    return "taken" if asks and _is_taken(notice, request) else ""
+
+
+def _still_meant(notice: Notice, request: ApprovalRequest) -> bool:
+    """Whether what was given or offered to this person still is."""
+    if notice.kind == "assigned":
+        return request.assignee_id == notice.person_id
+    if notice.kind != "offered":
+        return True
+    offers = Lease.objects.filter(request=request, until__gt=Now())
+    return offers.filter(offered_to=notice.person).exists()
+
+
+def _is_taken(notice: Notice, request: ApprovalRequest) -> bool:
+    """Whether somebody else is at it just now."""
+    held = Lease.objects.filter(request=request, until__gt=Now(), holder__isnull=False)
+    return held.exclude(holder=notice.person).exists()

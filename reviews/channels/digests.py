@@ -1,0 +1,92 @@
+"""One mail with all that was gathered for a person: for their hour of the day, or until
+they may be written to again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+
+from journal import clock
+from policies.models import Person
+from reviews.choices import RequestStatus
+from reviews.models import Notice
+
+from . import concern, email, lines
+
+# Lines of one mail. Nobody reads more of them; how many more there are is said.
+MOST = 100
+
+
+def send(public_id: str) -> bool:
+    """What was gathered for this person and still concerns them; whether there was
+    anything. Of more than `MOST` messages the rest is a number."""
+    person = Person.objects.select_related("preferences").get(public_id=public_id)
+    now = clock.now()
+    gathered = _gathered(person, now)
+    _drop(person, gathered, now)
+    first = list(_ordered(gathered)[:MOST])
+    rest = _rest(gathered, first)
+    still = _concerning(person, first)
+    if still or rest.count:
+        said = [lines.line(one) for one in _once_each(still)]
+        email.digest(person, said, rest)
+    gathered.update(sent_at=Now())
+    return bool(still or rest.count)
+
+
+def _gathered(person: Person, now: datetime) -> QuerySet[Notice]:
+    return Notice.objects.filter(
+        person=person, digest=True, due_at__lte=now, sent_at__isnull=True, let_go=""
+    )
+
+
+def _drop(person: Person, gathered: QuerySet[Notice], now: datetime) -> None:
+    """What is over for everybody, however much it is, with one statement."""
+    if not person.is_active or not person.email:
+        gathered.update(let_go="not_theirs")
+        return
+    asked = gathered.filter(kind__in=lines.WAITING, request__isnull=False)
+    waits = Q(request__status=RequestStatus.PENDING, request__expires_at__gt=now)
+    asked.exclude(waits, request__version=F("version")).update(let_go="settled")
+
+
+def _ordered(gathered: QuerySet[Notice]) -> QuerySet[Notice]:
+    """What waits for an answer on top, and of this what expires first."""
+    related = gathered.select_related(
+        "request__proposal",
+        "request__queue",
+        "execution__grant__revision__tool",
+        "alarm__proposal",
+    )
+    waits = Q(kind__in=lines.WAITING)
+    return related.annotate(waits=waits).order_by("-waits", "request__expires_at", "pk")
+
+
+def _rest(gathered: QuerySet[Notice], first: Sequence[Notice]) -> email.Rest:
+    """How many things the others are about, and how many of these wait."""
+    if len(first) < MOST:
+        return email.Rest()
+    things = gathered.values("request", "execution", "alarm").distinct()
+    waiting = things.filter(kind__in=lines.WAITING).count()
+    told = _once_each([one for one in first if one.kind in lines.WAITING])
+    return email.Rest(things.count() - len(_once_each(first)), waiting - len(told))
+
+
+def _concerning(person: Person, rows: Sequence[Notice]) -> list[Notice]:
+    still = []
+    for row in rows:
+        row.person = person  # with what is known of them
+        if why := concern.let_go(row):
+            Notice.objects.filter(pk=row.pk).update(let_go=why)
+        else:
+            still.append(row)
+    return still
+
+
+def _once_each(notices: Sequence[Notice]) -> list[Notice]:
+    """Of several messages about one thing the last: it says how it is now."""
+    newest = {(one.request_id, one.execution_id, one.alarm_id): one for one in notices}
+    return list(newest.values())

@@ -1,0 +1,119 @@
+"""More mails than somebody wants in an hour become one, as soon as there is room."""
+
+from __future__ import annotations
+
+from datetime import time, timedelta
+
+import pytest
+from django.core import mail
+
+from journal import clock
+from journal.models import OutboxMessage
+from policies.choices import Risk
+from reviews.channels import delivery, digests
+from reviews.models import ApprovalRequest, Notice
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews.tasks.draining import drain
+from tests.reviews.test_notices import chooses, time_comes
+
+pytestmark = pytest.mark.django_db
+
+DIGEST = "notice.digest"
+
+
+@pytest.fixture(autouse=True)
+def _only_rita(gate: Gate) -> None:
+    for name in ("tom", "sue", "sam"):
+        chooses(gate.people[name], email={Risk.HIGH: "never"})
+    chooses(gate.rita, per_hour=2)
+
+
+def opened(gate: Gate, count: int, prefix: str = "C") -> list[ApprovalRequest]:
+    made = [propose(gate.agent, customer=f"{prefix}-{n}").request for n in range(count)]
+    drain("request.opened")
+    return made
+
+
+def subjects() -> list[str]:
+    return [one.subject.partition(":")[0] for one in mail.outbox]
+
+
+def an_hour_later() -> None:
+    """What was sent was sent long ago, and what waits is due."""
+    sent = Notice.objects.filter(sent_at__isnull=False)
+    sent.update(sent_at=clock.now() - timedelta(hours=2))
+    time_comes()
+
+
+def test_what_comes_beyond_is_one_mail_and_one_promise(gate: Gate) -> None:
+    opened(gate, 6)
+    assert subjects() == ["Waits for you"] * 2
+    assert OutboxMessage.objects.filter(topic=DIGEST).count() == 1
+    assert not OutboxMessage.objects.filter(topic="notice.due").exists()
+    an_hour_later()
+    assert subjects()[2:] == ["4 requests wait for you"]
+    assert not Notice.objects.filter(sent_at=None).exists()
+
+
+def test_it_comes_when_the_first_of_the_hour_is_an_hour_old(gate: Gate) -> None:
+    opened(gate, 4)
+    first = Notice.objects.filter(sent_at__isnull=False).earliest("sent_at")
+    due = set(Notice.objects.filter(sent_at=None).values_list("due_at", flat=True))
+    assert first.sent_at is not None
+    assert due == {first.sent_at + delivery.HOUR}
+    (promised,) = OutboxMessage.objects.filter(topic=DIGEST)
+    assert {promised.due_at} == due
+
+
+def test_many_in_one_mail_count_as_one(gate: Gate) -> None:
+    opened(gate, 5)
+    an_hour_later()
+    opened(gate, 2, "D")
+    assert subjects()[2:] == ["3 requests wait for you", "Waits for you"]
+
+
+def test_what_is_over_meanwhile_is_not_in_it(gate: Gate) -> None:
+    *_, decided, waiting = opened(gate, 4)
+    decide(decided, gate.tom, "reject")
+    an_hour_later()
+    assert subjects()[2:] == ["1 request waits for you"]
+    assert waiting.pk in mail.outbox[-1].body
+    assert Notice.objects.get(person=gate.rita, request=decided).let_go == "settled"
+
+
+def test_of_very_many_the_rest_is_a_number(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(digests, "MOST", 2)
+    beyond = opened(gate, 7)[2:]
+    an_hour_later()
+    (one,) = mail.outbox[2:]
+    assert one.subject == "5 requests wait for you"
+    assert "And 3 more: " in one.body
+    assert sum(request.pk in one.body for request in beyond) == 2
+    assert not Notice.objects.filter(sent_at=None).exists()
+
+
+def test_it_waits_out_the_quiet_hours(gate: Gate) -> None:
+    at = (clock.now() + timedelta(minutes=30)).time()
+    until = (clock.now() + timedelta(hours=3)).time()
+    opened(gate, 2)
+    chooses(gate.rita, per_hour=2, quiet_from=at, quiet_until=until)
+    opened(gate, 1, "D")
+    assert Notice.objects.get(sent_at=None).due_at.time() == minute(until)
+
+
+def minute(of: time) -> time:
+    return of.replace(second=0, microsecond=0)
+
+
+def test_who_left_meanwhile_gets_nothing(gate: Gate) -> None:
+    opened(gate, 4)
+    gate.rita.is_active = False
+    gate.rita.save()
+    an_hour_later()
+    assert subjects()[2:] == []
+    assert set(
+        Notice.objects.filter(sent_at=None).values_list("let_go", flat=True)
+    ) == {"not_theirs"}
