@@ -3,6 +3,7 @@ page and in no fragment (gate.md 6)."""
 
 from __future__ import annotations
 
+import re
 import time
 from itertools import product
 
@@ -48,6 +49,13 @@ def addresses(decision: Decision) -> list[str]:
     ]
 
 
+def stands(word: str, source: str) -> bool:
+    """A name by itself: its three letters also come up within tokens of chance."""
+    if word.isalpha():
+        return bool(re.search(rf"\b{word}\b", source))
+    return word in source
+
+
 def test_the_second_approver_sees_nothing_of_the_first(
     first: Decision, as_: SignIn
 ) -> None:
@@ -65,7 +73,7 @@ def test_the_second_approver_sees_nothing_of_the_first(
         client = as_(name, **headers)
         for path in addresses(first):
             source = client.get(path).content.decode()
-            assert [word for word in hidden if word in source] == [], (name, path)
+            assert [word for word in hidden if stands(word, source)] == [], (name, path)
 
 
 def test_the_second_approver_is_told_how_many_and_that_it_is_hidden(
