@@ -33,9 +33,7 @@ def outcome(name: str) -> None:
     it go one after the other; or neither would see what the other writes, and the agent
     would be told of what it has. Caller holds a transaction."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [OUTCOME, name]
-        )
+        cursor.execute(_TAKE_BOTH, [OUTCOME, name])
 
 
 def delivery(pk: str) -> Delivery:

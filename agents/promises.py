@@ -22,12 +22,9 @@ TRIED_FOR = timedelta(days=3)
 def promise(*, message: OutboxMessage) -> list[str]:
     """A letter to each endpoint that is to hear of this; the ids of the new ones. Told
     again it changes nothing. Locks: the outcome."""
-    proposal, event = (
-        Proposal.objects.get(pk=message.subject),
-        letters.event_of(message),
-    )
+    event = letters.event_of(message)
     locks.outcome(event)
-    now = clock.now()
+    proposal, now = Proposal.objects.get(pk=message.subject), clock.now()
     places = _places(proposal)
     told = Delivery.objects.filter(event=event, endpoint__in=list(places))
     there = set(told.values_list("endpoint_id", flat=True))
