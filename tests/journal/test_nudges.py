@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import redis
 from celery.beat import ScheduleEntry
-from django.conf import settings
 from kombu.exceptions import OperationalError
 
 from hitl.beat import Sweeper
 from hitl.celery import app
 from journal import nudges
 
+pytestmark = pytest.mark.usefixtures("broker")
+
 LETTER, SWEEP = "agents.tasks.post", "journal.tasks.sequence"
-
-
-@pytest.fixture(autouse=True)
-def broker() -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as client:
-        client.flushdb()
-        yield client
-        client.flushdb()
 
 
 def test_a_queue_holds_no_more_than_it_has_room_for(broker: redis.Redis) -> None:

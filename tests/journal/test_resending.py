@@ -7,8 +7,6 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-import redis
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
@@ -17,17 +15,12 @@ from hitl.celery import app
 from journal import clock, faults, nudges, outbox, resending, tasks
 from journal.models import OutboxMessage
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("broker"),
+]
 
 MAIL, EFFECT = "request.settled", "execution.queued"
-
-
-@pytest.fixture(autouse=True)
-def broker() -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as client:
-        client.flushdb()
-        yield client
-        client.flushdb()
 
 
 @pytest.fixture
