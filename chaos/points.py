@@ -17,7 +17,6 @@ from .slots import Slot
 from .stage import Stage
 
 UNMET_S = 5.0  # after which an armed point that nobody passed is taken down
-FOUND_S = 0.5  # in which who stopped at a point must be found
 # Points that somebody passes every few seconds; of the others one in so many is tried.
 BUSY = (
     "proposed_uncommitted", "decided_uncommitted", "grant_uncommitted",
@@ -48,6 +47,16 @@ class Armed:
     kind: str
 
 
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A process that froze at a point."""
+
+    name: str
+    kind: str
+    slot: Slot
+    pid: int
+
+
 @dataclass
 class Points:
     """What is armed now."""
@@ -55,6 +64,7 @@ class Points:
     stage: Stage
     drawn: random.Random
     armed: list[Armed] = field(default_factory=list)
+    kinds: dict[str, str] = field(default_factory=dict)  # by point, armed or passed
     unmet: int = 0
 
     def anywhere(self, kind: str, *, rare: bool) -> None:
@@ -75,14 +85,16 @@ class Points:
         draft.write_text(action)
         draft.rename(flag)
         self.armed.append(Armed(name, action, flag, time.monotonic(), kind))
+        self.kinds[name] = kind
 
     def met(self) -> Iterator[Armed]:
-        """Those that somebody passed. What nobody passes is taken down, and a busy one
-        armed instead."""
+        """Those at which somebody died or broke. What nobody passes is taken down, and
+        a busy one armed instead."""
         for one in list(self.armed):
             if not one.flag.exists():
                 self.armed.remove(one)
-                yield one
+                if one.action is not faults.Action.STOP:
+                    yield one
             elif time.monotonic() > one.since + UNMET_S:
                 self.unmet += 1
                 self._disarm(one)
@@ -97,16 +109,14 @@ class Points:
         with contextlib.suppress(FileNotFoundError):
             one.flag.unlink()
 
-    def stopped(self) -> tuple[Slot, int] | None:
-        """Whose process stopped itself: all of that group must be frozen, or its master
-        would end it for the time that it takes."""
-        deadline = time.monotonic() + FOUND_S
-        while time.monotonic() < deadline:
-            for file in self.stage.faults.glob(f"{faults.STOPPED}*"):
-                pid = int(file.name.removeprefix(faults.STOPPED))
-                leader = processes.group_of(pid)
-                for slot in self.stage.slots.values():
-                    if slot.child.pid == leader and not slot.frozen:
-                        return slot, pid
-            time.sleep(0.02)
-        return None
+    def stopped(self) -> Iterator[Stopped]:
+        """Whose process stopped itself, whether or not its point still counts as armed:
+        somebody must wake it. All of that group must be frozen, or its master would end
+        it for the time that it takes."""
+        for file in self.stage.faults.glob(f"{faults.STOPPED}*"):
+            pid = int(file.name.removeprefix(faults.STOPPED))
+            leader = processes.stopped_group(pid)
+            for slot in self.stage.slots.values():
+                if slot.child.pid == leader and not slot.frozen:
+                    name = file.read_text()
+                    yield Stopped(name, self.kinds[name], slot, pid)

@@ -31,9 +31,10 @@ def _stat(pid: int) -> list[str]:
     return text.rsplit(")", 1)[1].split()
 
 
-def group_of(pid: int) -> int | None:
-    """The leader of a living process's group."""
-    return _group_of(pid)
+def stopped_group(pid: int) -> int | None:
+    """The leader of this process's group, while it is stopped."""
+    stat = _stat(pid)
+    return int(stat[2]) if stat and stat[0] == "T" else None
 
 
 def signal_all(leader: int, number: signal.Signals) -> None:

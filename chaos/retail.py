@@ -102,7 +102,7 @@ class Retail:
         people.start()
         strike(self.stage, ran.arsenal, self.live, partial(self._going, ran))
         self._see_out(people)
-        ran.left = calm(self.stage, self.live, lambda: people.working)
+        ran.left = calm(self.stage, ran.arsenal, self.live, lambda: people.working)
         people.reviewer.stopping.set()
         return ran
 

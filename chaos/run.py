@@ -86,7 +86,7 @@ def run(stage: Stage, options: Options, live: Live) -> Ran:
         thread.start()
     strike(stage, arsenal, live, _loading(options, driver, arsenal))
     loaded = time.time()
-    left = calm(stage, live, lambda: driver.working)
+    left = calm(stage, arsenal, live, lambda: driver.working)
     stopping.set()
     restarts = {slot.name: slot.starts - 1 for slot in stage.slots.values()}
     return Ran(
@@ -163,11 +163,15 @@ def strike(
     arsenal.stand_down()
 
 
-def calm(stage: Stage, live: Live, working: Callable[[], bool]) -> tuple[int, ...]:
-    """Until nothing is to come any more; what is left when it takes too long."""
+def calm(
+    stage: Stage, arsenal: Arsenal, live: Live, working: Callable[[], bool]
+) -> tuple[int, ...]:
+    """Until nothing is to come any more; what is left when it takes too long. Who froze
+    as the faults came to an end is woken in its time."""
     end, looked, calm_since = time.monotonic() + QUIET_S, 0.0, 0.0
     left: tuple[int, ...] = (1,)
     while time.monotonic() < end:
+        arsenal.step(striking=False)
         stage.keep()
         live.show()
         now = time.monotonic()

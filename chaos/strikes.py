@@ -16,7 +16,7 @@ from . import processes
 from .cables import Cables
 from .network import DATA
 from .options import LEASE_S, Options
-from .points import Armed, Points
+from .points import Armed, Points, Stopped
 from .sleepers import Sleepers
 from .slots import Slot
 from .stage import Stage
@@ -81,6 +81,7 @@ class Arsenal:
         self._sleepers.wake()
         self._cables.mend()
         self.strikes += map(self._met, self._points.met())
+        self.strikes += map(self._stopped, self._points.stopped())
         if striking and time.monotonic() >= self.due:
             strike = self._ways[next(self._kinds)]()
             if strike is not None:
@@ -166,13 +167,14 @@ class Arsenal:
         self._points.anywhere("point", rare=not self.options.short)
 
     def _met(self, one: Armed) -> Strike:
-        now, target = time.time(), f"{one.name}: {one.action}"
-        if one.action is faults.Action.STOP and (found := self._points.stopped()):
-            slot, pid = found
-            strike = self._freeze(one.kind, slot, target)
-            strike.pids = (pid,)
-            return strike
-        return Strike(one.kind, now, now, target)
+        now = time.time()
+        return Strike(one.kind, now, now, f"{one.name}: {one.action}")
+
+    def _stopped(self, one: Stopped) -> Strike:
+        target = f"{one.name}: {faults.Action.STOP}"
+        strike = self._freeze(one.kind, one.slot, target)
+        strike.pids = (one.pid,)
+        return strike
 
     def _cut(self) -> Strike | None:
         """One of three for longer than a lease: what its workers held is done
