@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -22,13 +22,14 @@ from tests.retail.report import told
 from tests.retail.run import Played, house
 from tests.retail.tasks import Call
 
+from .calm import calm
 from .live import Live
 from .opening import open_up
 from .options import Options
 from .policy import ATTEMPTS
 from .retail_cast import Cast, cast
-from .run import STEP_S, calm, migrate, strike
-from .stage import Stage
+from .run import migrate, strike
+from .stage import STEP_S, Stage
 from .strike import KINDS
 from .strikes import Arsenal
 
@@ -49,7 +50,7 @@ class Ran:
 
     people: Cast
     arsenal: Arsenal
-    left: tuple[int, ...] = ()
+    left: dict[str, int] = field(default_factory=dict)
 
     @property
     def missing(self) -> list[str]:
@@ -104,6 +105,7 @@ class Retail:
         self._see_out(people)
         ran.left = calm(self.stage, ran.arsenal, self.live, lambda: people.working)
         people.reviewer.stopping.set()
+        self.stage.rest()
         return ran
 
     def _store(self) -> list[str]:
@@ -151,7 +153,7 @@ def run(stage: Stage, options: Options) -> int:
 def _wrong(retail: Retail, ran: Ran) -> Iterator[str]:
     """What should have held and did not."""
     yield from ran.people.notebook.troubles
-    if any(ran.left):
+    if ran.left:
         yield f"not calm: {ran.left}"
     if ran.missing:
         yield f"never struck: {', '.join(ran.missing)}"

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-import psycopg
-from django.conf import settings
 from django.core.management import call_command
 from django.db import connections
 
 from . import house, policy
 from .calls import Notebook
+from .calm import QUIET_S, calm
 from .desk import Desk
 from .driver import Driver
 from .ledger import Ledger
@@ -28,26 +27,9 @@ from .options import Options
 from .plan import wishes
 from .postbook import Postbook
 from .reviewer import Reviewer
-from .stage import Stage
+from .stage import STEP_S, Stage
 from .strikes import Arsenal
 from .supervisor import Supervisor
-
-STEP_S = 0.02
-QUIET_S = 150.0  # for what follows the last fault: leases, deadlines, letters
-LOOK_S = 0.5
-CALM_S = 3.0  # a stretch without anything to do
-# What is still to come: the same that the auditor asks for afterwards.
-_OPEN = """
-SELECT (SELECT count(*) FROM reviews_approvalrequest WHERE settled_at IS NULL),
-       (SELECT count(*) FROM reviews_execution WHERE status IN ('queued', 'claimed')),
-       (SELECT count(*) FROM journal_outboxmessage WHERE done_at IS NULL
-          AND (held_until IS NULL OR held_until < now() + interval '2 minutes')),
-       (SELECT count(*) FROM agents_delivery WHERE status = 'waiting'),
-       (SELECT count(*) FROM reviews_notice
-          WHERE sent_at IS NULL AND let_go = '' AND due_at <= now()),
-       (SELECT count(*) FROM journal_logrecord r WHERE NOT EXISTS
-          (SELECT 1 FROM journal_logposition p WHERE p.record_id = r.id))
-"""
 
 
 @dataclass
@@ -60,8 +42,7 @@ class Ran:
     notebook: Notebook
     arsenal: Arsenal
     restarts: dict[str, int]
-    quiet: bool
-    left: tuple[int, ...] = ()
+    left: dict[str, int] = field(default_factory=dict)  # what was still to come
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -88,16 +69,17 @@ def run(stage: Stage, options: Options, live: Live) -> Ran:
     loaded = time.time()
     left = calm(stage, arsenal, live, lambda: driver.working)
     stopping.set()
+    ended = time.time()
+    stage.rest()
     restarts = {slot.name: slot.starts - 1 for slot in stage.slots.values()}
     return Ran(
         began,
         loaded,
-        time.time(),
+        ended,
         notebook,
         arsenal,
         restarts,
-        quiet=not any(left),
-        left=left,
+        left,
     )
 
 
@@ -161,35 +143,3 @@ def strike(
         live.show()
         time.sleep(STEP_S)
     arsenal.stand_down()
-
-
-def calm(
-    stage: Stage, arsenal: Arsenal, live: Live, working: Callable[[], bool]
-) -> tuple[int, ...]:
-    """Until nothing is to come any more; what is left when it takes too long. Who froze
-    as the faults came to an end is woken in its time."""
-    end, looked, calm_since = time.monotonic() + QUIET_S, 0.0, 0.0
-    left: tuple[int, ...] = (1,)
-    while time.monotonic() < end:
-        arsenal.step(striking=False)
-        stage.keep()
-        live.show()
-        now = time.monotonic()
-        if now > looked + LOOK_S:
-            looked, left = now, _open(left)
-            busy = any(left) or working()
-            calm_since = 0.0 if busy else calm_since or now
-        if calm_since and now > calm_since + CALM_S:
-            return left
-        time.sleep(STEP_S)
-    return left
-
-
-def _open(before: tuple[int, ...]) -> tuple[int, ...]:
-    try:
-        with psycopg.connect(settings.HOLDPOINT.database_url) as connection:
-            found = connection.execute(_OPEN).fetchone()
-    except psycopg.OperationalError:
-        return before
-    assert found is not None
-    return tuple(found)

@@ -17,6 +17,8 @@ from .options import Options
 from .slots import Slot
 
 AGAIN_S = 0.5  # after which the dead are started again
+STEP_S = 0.02  # between two looks at everything
+REST_S = 15.0  # more than the longest task and the longest wait
 
 
 @dataclass
@@ -94,6 +96,14 @@ class Stage:
                 slot.run()
                 again.append(slot.name)
         return again
+
+    def rest(self) -> None:
+        """The product's processes come to their end: what is looked at stands still."""
+        ours = [slot.child for slot in (*self.webs, *self.workers)]
+        for child in ours:
+            child.ask_to_stop()
+        for child in ours:
+            child.end(within=REST_S)
 
     def log(self, name: str) -> str:
         file = self.here.logs / f"{name}.log"

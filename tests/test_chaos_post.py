@@ -196,7 +196,7 @@ def test_the_log_and_the_rows_are_held_against_what_agents_kept(
 
 def quiet() -> Ran:
     """A run of which only its notebook is looked at."""
-    return Ran(0.0, 0.0, 0.0, Notebook(), arsenal=None, restarts={}, quiet=True)  # type: ignore[arg-type]
+    return Ran(0.0, 0.0, 0.0, Notebook(), arsenal=None, restarts={})  # type: ignore[arg-type]
 
 
 def test_the_mail_server_keeps_whom_and_about_what(book: Postbook) -> None:
