@@ -12,8 +12,8 @@ from django.db.models import F, Q
 
 from journal import canonical, clock
 from journal.models import OutboxMessage
-from reviews.choices import ExecutionStatus, RequestStatus
-from reviews.models import ApprovalRequest, Decision, Execution, Proposal
+from reviews.choices import BY_PERSON, AlarmKind, ExecutionStatus, RequestStatus
+from reviews.models import Alarm, ApprovalRequest, Decision, Execution, Proposal
 
 from .ledger import Effect, Ledger
 from .plan import Wish
@@ -47,6 +47,7 @@ class Audit:
     effects: int = 0
     unknown: int = 0
     given_up: int = 0  # keyed or queryable, and no try left
+    belied: int = 0  # a person said no, then a sleeper did it, and an alarm says so
     log: Replayed = field(default_factory=Replayed)
     post: Post = field(default_factory=Post)
 
@@ -134,13 +135,27 @@ def _of_execution(found: Audit, execution: Execution, effects: list[Effect]) -> 
     if status == ExecutionStatus.SUCCEEDED and count == 0:
         found.lost.append(f"{name}: no effect")
     if status in {ExecutionStatus.FAILED, ExecutionStatus.REFUSED} and count:
-        found.doubled.append(f"{name}: {count} effects")
+        if _is_belied(execution, effects):
+            found.belied += 1
+        else:
+            found.doubled.append(f"{name}: {count} effects")
     if status == ExecutionStatus.UNKNOWN:
         _unknown(found, execution, way, name)
     for effect in effects:
         problem = _problem(execution, effect)
         if problem:
             found.unauthorised.append(f"{name}: {problem}")
+
+
+def _is_belied(execution: Execution, effects: list[Effect]) -> bool:
+    """A worker slept between its last look at the lease and its call of an opaque tool,
+    which nothing can prevent; a person had answered meanwhile that it had not happened,
+    which was true. Once it said what it had done, people were told."""
+    if execution.code != BY_PERSON or execution.finished_at is None:
+        return False
+    answered = execution.finished_at.timestamp()
+    told = Alarm.objects.filter(kind=AlarmKind.LATE_REPORT, subject=execution.pk)
+    return told.exists() and [effect.at > answered for effect in effects] == [True]
 
 
 def _unknown(found: Audit, execution: Execution, way: str, name: str) -> None:

@@ -61,6 +61,8 @@ class Figures:
     services: dict[str, int]
     counts: dict[str, int]
     given_up: int  # of keyed and queryable effects, and a person was asked
+    belied: int  # answers of people that a sleeper's effect belied, with an alarm
+    left: dict[str, int]  # what was still to come when the run was ended
     troubles: list[str]  # of agents whose patience ended before the gate's answer
     post: dict[str, dict[str, int]] = field(default_factory=dict)
     ladder: dict[str, int] = field(default_factory=lambda: dict(LADDER))

@@ -14,6 +14,7 @@ from reviews.models import Execution
 
 from . import recovery, spans
 from .audit import Audit
+from .calm import OPEN
 from .figures import Claim, Figures
 from .ledger import Ledger
 from .options import LEASE_S, SWEEP_S, Options
@@ -84,6 +85,8 @@ def figures(
         services=ledger.calls(),
         counts=dict(ran.notebook.counts),
         given_up=found.given_up,
+        belied=found.belied,
+        left=ran.left,
         troubles=ran.notebook.troubles[:SHOWN],
         post=found.post.numbers,
     )
@@ -115,6 +118,7 @@ def _claims(made: Figures, found: Audit) -> list[Claim]:
             made.stale["accepted"],
         ),
         *(Claim(*one) for one in found.post.claims),
+        Claim("kinds of work that did not come to rest", len(OPEN), len(made.left)),
     ]
     # A few minutes on a busy machine say how it was, not whether it holds.
     if made.short:

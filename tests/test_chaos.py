@@ -18,7 +18,9 @@ from chaos.ledger import Asked, Ledger
 from chaos.options import BETWEEN, RETAIL, SHORT, Options
 from chaos.spans import Span
 from chaos.strike import KINDS, Strike
-from journal import sequencer
+from journal import errors, log, sequencer
+from reviews import settlements
+from reviews.executors import base
 from reviews.models import Execution
 from tests import worlds
 from tests.conftest import Gate
@@ -70,6 +72,34 @@ def test_the_auditor_sees_what_happened_twice_or_not(
     ledger.do(effect(execution))
     fine = looked(ledger)
     assert (fine.lost, fine.doubled, fine.unauthorised) == ([], [], [])
+    ledger.do(effect(execution))
+    assert looked(ledger).doubled
+
+
+@pytest.mark.django_db
+def test_what_happened_after_a_person_said_no_must_be_told_by_an_alarm(
+    gate: Gate, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(audit.CLASSES, "pay_opaque", "opaque")
+    execution = states.unknown(gate)
+    execution.refresh_from_db()
+    late = execution.fence
+    settlements.settle_unknown(
+        execution_id=execution.pk, person=gate.sue, happened=False, reason="no entry"
+    )
+    ledger.do(effect(execution))
+    assert looked(ledger).doubled
+    execution.refresh_from_db()
+    with pytest.raises(errors.StaleFence):
+        settlements.report(
+            execution=execution,
+            fence=late,
+            action_hash=execution.grant.action_hash,
+            outcome=base.succeeded({"sent": 1}),
+            actor=log.Actor("worker", "worker-0"),
+        )
+    told = looked(ledger)
+    assert (told.doubled, told.belied) == ([], 1)
     ledger.do(effect(execution))
     assert looked(ledger).doubled
 
@@ -151,6 +181,8 @@ def made(failures: int) -> Figures:
         services={"do succeeded": 200},
         counts=dict(Counter()),
         given_up=0,
+        belied=0,
+        left={},
         troubles=[],
     )
 
