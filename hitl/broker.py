@@ -12,8 +12,9 @@ from kombu.utils.scheduling import round_robin_cycle
 CONNECT_TIMEOUT_S = 1
 SOCKET_TIMEOUT_S = 2
 
-# Four queues, so that no effect and no sweep waits behind letters, and no mail behind
-# an agent's server. A worker serves all of them unless `-Q` says otherwise.
+# Four queues, so that no effect and no sweep waits behind letters, no mail behind an
+# agent's server, and no agent behind people's mails. A worker serves all of them unless
+# `-Q` says otherwise.
 EFFECTS, SWEEPS, LETTERS, HOOKS = "effects", "celery", "letters", "hooks"
 QUEUES = tuple(map(Queue, (EFFECTS, SWEEPS, LETTERS, HOOKS)))
 PATIENT = frozenset({LETTERS, HOOKS})
@@ -23,7 +24,7 @@ ROUTES = {
     "reviews.tasks.mail_*": {"queue": LETTERS},
     "reviews.tasks.send_*": {"queue": LETTERS},
     "reviews.tasks.write_export": {"queue": LETTERS},
-    "agents.tasks.tell": {"queue": LETTERS},
+    "agents.tasks.tell": {"queue": HOOKS},
     "agents.tasks.post": {"queue": HOOKS},
 }
 
