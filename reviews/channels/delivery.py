@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import Count, Min
 from django.db.models.functions import Now
 
 from journal import clock, faults, outbox
@@ -37,15 +37,20 @@ def deliver(notice: Notice) -> bool:
 
 
 def _too_many(notice: Notice) -> datetime | None:
-    """When there is room again within this person's hour, or None. What was gathered
-    is one mail, and was sent in one moment."""
     if timing.must(notice.kind, permissions.deciding_role(notice.person)):
         return None
-    said: Notifications = preferences.of(notice.person).notifications
-    recent = Notice.objects.filter(person=notice.person, sent_at__gt=clock.now() - HOUR)
-    if recent.values("sent_at").distinct().count() < said.per_hour:
+    return full_until(notice.person)
+
+
+def full_until(person: Person) -> datetime | None:
+    """When there is room again within this person's hour, or None when there is some.
+    What was gathered is one mail, and was sent in one moment."""
+    said: Notifications = preferences.of(person).notifications
+    recent = Notice.objects.filter(person=person, sent_at__gt=clock.now() - HOUR)
+    found = recent.aggregate(n=Count("sent_at", distinct=True), first=Min("sent_at"))
+    if found["n"] < said.per_hour:
         return None
-    room: datetime = recent.aggregate(at=Min("sent_at"))["at"] + HOUR
+    room: datetime = found["first"] + HOUR
     return timing.quiet_until(said, room) or room
 
 

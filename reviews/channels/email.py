@@ -10,6 +10,7 @@ from typing import cast
 
 from django.conf import settings
 from django.core.mail import EmailMessage
+from django.db.models import QuerySet
 from django.template.loader import render_to_string
 from guardian.shortcuts import get_users_with_perms
 
@@ -28,9 +29,8 @@ LEFT_OUT = "[…]"
 def deciders(queue: Queue, *, roles: Iterable[Role]) -> list[Person]:
     """Active people admitted to a queue who decide in one of these roles."""
     wanted = set(roles)
-    admitted = cast(
-        Iterable[Person], get_users_with_perms(queue, only_with_perms_in=["decide"])
-    )
+    found = get_users_with_perms(queue, only_with_perms_in=["decide"])
+    admitted = cast(QuerySet[Person], found).select_related("preferences")
     return [
         person
         for person in admitted

@@ -7,7 +7,7 @@ at once; what is to wait, waits in the outbox (`delivery` sends both).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -118,8 +118,17 @@ def _plans(people: Iterable[Person], kind: str, risk: str, now: datetime) -> lis
         said = preferences.of(person).notifications
         due = timing.due(said, kind, risk, must=must, now=now)
         if due is not None:
-            found.append(Plan(person, due, must))
+            found.append(_in_turn(Plan(person, due, must), now))
     return _somebody(found, now)
+
+
+def _in_turn(plan: Plan, now: datetime) -> Plan:
+    """Who has had their mails of this hour gets it with what is gathered: taken up now
+    it would only be put off."""
+    if plan.must or plan.due.at > now:
+        return plan
+    later = delivery.full_until(plan.person)
+    return replace(plan, due=Due(later, digest=True)) if later else plan
 
 
 def _somebody(plans: list[Plan], now: datetime) -> list[Plan]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from datetime import time, timedelta
+from typing import Any
 
 import pytest
 from django.core import mail
 
 from journal import clock
 from journal.models import OutboxMessage
-from policies.choices import Risk
-from reviews.channels import delivery, digests
+from policies.choices import Risk, Role
+from reviews.channels import delivery, digests, notices
 from reviews.models import ApprovalRequest, Notice
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -64,6 +65,18 @@ def test_it_comes_when_the_first_of_the_hour_is_an_hour_old(gate: Gate) -> None:
     assert due == {first.sent_at + delivery.HOUR}
     (promised,) = OutboxMessage.objects.filter(topic=DIGEST)
     assert {promised.due_at} == due
+
+
+def test_what_comes_beyond_costs_little(
+    gate: Gate, django_assert_max_num_queries: Any
+) -> None:
+    """In a flood nearly everything does, and it is all that a worker would do."""
+    opened(gate, 3)
+    request = propose(gate.agent, customer="one more").request
+    rita = gate.rita.public_id
+    with django_assert_max_num_queries(17):
+        notices.tell(request, "opened", roles=(Role.REVIEWER,), only=rita)
+    assert Notice.objects.get(request=request).digest
 
 
 def test_many_in_one_mail_count_as_one(gate: Gate) -> None:
