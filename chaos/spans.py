@@ -40,15 +40,16 @@ def spans(ran: Ran) -> Iterator[Span]:
 
 
 def _executions() -> Iterator[Span]:
-    """From being queued, or let run again, to an end."""
+    """From being queued, or let run again, to an end. When an agent performs its own is
+    up to the agent; what hits it on the way hits its calls."""
     began: dict[str, tuple[str, float]] = {}
     rows = LogRecord.objects.filter(kind__in=BEGINS | ENDS).order_by("id")
     ids = _execution_ids()
     for row in rows.iterator():
         leaf = json.loads(bytes(row.leaf))
         key = f"{row.proposal}/{leaf['revision']}"
-        if row.kind in BEGINS:
-            began[key] = (ids.get(key, ""), row.at.timestamp())
+        if row.kind in BEGINS and key in ids:
+            began[key] = (ids[key], row.at.timestamp())
         elif key in began:
             subject, at = began.pop(key)
             yield Span("execution", subject, at, row.at.timestamp())
