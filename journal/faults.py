@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import uuid
 from enum import StrEnum
 from pathlib import Path
@@ -102,5 +103,6 @@ def _suffer(action: Action, flag: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     frozen = Path(ARMED) / f"{STOPPED}{os.getpid()}"
     frozen.write_text(flag)
-    os.kill(os.getpid(), signal.SIGSTOP)
+    # To this thread: another one would take it for the process, and this one go on.
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
     frozen.unlink(missing_ok=True)

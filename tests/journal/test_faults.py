@@ -7,6 +7,8 @@ import ast
 import dis
 import os
 import signal
+import subprocess
+import sys
 import timeit
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("journal", "policies", "reviews", "agents", "hitl")
 LEAST = 20
 CALLS = 200_000
+STOPS = 50
 MOST_NS = 1_000  # many times what it takes, for a machine that does other things
 
 
@@ -108,6 +111,42 @@ def test_who_is_stopped_goes_on_where_it_was(armed: Path) -> None:
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 7
     assert list(armed.iterdir()) == []
+
+
+THREADED = """
+import sys, threading
+from journal import faults
+
+def passes():
+    for name in sys.stdin:
+        faults.point(name.strip())
+
+other = threading.Thread(target=passes)
+other.start()
+other.join()
+"""
+
+
+def test_who_is_stopped_in_a_thread_does_nothing_more_before_it_stands(
+    armed: Path,
+) -> None:
+    """A signal to the process is taken by its main thread, and the one that sent it
+    would go on meanwhile: what stops then has taken its own name down."""
+    env = {**os.environ, "HOLDPOINT_FAULT": str(armed)}
+    command = [sys.executable, "-c", THREADED]
+    with subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        for number in range(STOPS):
+            (armed / f"point-{number}").write_text("stop")
+            child.stdin.write(f"point-{number}\n".encode())
+            child.stdin.flush()
+            _, status = os.waitpid(child.pid, os.WUNTRACED)
+            assert os.WIFSTOPPED(status)
+            stands = (armed / f"{faults.STOPPED}{child.pid}").exists()
+            child.send_signal(signal.SIGCONT)
+            assert stands
+        child.stdin.close()
+        assert child.wait(10) == 0
 
 
 def ended(work: object) -> int:
