@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos import audit, page, plan, plot, recovery, replay, table
+from chaos import audit, page, plan, plot, provider, recovery, replay, table
 from chaos.figures import Claim, Figures
 from chaos.holds import Hold, Holds
 from chaos.ledger import Asked, Ledger
@@ -80,7 +80,7 @@ def test_the_auditor_sees_what_happened_twice_or_not(
 def test_what_happened_after_a_person_said_no_must_be_told_by_an_alarm(
     gate: Gate, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(audit.CLASSES, "pay_opaque", "opaque")
+    monkeypatch.setitem(provider.CLASSES, "pay_opaque", "opaque")
     execution = states.unknown(gate)
     execution.refresh_from_db()
     late = execution.fence
@@ -96,7 +96,7 @@ def test_what_happened_after_a_person_said_no_must_be_told_by_an_alarm(
             fence=late,
             action_hash=execution.grant.action_hash,
             outcome=base.succeeded({"sent": 1}),
-            actor=log.Actor("worker", "worker-0"),
+            actor=log.SYSTEM,
         )
     told = looked(ledger)
     assert (told.doubled, told.belied) == ([], 1)
