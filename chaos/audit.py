@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 from django.db.models import F, Q
 
@@ -15,6 +14,7 @@ from journal.models import OutboxMessage
 from reviews.choices import BY_PERSON, AlarmKind, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, ApprovalRequest, Decision, Execution, Proposal
 
+from .calm import LATER
 from .ledger import Effect, Ledger
 from .plan import Wish
 from .policy import ATTEMPTS
@@ -23,7 +23,6 @@ from .provider import CLASSES
 from .replay import Replayed, replay
 from .run import Ran
 
-LATER = timedelta(minutes=2)  # letters that are to wait longer are not late
 OVER = {
     ExecutionStatus.SUCCEEDED,
     ExecutionStatus.FAILED,

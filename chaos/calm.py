@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
 import psycopg
 from django.conf import settings
@@ -15,13 +16,15 @@ from .strikes import Arsenal
 QUIET_S = 150.0  # for what follows the last fault: leases, deadlines, letters
 LOOK_S = 0.5
 CALM_S = 3.0  # a stretch without anything to do
+LATER = timedelta(minutes=2)  # promises that are to wait longer are not late
 # What may still be to come, by what it is.
 OPEN = {
     "requests": "reviews_approvalrequest WHERE settled_at IS NULL",
     "executions": "reviews_execution WHERE status IN ('queued', 'claimed')",
     "promises": (
         "journal_outboxmessage WHERE done_at IS NULL"
-        " AND (held_until IS NULL OR held_until < now() + interval '2 minutes')"
+        " AND (held_until IS NULL"
+        f" OR held_until < now() + interval '{LATER.seconds} seconds')"
     ),
     "letters": "agents_delivery WHERE status = 'waiting'",
     "mails": (
