@@ -48,8 +48,8 @@ def test_effects_and_sweeps_never_wait_behind_letters() -> None:
 
 
 def test_what_agents_hear_does_not_wait_behind_mails() -> None:
-    found = {queue_of(f"agents.tasks.{name}") for name in ("tell", "post")}
-    assert found == {broker.HOOKS}
+    found = [queue_of(f"agents.tasks.{name}") for name in ("tell", "post")]
+    assert found == [broker.OUTCOMES, broker.HOOKS]
 
 
 def test_who_is_patient_is_served_when_nobody_else_is_there() -> None:

@@ -27,6 +27,12 @@ def test_a_queue_holds_no_more_than_it_has_room_for(broker: redis.Redis) -> None
     assert nudges.room(SWEEP) == nudges.ROOM  # another queue
 
 
+def test_what_is_yet_to_be_told_leaves_room_for_letters() -> None:
+    ids = map(str, range(nudges.ROOM))
+    assert nudges.hand_over("agents.tasks.tell", ids) == nudges.ROOM
+    assert nudges.room(LETTER) == nudges.ROOM
+
+
 def test_nothing_to_say_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nudges, "room", None)
     assert nudges.hand_over(LETTER, []) == 0

@@ -112,7 +112,7 @@ def test_a_message_costs_no_query_of_its_own() -> None:
     overdue(MAIL, 3 * resending.PIECE)
     with CaptureQueriesContext(connection) as caught:
         assert resending.sweep() == 3 * resending.PIECE
-    assert len(caught) <= 12  # of four queues, and two for each piece
+    assert len(caught) <= 12  # of five queues, and two for each piece
 
 
 def test_a_sweep_that_is_cut_off_remembers_its_pieces(
