@@ -36,8 +36,9 @@ _INSERT = (
 )
 # One that was taken up, or sent to be, is due at another moment.
 _PROMISED = (
-    "SELECT id FROM journal_outboxmessage WHERE done_at IS NULL AND due_at = %s"
-    " AND held_until = due_at AND topic = %s AND subject = %s LIMIT 1 FOR SHARE"
+    "SELECT subject, due_at FROM journal_outboxmessage WHERE done_at IS NULL"
+    " AND due_at = ANY(%s) AND held_until = due_at AND topic = %s"
+    " AND subject = ANY(%s) FOR SHARE"
 )
 _MESSAGE = "(%s, %s, %s, %s, statement_timestamp() + %s, 0)"
 
@@ -75,6 +76,25 @@ def publish_later(
 ) -> list[OutboxMessage]:
     """The same, for a time to come: nobody may act on it before then."""
     transactions.require("Publishing")
+    return _later(topic, [(subject, at)], facts)
+
+
+def publish_once(topic: str, due: Mapping[str, datetime]) -> None:
+    """`publish_later` for each subject at its moment, unless the same is promised for
+    the same one. What is promised already cannot be taken up before this transaction
+    ends, so that whoever takes it up sees what was written beside it."""
+    transactions.require("Publishing")
+    if not due:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(_PROMISED, [list(due.values()), topic, list(due)])
+        there = set(cursor.fetchall())
+    _later(topic, [one for one in due.items() if one not in there], {})
+
+
+def _later(
+    topic: str, due: Sequence[tuple[str, datetime]], facts: Mapping[str, Fact]
+) -> list[OutboxMessage]:
     return OutboxMessage.objects.bulk_create(
         OutboxMessage(
             topic=topic,
@@ -84,19 +104,9 @@ def publish_later(
             due_at=at,
             held_until=at,
         )
+        for subject, at in due
         for task in settings.OUTBOX_ROUTES[topic]
     )
-
-
-def publish_once(topic: str, subject: str, *, at: datetime) -> None:
-    """`publish_later`, unless the same is promised for the same moment. The promise
-    that is there cannot be taken up before this transaction ends, so that whoever
-    takes it up sees what was written beside it."""
-    transactions.require("Publishing")
-    with connection.cursor() as cursor:
-        cursor.execute(_PROMISED, [at, topic, subject])
-        if cursor.fetchone() is None:
-            publish_later(topic, subject, at=at)
 
 
 def _insert(messages: Sequence[OutboxMessage]) -> None:

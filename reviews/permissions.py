@@ -3,7 +3,7 @@ risky* in policies. Buttons ask the same checks that the operations enforce."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -111,6 +111,16 @@ SELECT who.id,
              WHERE held.person_id = who.id AND may.codename = 'decide')
 FROM unnest(%s::bigint[]) AS who (id)
 """
+_ADMITTED = """
+SELECT mine.user_id FROM policies_queueuserpermission AS mine
+JOIN auth_permission AS may ON may.id = mine.permission_id
+WHERE mine.content_object_id = %(queue)s AND may.codename = 'decide'
+UNION
+SELECT held.person_id FROM policies_queuegrouppermission AS ours
+JOIN auth_permission AS may ON may.id = ours.permission_id
+JOIN policies_person_groups AS held ON held.group_id = ours.group_id
+WHERE ours.content_object_id = %(queue)s AND may.codename = 'decide'
+"""
 
 
 def roles_of(person: Person) -> frozenset[Role]:
@@ -166,16 +176,25 @@ def check(person: Person, permission: Permission) -> None:
 
 
 def supervisors(queue_id: int | None = None) -> list[Person]:
-    """Active supervisors with an address that are admitted to a queue, or to any."""
-    named = Person.objects.filter(
-        groups__name=Role.SUPERVISOR, is_active=True, email__gt=""
-    )
-    people = with_standing(list(named.values_list("pk", flat=True)))
-    return [
-        one
-        for one in people
-        if (queue_id in queues_of(one) if queue_id else queues_of(one))
-    ]
+    """Active supervisors with an address that are admitted to a queue, or all."""
+    if queue_id is not None:
+        return deciders(queue_id, roles={Role.SUPERVISOR})
+    named = Person.objects.filter(groups__name=Role.SUPERVISOR)
+    return _deciding(named.values_list("pk", flat=True), {Role.SUPERVISOR})
+
+
+def deciders(queue_id: int, *, roles: Collection[Role]) -> list[Person]:
+    """Active people with an address that are admitted to a queue and decide in one of
+    these roles, in three queries however many they are."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ADMITTED, {"queue": queue_id})
+        admitted = [pk for (pk,) in cursor.fetchall()]
+    return _deciding(admitted, roles)
+
+
+def _deciding(ids: Iterable[int], roles: Collection[Role]) -> list[Person]:
+    people = with_standing(list(ids))
+    return [one for one in people if one.email and deciding_role(one) in roles]
 
 
 def deciding_role(person: Person) -> Role | None:

@@ -3,6 +3,7 @@ an hour than they want."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -39,19 +40,25 @@ def deliver(notice: Notice) -> bool:
 def _too_many(notice: Notice) -> datetime | None:
     if timing.must(notice.kind, permissions.deciding_role(notice.person)):
         return None
-    return full_until(notice.person)
+    return full_until([notice.person]).get(notice.person_id)
 
 
-def full_until(person: Person) -> datetime | None:
-    """When there is room again within this person's hour, or None when there is some.
+def full_until(people: Collection[Person]) -> dict[int, datetime]:
+    """When there is room again within their hours, of those who have none; one query.
     What was gathered is one mail, and was sent in one moment."""
-    said: Notifications = preferences.of(person).notifications
-    recent = Notice.objects.filter(person=person, sent_at__gt=clock.now() - HOUR)
-    found = recent.aggregate(n=Count("sent_at", distinct=True), first=Min("sent_at"))
-    if found["n"] < said.per_hour:
-        return None
-    room: datetime = found["first"] + HOUR
-    return timing.quiet_until(said, room) or room
+    recent = Notice.objects.filter(person__in=people, sent_at__gt=clock.now() - HOUR)
+    mails = recent.values("person").annotate(
+        n=Count("sent_at", distinct=True), first=Min("sent_at")
+    )
+    had = {one["person"]: one for one in mails}
+    full = {}
+    for person in people:
+        said: Notifications = preferences.of(person).notifications
+        mine = had.get(person.pk)
+        if mine and mine["n"] >= said.per_hour:
+            room = mine["first"] + HOUR
+            full[person.pk] = timing.quiet_until(said, room) or room
+    return full
 
 
 @transaction.atomic(durable=True)
@@ -59,16 +66,18 @@ def postpone(*, notice: Notice, until: datetime) -> None:
     """Gather it for when there is room: one mail then, whatever comes until then."""
     Notice.objects.filter(pk=notice.pk).update(due_at=until, digest=True)
     notice.due_at, notice.digest = until, True
-    promise(notice)
+    promise([notice])
 
 
-def promise(notice: Notice) -> None:
-    """Have it looked at again when it is due. Caller holds a transaction."""
-    if notice.digest:
-        who = notice.person.public_id
-        outbox.publish_once("notice.digest", who, at=notice.due_at)
-    else:
-        outbox.publish_later("notice.due", str(notice.pk), at=notice.due_at)
+def promise(notices: Iterable[Notice]) -> None:
+    """Have them looked at again when they are due. Caller holds a transaction."""
+    gathered = {}
+    for notice in notices:
+        if notice.digest:
+            gathered[notice.person.public_id] = notice.due_at
+        else:
+            outbox.publish_later("notice.due", str(notice.pk), at=notice.due_at)
+    outbox.publish_once("notice.digest", gathered)
 
 
 def one(notice_id: str) -> bool:

@@ -6,17 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from django.conf import settings
 from django.core.mail import EmailMessage
-from django.db.models import QuerySet
 from django.template.loader import render_to_string
-from guardian.shortcuts import get_users_with_perms
 
-from policies.choices import Role
-from policies.models import Person, Queue
-from reviews import permissions
+from policies.models import Person
 from reviews.models import Alarm, ApprovalRequest, Execution, Incident, Revision
 from reviews.presenters.shapes import Part
 from reviews.queries import showing
@@ -24,30 +19,6 @@ from reviews.queries.alarms import words
 
 PLAIN = re.compile(r"[A-Za-z0-9_-]{1,24}|-?[0-9][0-9.,]{0,20}")
 LEFT_OUT = "[…]"
-
-
-def deciders(queue: Queue, *, roles: Iterable[Role]) -> list[Person]:
-    """Active people admitted to a queue who decide in one of these roles."""
-    wanted = set(roles)
-    found = get_users_with_perms(queue, only_with_perms_in=["decide"])
-    admitted = cast(QuerySet[Person], found).select_related("preferences")
-    return [
-        person
-        for person in admitted
-        if person.email and permissions.deciding_role(person) in wanted
-    ]
-
-
-def supervisors(queue: Queue | None) -> list[Person]:
-    """Those of a queue, or all of them for what is everybody's."""
-    if queue is not None:
-        return deciders(queue, roles=[Role.SUPERVISOR])
-    named = Person.objects.filter(groups__name=Role.SUPERVISOR, is_active=True)
-    return [
-        person
-        for person in named
-        if person.email and permissions.deciding_role(person) is Role.SUPERVISOR
-    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ at once; what is to wait, waits in the outbox (`delivery` sends both).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -51,7 +51,7 @@ def tell(
     barred = set(request.proposal.barred)
     people = [
         person
-        for person in email.deciders(request.queue, roles=roles)
+        for person in permissions.deciders(request.queue_id, roles=set(roles))
         if person.public_id not in barred and only in {None, person.public_id}
     ]
     about = {"request": request, "version": request.version, "occasion": occasion}
@@ -64,7 +64,7 @@ def tell_of(execution: Execution, kind: str) -> int:
     revision = execution.grant.revision
     if revision.tool is None:
         return 0
-    people = email.deciders(revision.tool.queue, roles=[Role.SUPERVISOR])
+    people = permissions.supervisors(revision.tool.queue_id)
     return _tell(people, kind, revision.risk, {"execution": execution})
 
 
@@ -74,7 +74,7 @@ def tell_alarm(alarm: Alarm) -> int:
     if alarm.status == AlarmStatus.CLOSED:
         return 0
     risk = alarm.proposal.current.risk if alarm.proposal else Risk.CRITICAL
-    people = email.supervisors(alarm.queue)
+    people = permissions.supervisors(alarm.queue_id)
     return _tell(people, "alarm", risk, {"alarm": alarm, "occasion": str(alarm.pk)})
 
 
@@ -85,11 +85,11 @@ def tell_incident(incident: str, *, person: str, kind: str) -> None:
 
 
 def _tell(
-    people: Iterable[Person], kind: str, risk: str, about: Mapping[str, Any]
+    people: Sequence[Person], kind: str, risk: str, about: Mapping[str, Any]
 ) -> int:
     now = clock.now()
     plan(about=about, kind=kind, plans=_plans(people, kind, risk, now), now=now)
-    return _each(_due(about, kind, now))
+    return _each(_due(about, kind, now), {one.pk: one for one in people})
 
 
 def _due(about: Mapping[str, Any], kind: str, now: datetime) -> QuerySet[Notice]:
@@ -98,10 +98,12 @@ def _due(about: Mapping[str, Any], kind: str, now: datetime) -> QuerySet[Notice]
     ).select_related("person__preferences")
 
 
-def _each(notices: Iterable[Notice]) -> int:
-    """One that cannot be sent does not keep the others from theirs."""
+def _each(notices: Iterable[Notice], known: Mapping[int, Person]) -> int:
+    """One that cannot be sent does not keep the others from theirs. Whose roles are
+    known is not asked for them again."""
     sent, failed = 0, None
     for notice in notices:
+        notice.person = known.get(notice.person_id, notice.person)
         try:
             sent += delivery.deliver(notice)
         except Exception as error:  # whatever a mail server answers
@@ -111,24 +113,31 @@ def _each(notices: Iterable[Notice]) -> int:
     return sent
 
 
-def _plans(people: Iterable[Person], kind: str, risk: str, now: datetime) -> list[Plan]:
+def _plans(people: Sequence[Person], kind: str, risk: str, now: datetime) -> list[Plan]:
     found = []
     for person in people:
         must = timing.must(kind, permissions.deciding_role(person))
         said = preferences.of(person).notifications
         due = timing.due(said, kind, risk, must=must, now=now)
         if due is not None:
-            found.append(_in_turn(Plan(person, due, must), now))
-    return _somebody(found, now)
+            found.append(Plan(person, due, must))
+    return _somebody(_in_turn(found, now), now)
 
 
-def _in_turn(plan: Plan, now: datetime) -> Plan:
+def _in_turn(plans: Sequence[Plan], now: datetime) -> list[Plan]:
     """Who has had their mails of this hour gets it with what is gathered: taken up now
     it would only be put off."""
-    if plan.must or plan.due.at > now:
-        return plan
-    later = delivery.full_until(plan.person)
-    return replace(plan, due=Due(later, digest=True)) if later else plan
+    full = delivery.full_until([one.person for one in plans if _may_wait(one, now)])
+    return [
+        replace(one, due=Due(full[one.person.pk], digest=True))
+        if _may_wait(one, now) and one.person.pk in full
+        else one
+        for one in plans
+    ]
+
+
+def _may_wait(plan: Plan, now: datetime) -> bool:
+    return not plan.must and plan.due.at <= now
 
 
 def _somebody(plans: list[Plan], now: datetime) -> list[Plan]:
@@ -144,16 +153,24 @@ def _somebody(plans: list[Plan], now: datetime) -> list[Plan]:
 def plan(
     *, about: Mapping[str, Any], kind: str, plans: Iterable[Plan], now: datetime
 ) -> None:
-    """Write down who is to be told, and promise what is not due yet."""
-    for one in plans:
-        notice, new = Notice.objects.get_or_create(
-            person=one.person,
-            kind=kind,
-            **{"request": None, "execution": None, "alarm": None, **about},
-            defaults={"at": now, "due_at": one.due.at, "digest": one.due.digest},
-        )
-        if new and one.due.at > now:
-            delivery.promise(notice)
+    """Write down who is to be told and was not yet, and promise what is not due yet;
+    as many statements for many as for one, but for what waits by itself."""
+    planned = Notice.objects.filter(**about, kind=kind)
+    told = set(planned.values_list("person", flat=True))
+    new = [one for one in plans if one.person.pk not in told]
+    Notice.objects.bulk_create(
+        [_notice(one, about, kind, now) for one in new],
+        ignore_conflicts=True,  # somebody plans the same at this moment
+    )
+    later = [one.person.pk for one in new if one.due.at > now]
+    if later:
+        mine = planned.filter(person__in=later, due_at__gt=now)
+        delivery.promise(mine.select_related("person"))
+
+
+def _notice(plan: Plan, about: Mapping[str, Any], kind: str, now: datetime) -> Notice:
+    when = {"at": now, "due_at": plan.due.at, "digest": plan.due.digest}
+    return Notice(person=plan.person, kind=kind, **about, **when)
 
 
 @transaction.atomic(durable=True)

@@ -104,7 +104,7 @@ def test_many_are_published_with_one_insert(django_assert_num_queries):
 
 def promise_once(at, subject="p-1"):
     with transaction.atomic():
-        outbox.publish_once("case.opened", subject, at=at)
+        outbox.publish_once("case.opened", {subject: at})
 
 
 def test_once_for_a_moment_is_once():
@@ -133,7 +133,7 @@ def test_a_promise_is_not_taken_up_while_something_joins_it():
     promise_once(at)
     message = OutboxMessage.objects.get()
     with transaction.atomic():
-        outbox.publish_once("case.opened", "p-1", at=at)
+        outbox.publish_once("case.opened", {"p-1": at})
         with pytest.raises(OperationalError, match="lock timeout"):
             elsewhere(partial(hurried, message.pk, at))
     assert OutboxMessage.objects.count() == 1

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from django.core import mail
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from journal import clock
 from journal.models import OutboxMessage
@@ -74,9 +76,23 @@ def test_what_comes_beyond_costs_little(
     opened(gate, 3)
     request = propose(gate.agent, customer="one more").request
     rita = gate.rita.public_id
-    with django_assert_max_num_queries(17):
+    with django_assert_max_num_queries(13):
         notices.tell(request, "opened", roles=(Role.REVIEWER,), only=rita)
     assert Notice.objects.get(request=request).digest
+
+
+def test_what_comes_beyond_costs_for_all_what_it_costs_for_one(gate: Gate) -> None:
+    for name in ("tom", "sue", "sam"):
+        chooses(gate.people[name], email={Risk.HIGH: "now"}, per_hour=2)
+    opened(gate, 3)
+    costs, rita = [], gate.rita.public_id
+    for number, only in enumerate((rita, None)):
+        request = propose(gate.agent, customer=f"more-{number}").request
+        with CaptureQueriesContext(connection) as asked:
+            notices.tell(request, "opened", roles=tuple(Role), only=only)
+        costs.append(len(asked))
+    assert Notice.objects.filter(request=request, digest=True).count() == 4
+    assert costs[0] == costs[1]
 
 
 def test_many_in_one_mail_count_as_one(gate: Gate) -> None:
