@@ -3,6 +3,8 @@ to those where letters fail or take long: whoever is slow makes nobody else wait
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db import connection
 
 # One statement: the oldest due letter of each endpoint that is free for one.
@@ -55,9 +57,17 @@ def slow_letters() -> list[str]:
     return [] if slow_now() else _ids(_DUE, slow=True, only="", most=1)
 
 
-def after(delivery_id: str) -> list[str]:
-    """What follows when an endpoint has just had this letter."""
-    return _ids(_DUE, slow=False, only=delivery_id, most=1) or slow_letters()
+def firsts(delivery_ids: Iterable[str]) -> list[str]:
+    """Whose turn it is at the endpoints of these letters; nobody's where one is on its
+    way, for whoever carries that goes on."""
+    found = [pk for new in delivery_ids for pk in next_of(new) or slow_letters()]
+    return list(dict.fromkeys(found))
+
+
+def next_of(delivery_id: str) -> list[str]:
+    """The next one for the endpoint of this letter, unless one is on its way or it is
+    one of the slow."""
+    return _ids(_DUE, slow=False, only=delivery_id, most=1)
 
 
 def overdue() -> list[str]:

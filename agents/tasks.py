@@ -10,7 +10,7 @@ from celery import shared_task
 from journal import nudges, outbox
 from journal.errors import NotFound
 
-from . import delivery, due, promises, resending, retention
+from . import due, promises, resending, retention, rounds
 
 POST = "agents.tasks.post"
 
@@ -20,16 +20,14 @@ def tell(message_id: int) -> None:
     """Something became of a proposal that somebody listens to."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            nudges.hand_over(POST, promises.promise(message=message))
+            nudges.hand_over(POST, due.firsts(promises.promise(message=message)))
 
 
 @shared_task
 def post(delivery_id: str) -> None:
-    """One try of one letter, and a word to the next one. Who was not needed says
-    nothing, or words would beget words for as long as anything waits."""
+    """One letter and those after it, and a word to whoever comes next."""
     with suppress(NotFound):  # a forged message names what is not there
-        if delivery.post(delivery_id):
-            nudges.hand_over(POST, due.after(delivery_id))
+        nudges.hand_over(POST, rounds.carry(delivery_id))
 
 
 @shared_task

@@ -21,7 +21,7 @@ Trip = tuple[float, float]
 
 
 class Trips:
-    """By letter, from when a task took it up until it was over."""
+    """By letter, from when a worker took it up until it was over."""
 
     def __init__(self, traces: Path) -> None:
         self._of: dict[str, list[Trip]] = defaultdict(list)

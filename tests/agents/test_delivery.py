@@ -20,7 +20,6 @@ from agents import (
     endpoints,
     outcomes,
     resending,
-    tasks,
 )
 from agents.models import (
     Acknowledgement,
@@ -29,7 +28,7 @@ from agents.models import (
     Endpoint,
 )
 from agents.schemas import LetterOut
-from journal import clock, nudges
+from journal import clock
 from journal.errors import Conflict, Invalid
 from journal.models import LogRecord, OutboxMessage
 from reviews import transitions
@@ -454,27 +453,6 @@ def test_the_slow_ones_take_turns(gate: Gate, receiver: Service) -> None:
             delivery.post(pk)
         assert len(set(served[:3])) == 3
         assert served[:3] == served[3:]
-
-
-def test_only_who_carried_a_letter_calls_for_the_next(
-    gate: Gate, receiver: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A nudge that was repeated ends with itself, however much waits."""
-    post.register(gate.agent, receiver.url, gate.owen)
-    for number in range(3):
-        factories.propose(gate.agent, "pay", thread=f"t-{number}")
-    first, second, third = post.promised()
-    called: list[str] = []
-    monkeypatch.setattr(nudges, "hand_over", lambda _, ids: called.extend(ids))
-    tasks.post(first)
-    assert called == [second]
-    tasks.post(first)
-    assert called == [second]
-    tasks.post(second)
-    assert called == [second, third]
-    tasks.post(third)
-    tasks.post("d-forged")
-    assert called == [second, third]
 
 
 def test_a_letter_says_what_was_true_then(gate: Gate, receiver: Service) -> None:
