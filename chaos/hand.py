@@ -19,7 +19,7 @@ from .calls import Call, Notebook
 Answer = TypeVar("Answer")
 
 PATIENCE_S = 90.0  # for one answer, over all tries
-PAUSE_S = 0.2
+PAUSE = Backoff(first=0.2, longest=2.0)  # before the other web process is asked
 _PLAIN = ssl.create_default_context()  # never used, and slow to make for each client
 QUICK = Backoff(attempts=2, first=0.1, longest=0.3, patience=5.0)
 RETRIED = {"in_progress", "conflict", "too_many"}
@@ -50,7 +50,7 @@ class Hand:
                     raise
                 self.notebook.count("asked again")
                 web = (web + 1) % len(self.addresses)
-                time.sleep(PAUSE_S)
+                time.sleep(PAUSE.delay(len(asked), None))
                 continue
             if len(asked) > 1:
                 now = time.time()
