@@ -8,6 +8,10 @@ ARGS ?=
 # How many processes run tests.
 JOBS ?= 2
 
+# Processes come and go by the hundred in a run of the tests: each would compile all it
+# imports, which is most of what it takes one to start.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 UV_LOCK := requirements-uv.lock
 COVER := $(if $(COVERAGE),--cov --cov-report=term-missing:skip-covered)
