@@ -4,6 +4,7 @@ until when; the database keeps it, so that it is the same on every machine."""
 from __future__ import annotations
 
 from datetime import time
+from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from zoneinfo import available_timezones
 
@@ -42,8 +43,15 @@ class Keys(Shape):
     mine: dict[str, str] = {}  # the usual key -> this person's
 
 
+@cache
+def zones() -> frozenset[str]:
+    """The names of all time zones. The library goes through its files for them, which
+    takes longer than the rest of most pages."""
+    return frozenset(available_timezones())
+
+
 def _zone(name: str) -> str:
-    if name not in available_timezones():
+    if name not in zones():
         raise ValueError("Name a zone like Europe/Berlin, or UTC.")
     return name
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from zoneinfo import available_timezones
 
 from django import forms
 
 from policies.choices import Risk
-from reviews import shortcuts
+from reviews import preferences, shortcuts
 from reviews.preferences import Display, Keys, Notifications
 from reviews.shortcuts import CHORD, Choice
 
@@ -138,7 +137,7 @@ class NotificationsForm(forms.Form):
 
     def clean_zone(self) -> str:
         zone: str = self.cleaned_data["zone"]
-        if zone not in available_timezones():
+        if zone not in preferences.zones():
             raise forms.ValidationError("Name a zone like Europe/Berlin, or UTC.")
         return zone
 

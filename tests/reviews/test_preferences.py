@@ -61,3 +61,10 @@ def test_a_zone_must_be_one() -> None:
     assert Notifications(zone="Europe/Berlin").zone == "Europe/Berlin"
     with pytest.raises(ValidationError):
         Notifications(zone="../../etc/passwd")
+
+
+def test_the_zones_are_gathered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading what a person saved would cost a walk through hundreds of files."""
+    Notifications(zone="Europe/Berlin")
+    monkeypatch.setattr(preferences, "available_timezones", None)
+    Notifications(zone="Europe/Paris")
