@@ -44,14 +44,15 @@ class Keys(Shape):
 
 
 @cache
-def zones() -> frozenset[str]:
+def _zones() -> frozenset[str]:
     """The names of all time zones. The library goes through its files for them, which
     takes longer than the rest of most pages."""
     return frozenset(available_timezones())
 
 
-def _zone(name: str) -> str:
-    if name not in zones():
+def known_zone(name: str) -> str:
+    """The same name. Raises ValueError where it is no time zone's."""
+    if name not in _zones():
         raise ValueError("Name a zone like Europe/Berlin, or UTC.")
     return name
 
@@ -68,7 +69,7 @@ class Notifications(Shape):
     on_call: bool = False  # quiet hours do not hold for what must be told
     once_taken: bool = True  # say no more when somebody has it
     per_hour: Annotated[int, Field(ge=1, le=1000)] = 60
-    zone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    zone: Annotated[str, AfterValidator(known_zone)] = "UTC"
 
     def mail(self, risk: str) -> When:
         """When a mail about a request of this risk goes out."""

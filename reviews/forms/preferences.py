@@ -136,10 +136,10 @@ class NotificationsForm(forms.Form):
             )
 
     def clean_zone(self) -> str:
-        zone: str = self.cleaned_data["zone"]
-        if zone not in preferences.zones():
-            raise forms.ValidationError("Name a zone like Europe/Berlin, or UTC.")
-        return zone
+        try:
+            return preferences.known_zone(self.cleaned_data["zone"])
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from error
 
     def clean(self) -> None:
         given = [self.cleaned_data.get(f"quiet_{end}") for end in ("from", "until")]
