@@ -3,7 +3,7 @@ risky* in policies. Buttons ask the same checks that the operations enforce."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -176,25 +176,34 @@ def check(person: Person, permission: Permission) -> None:
 
 
 def supervisors(queue_id: int | None = None) -> list[Person]:
-    """Active supervisors with an address that are admitted to a queue, or all."""
-    if queue_id is not None:
-        return deciders(queue_id, roles={Role.SUPERVISOR})
-    named = Person.objects.filter(groups__name=Role.SUPERVISOR)
-    return _deciding(named.values_list("pk", flat=True), {Role.SUPERVISOR})
+    """Active supervisors with an address that are admitted to a queue, or to any."""
+    named = Person.objects.filter(
+        groups__name=Role.SUPERVISOR, is_active=True, email__gt=""
+    )
+    people = with_standing(list(named.values_list("pk", flat=True)))
+    return [
+        one
+        for one in people
+        if (queue_id in queues_of(one) if queue_id else queues_of(one))
+    ]
 
 
-def deciders(queue_id: int, *, roles: Collection[Role]) -> list[Person]:
-    """Active people with an address that are admitted to a queue and decide in one of
-    these roles, in three queries however many they are."""
+def deciders(queue_id: int | None, *, roles: Collection[Role]) -> list[Person]:
+    """Active people with an address who decide in one of these roles and are admitted
+    to this queue, or all of them; in three queries however many they are."""
+    people = with_standing(_admitted(queue_id) if queue_id else _holding(roles))
+    return [one for one in people if one.email and deciding_role(one) in roles]
+
+
+def _admitted(queue_id: int) -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute(_ADMITTED, {"queue": queue_id})
-        admitted = [pk for (pk,) in cursor.fetchall()]
-    return _deciding(admitted, roles)
+        return [pk for (pk,) in cursor.fetchall()]
 
 
-def _deciding(ids: Iterable[int], roles: Collection[Role]) -> list[Person]:
-    people = with_standing(list(ids))
-    return [one for one in people if one.email and deciding_role(one) in roles]
+def _holding(roles: Collection[Role]) -> list[int]:
+    named = Person.objects.filter(groups__name__in=roles).distinct()
+    return list(named.values_list("pk", flat=True))
 
 
 def deciding_role(person: Person) -> Role | None:

@@ -6,7 +6,7 @@ at once; what is to wait, waits in the outbox (`delivery` sends both).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -24,6 +24,8 @@ from reviews.models import Alarm, ApprovalRequest, Execution, Notice
 from . import delivery, email, timing
 from .timing import Due
 
+SUPERVISORS = frozenset({Role.SUPERVISOR})
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -38,7 +40,7 @@ def tell(
     request: ApprovalRequest,
     kind: str,
     *,
-    roles: Iterable[Role],
+    roles: Collection[Role],
     only: str | None = None,
     occasion: str = "",
 ) -> int:
@@ -51,7 +53,7 @@ def tell(
     barred = set(request.proposal.barred)
     people = [
         person
-        for person in permissions.deciders(request.queue_id, roles=set(roles))
+        for person in permissions.deciders(request.queue_id, roles=roles)
         if person.public_id not in barred and only in {None, person.public_id}
     ]
     about = {"request": request, "version": request.version, "occasion": occasion}
@@ -64,7 +66,7 @@ def tell_of(execution: Execution, kind: str) -> int:
     revision = execution.grant.revision
     if revision.tool is None:
         return 0
-    people = permissions.supervisors(revision.tool.queue_id)
+    people = permissions.deciders(revision.tool.queue_id, roles=SUPERVISORS)
     return _tell(people, kind, revision.risk, {"execution": execution})
 
 
@@ -74,7 +76,7 @@ def tell_alarm(alarm: Alarm) -> int:
     if alarm.status == AlarmStatus.CLOSED:
         return 0
     risk = alarm.proposal.current.risk if alarm.proposal else Risk.CRITICAL
-    people = permissions.supervisors(alarm.queue_id)
+    people = permissions.deciders(alarm.queue_id, roles=SUPERVISORS)
     return _tell(people, "alarm", risk, {"alarm": alarm, "occasion": str(alarm.pk)})
 
 
@@ -127,17 +129,14 @@ def _plans(people: Sequence[Person], kind: str, risk: str, now: datetime) -> lis
 def _in_turn(plans: Sequence[Plan], now: datetime) -> list[Plan]:
     """Who has had their mails of this hour gets it with what is gathered: taken up now
     it would only be put off."""
-    full = delivery.full_until([one.person for one in plans if _may_wait(one, now)])
+    at_once = [one.person for one in plans if not one.must and one.due.at <= now]
+    full = delivery.full_until(at_once)
     return [
         replace(one, due=Due(full[one.person.pk], digest=True))
-        if _may_wait(one, now) and one.person.pk in full
+        if one.person.pk in full
         else one
         for one in plans
     ]
-
-
-def _may_wait(plan: Plan, now: datetime) -> bool:
-    return not plan.must and plan.due.at <= now
 
 
 def _somebody(plans: list[Plan], now: datetime) -> list[Plan]:
