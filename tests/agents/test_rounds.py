@@ -87,7 +87,7 @@ def test_a_round_ends_where_letters_fail(letters: list[str], receiver: Service) 
 
 
 def test_a_new_letter_goes_at_once_unless_one_is_on_its_way(
-    letters: list[str], called: list[str], gate: Gate
+    letters: list[str], called: list[str]
 ) -> None:
     busy = delivery.take(delivery_id=letters[0])
     assert busy is not None
