@@ -132,7 +132,8 @@ class Drill:
 
     def deliver(self, executions: list[str]) -> None:
         """Hand every one over again and again, and wait until all were taken."""
-        app = Celery(broker=f"redis+socket://{self.other.here.valkey_socket}")
+        url = f"redis+socket://{self.other.here.valkey_socket}"
+        app = Celery(broker=url, set_as_current=False)
         with redis.Redis.from_url(self.other.here.redis_url) as broker:
             left = broker.hlen("unacked")  # by the worker that was killed
             for pk in executions * DELIVERIES:
