@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import itertools
 from dataclasses import replace
 from datetime import timedelta
@@ -12,7 +14,6 @@ from typing import Any
 import yaml
 from django.contrib.auth.models import Group
 from django.db import connection
-from guardian.shortcuts import assign_perm
 
 from agents import intake, proposals
 from agents.models import Agent
@@ -20,7 +21,7 @@ from agents.schemas import ProposalIn, RevisionIn
 from journal import clock
 from policies import versions
 from policies.choices import Role
-from policies.models import Person, PolicyVersion, Queue
+from policies.models import Person, PolicyVersion, Queue, QueueUserPermission
 from reviews import deadlines, decisions
 from reviews.choices import Verdict
 from reviews.models import ApprovalRequest, Execution, Proposal
@@ -71,14 +72,19 @@ def policy(
         author=people["adam"],
         variables=variables,
     )
-    for queue in Queue.objects.all():
-        for name in ("rita", "tom", "sue", "sam"):
-            assign_perm("policies.decide", people[name], queue)
+    for name in ("rita", "tom", "sue", "sam"):
+        admitted = QueueUserPermission.objects
+        admitted.bulk_assign_perm("decide", people[name], Queue.objects.all())
     return versions.activate(version_id=draft.pk, by=people["alma"])
 
 
 def document_of_tests() -> dict[str, Any]:
     """The tests' policy as data, to be varied."""
+    return copy.deepcopy(_document())
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
     # Read leniently: the product refuses YAML's anchors, which keep this file short.
     document: dict[str, Any] = yaml.safe_load(POLICY.read_text())
     return document
