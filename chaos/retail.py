@@ -15,6 +15,7 @@ from django.db import connections
 
 from hitl.environment import ROOT
 from hitl.local.faults import Fault
+from reviews.models import Alarm
 from tests.guards import SHARED
 from tests.retail import checks, policy, tasks
 from tests.retail.books import Books
@@ -40,8 +41,10 @@ RETRY = {"attempts": ATTEMPTS, "base_seconds": 1, "most_seconds": 4}
 LONGEST = 3  # times as long as calls come, faults fall
 # What only faults bring into the log: a verdict whose answer was lost is said again,
 # and that it counts once is a record of its own; and so is what a worker that was given
-# up says when it wakes.
-BESIDES = frozenset({"decision.refused", "execution.reported_late"})
+# up says when it wakes, and the alarm where that may be a second effect.
+BESIDES = frozenset(
+    {"decision.refused", "execution.reported_late", "alarm.raised", "alarm.repeated"}
+)
 
 
 @dataclass
@@ -172,11 +175,13 @@ def _checks(retail: Retail, played: Played) -> Iterator[tuple[str, Callable[[], 
     yield "store", partial(checks.check_store, expected, books)
     yield "effects", partial(checks.check_effects, done, books)
     yield "log", partial(checks.check_log, played, BESIDES)
+    yield "alarms", checks.check_alarms
 
 
 def _told(retail: Retail, ran: Ran) -> str:
     kinds = Counter(strike.kind for strike in ran.arsenal.strikes)
     by_kind = ", ".join(f"{kinds[kind]} x {kind}" for kind in KINDS if kinds[kind])
-    struck = f"{sum(kinds.values())} faults ({by_kind})"
+    alarms = f"{Alarm.objects.count()} alarms of late successes"
+    struck = f"{sum(kinds.values())} faults ({by_kind}), {alarms}"
     line = told("under faults", retail.calls, ran.played, retail.books, struck)
     return f"{line}; {retail.options.command}"

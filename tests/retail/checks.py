@@ -10,7 +10,9 @@ from typing import Any
 
 from holdpoint_client import Proposal
 from journal.models import LogRecord
-from reviews.models import Execution
+from policies.choices import ExecutionClass
+from reviews.choices import AlarmKind
+from reviews.models import Alarm, Execution
 
 from .books import Books
 from .run import Played
@@ -81,6 +83,18 @@ def check_log(played: Played, besides: frozenset[str] = frozenset()) -> None:
         steps = STEPS[answer.status]
         assert kinds == steps, (answer.id, set(kinds) ^ set(steps), kinds)
         assert {leaf["action_hash"] for leaf in said} == {answer.action_hash}
+
+
+def check_alarms() -> None:
+    """None but of a worker that had been given up and says that it did it: while nobody
+    knew, or a second time at a tool that gives no word on keys. To the gate that may be
+    a second effect; that it was none is for the store's books to say."""
+    for alarm in Alarm.objects.all():
+        execution = Execution.objects.get(pk=alarm.subject)
+        tool = execution.grant.revision.known_tool
+        assert alarm.kind in {AlarmKind.TWICE, AlarmKind.LATE_REPORT}, alarm.kind
+        assert tool.execution_class == ExecutionClass.QUERYABLE, tool.name
+        assert alarm.data.get("fence", execution.fence) < execution.fence, alarm.data
 
 
 def _steps(kinds: list[str], besides: set[str]) -> tuple[str, ...]:

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from journal import clock
+from reviews import alarms, claims
+from reviews.choices import AlarmKind
+from reviews.models import Execution
+from tests import factories
+from tests.conftest import Gate
+from tests.reviews import states
+
 from . import checks
 
 BEFORE = ("proposal.submitted", "execution.queued", "execution.claimed")
@@ -31,6 +39,36 @@ def test_what_a_fault_adds_is_no_step(between: tuple[str, ...]) -> None:
 def test_a_step_too_many_is_one(between: tuple[str, ...]) -> None:
     said = [*BEFORE, *between, *AFTER]
     assert checks._steps(said, {checks.TAKEN_OVER}) == tuple(said)
+
+
+@pytest.fixture
+def again(gate: Gate) -> Execution:
+    """One whose first worker was given up, at a tool that is looked up."""
+    execution = states.claimed(gate, "pay_queryable")
+    factories.lapsed(execution)
+    claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    assert claim is not None
+    assert claim.fence == 2
+    return execution
+
+
+def test_what_a_worker_says_that_was_given_up_is_a_right_alarm(
+    again: Execution,
+) -> None:
+    checks.check_alarms()
+    alarms.about(again, AlarmKind.TWICE, clock.now(), fence=1)
+    checks.check_alarms()
+
+
+@pytest.mark.parametrize(
+    ("kind", "fence"), [(AlarmKind.TWICE, 2), (AlarmKind.WITHOUT_GRANT, 1)]
+)
+def test_any_other_alarm_is_a_fault(
+    again: Execution, kind: AlarmKind, fence: int
+) -> None:
+    alarms.about(again, kind, clock.now(), fence=fence)
+    with pytest.raises(AssertionError):
+        checks.check_alarms()
 
 
 def test_what_differs_is_named() -> None:
