@@ -336,6 +336,7 @@ class Modelled:
         over = self.expired_grant or self.attempts >= MOST_ATTEMPTS
         if over or self.tool in {"pay_opaque", "deploy"}:
             self.execution = "unknown"
+        self.lease_over = False  # until then its holder is waited for
 
     def record(self, fence: int, outcome: str) -> None:
         if self.execution != "claimed" or fence != self.fence:
