@@ -86,13 +86,13 @@ def check_log(played: Played, besides: frozenset[str] = frozenset()) -> None:
 
 
 def check_alarms() -> None:
-    """None but of a worker that had been given up and says that it did it: while nobody
-    knew, or a second time at a tool that gives no word on keys. To the gate that may be
-    a second effect; that it was none is for the store's books to say."""
+    """None but of a worker that had been given up and says that it did it too, at a
+    tool that gives no word on keys. To the gate that may be a second effect; that it
+    was none is for the store's books to say."""
     for alarm in Alarm.objects.all():
         execution = Execution.objects.get(pk=alarm.subject)
         tool = execution.grant.revision.known_tool
-        assert alarm.kind in {AlarmKind.TWICE, AlarmKind.LATE_REPORT}, alarm.kind
+        assert alarm.kind == AlarmKind.TWICE, alarm.kind
         assert tool.execution_class == ExecutionClass.QUERYABLE, tool.name
         assert alarm.data.get("fence", execution.fence) < execution.fence, alarm.data
 

@@ -61,7 +61,12 @@ def test_what_a_worker_says_that_was_given_up_is_a_right_alarm(
 
 
 @pytest.mark.parametrize(
-    ("kind", "fence"), [(AlarmKind.TWICE, 2), (AlarmKind.WITHOUT_GRANT, 1)]
+    ("kind", "fence"),
+    [
+        (AlarmKind.TWICE, 2),
+        (AlarmKind.LATE_REPORT, 1),
+        (AlarmKind.WITHOUT_GRANT, 1),
+    ],
 )
 def test_any_other_alarm_is_a_fault(
     again: Execution, kind: AlarmKind, fence: int
