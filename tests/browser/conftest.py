@@ -114,6 +114,15 @@ def arm(desk: Desk, key: str) -> None:
     expect(desk.page.locator("#panel")).to_be_focused()
 
 
+def look(page: Page) -> None:
+    """What the event stream makes an open page do. Not while an answer is on its way,
+    which may be older than what the page is told of."""
+    page.wait_for_function(
+        "() => !document.querySelector('.htmx-request')"
+        " && (htmx.trigger('#live', 'look'), true)"
+    )
+
+
 def sign_in(desk: Desk, name: str) -> None:
     page = desk.open("/sign-in/?next=/help/")
     assert page.locator("#id_username").count(), page.content()

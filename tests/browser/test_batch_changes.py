@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from reviews import forming
 from reviews.models import ApprovalRequest, Batch, Decision
 from tests import factories
-from tests.browser.conftest import SitDown
+from tests.browser.conftest import SitDown, look
 from tests.conftest import Gate
 from tests.reviews.batching import formed, members
 
@@ -44,7 +44,7 @@ def test_a_change_is_said_and_moves_nothing_until_it_is_asked_for(
     page.locator(".tick").nth(5).click()
     expect(page.locator("#decide")).to_contain_text("7 of 8")
     changed = replaced(gate, batch)
-    page.evaluate("htmx.trigger('#live', 'look')")
+    look(page)
     expect(page.locator("#live")).to_contain_text("1 item changed")
     assert rows.evaluate_all("all => all.map(one => one.id)") == before
     assert desk.violations() == []
@@ -53,7 +53,7 @@ def test_a_change_is_said_and_moves_nothing_until_it_is_asked_for(
     expect(rows.first).to_contain_text("The agent replaced it at")
     expect(page.locator("#decide")).to_contain_text("7 of 8")
     expect(page.locator("#live")).to_be_empty()
-    page.wait_for_function("document.activeElement.id === 'h1'")
+    desk.gets_focus("h1")
     assert not Decision.objects.exists()
 
 
@@ -88,7 +88,7 @@ def test_taken_apart_and_escalated_by_keyboard(gate: Gate, sit_down: SitDown) ->
     page.keyboard.press("u")
     expect(page.get_by_test_id("commit")).to_contain_text("Escalate 2 repayments")
     assert desk.violations() == []
-    page.wait_for_function("document.activeElement.id === 'panel'")
+    desk.gets_focus("panel")
     page.keyboard.press("1")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_test_id("state")).to_contain_text("2 escalated")

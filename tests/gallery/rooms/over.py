@@ -21,13 +21,14 @@ from reviews.choices import Scope, StopMode
 from reviews.executors import Outcome
 from reviews.models import ApprovalRequest, Execution, Grant, Stop
 from tests import factories
+from tests.browser.conftest import look
 from tests.factories import decide
 from tests.gallery import shop
 from tests.gallery.scene import Room
 from tests.gallery.stage import Stage, path
 from tests.reviews import states
 
-from .review import MINE, REVIEW, look, newest
+from .review import MINE, REVIEW, newest
 
 ROOM = Room("over")
 

@@ -11,6 +11,7 @@ from reviews import forming, leases, notes, recalls, returns
 from reviews.choices import NoteKind
 from reviews.models import ApprovalRequest
 from tests import factories
+from tests.browser.conftest import look
 from tests.factories import decide
 from tests.gallery import shop
 from tests.gallery.scene import Room
@@ -24,11 +25,6 @@ MINE = "You hold this until"
 def newest() -> ApprovalRequest:
     """What is open in the browser: the scene has just made it."""
     return ApprovalRequest.objects.latest("opened_at")
-
-
-def look(page: Page) -> None:
-    """What the event stream makes an open page do."""
-    page.evaluate("htmx.trigger('#live', 'look')")
 
 
 @ROOM.scene("waiting", REVIEW, "Waiting", who="sue")
