@@ -4,9 +4,13 @@ what others chose (a path, a tool's name) can only be read, never obeyed."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
+import kombu.exceptions
+import psycopg
+import redis
 import structlog
 from structlog.types import EventDict, Processor
 
@@ -24,6 +28,13 @@ OTHERS = ("django", "django.server", "uvicorn", "celery")
 LONGEST, LONGEST_TRACE = 2_000, 20_000
 TRACES = ("exception", "stack")
 DEEPEST = 4  # lists and objects in one another
+# Broken off, and shut down: SQLSTATE, PostgreSQL's appendix A.
+AWAY = ("08", "57P0")
+NOT_THERE = (
+    redis.ConnectionError,
+    redis.TimeoutError,
+    kombu.exceptions.OperationalError,
+)
 CHATTY = ("celery.beat", "celery.worker.strategy", "celery.app.trace")
 
 
@@ -68,12 +79,40 @@ def _formatter(log_format: str) -> dict[str, Any]:
         "foreign_pre_chain": list(SHARED),
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            brief,
             # Plain: a renderer's own would print local variables, keys and raw text.
             structlog.processors.format_exc_info,
             inert,
             last,
         ],
     }
+
+
+def brief(logger: Any, name: str, event: EventDict) -> EventDict:
+    """The same line with a server that is away said in a few words: a traceback for
+    each call that missed it would fill the disk, and tell nothing more."""
+    error = _error(event.get("exc_info"))
+    if error is None or not _is_away(error):
+        return event
+    said = {key: value for key, value in event.items() if key != "exc_info"}
+    return {**said, "error": f"{type(error).__name__}: {error}".strip()}
+
+
+def _error(said: Any) -> BaseException | None:
+    """Of a line's `exc_info` in each form that the standard library takes."""
+    found = said[1] if isinstance(said, tuple) else said
+    if found is True:
+        return sys.exception()
+    return found if isinstance(found, BaseException) else None
+
+
+def _is_away(error: BaseException | None) -> bool:
+    """Whether it, or what it came of, says so: Django wraps the driver's errors."""
+    if error is None:
+        return False
+    if isinstance(error, psycopg.OperationalError):
+        return error.sqlstate is None or error.sqlstate.startswith(AWAY)
+    return isinstance(error, NOT_THERE) or _is_away(error.__cause__)
 
 
 def inert(logger: Any, name: str, event: EventDict) -> EventDict:

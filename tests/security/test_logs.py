@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import psycopg
 import pytest
+import redis
 import structlog
+from celery import Celery
+from django.db import OperationalError, connection, transaction
 from django.test import Client
 from pytest_django import Settings
 
@@ -201,6 +205,40 @@ def test_a_traceback_can_still_be_read(lines: io.StringIO) -> None:
     found = lines.getvalue()
     assert "LookupError: the reason" in found
     assert "in _raised" in found
+
+
+def test_a_server_that_is_away_is_one_line(lines: io.StringIO) -> None:
+    nowhere: list[Callable[[], object]] = [
+        lambda: psycopg.connect("host=127.0.0.1 port=1 user=nobody"),
+        lambda: redis.Redis(port=1).ping(),
+        lambda: (
+            Celery(broker="redis://:@127.0.0.1:1", set_as_current=False)
+            .connection_for_write()
+            .ensure_connection(max_retries=1, timeout=1)
+        ),
+    ]
+    for ask in nowhere:
+        try:
+            ask()
+        except Exception:
+            structlog.get_logger("tests").exception("failed")
+            logging.getLogger("other").exception("failed too")
+    found = lines.getvalue()
+    assert found.count("refused") >= 2 * len(nowhere)
+    assert "Traceback" not in found
+
+
+def test_what_a_server_that_is_there_refuses_keeps_its_traceback(
+    gate: Gate, lines: io.StringIO
+) -> None:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = 20")
+            cursor.execute("SELECT pg_sleep(9)")
+    except OperationalError:
+        structlog.get_logger("tests").exception("failed")
+    assert "QueryCanceled" in lines.getvalue()
+    assert "Traceback" in lines.getvalue()
 
 
 def test_a_line_of_json_is_one_object(gate: Gate, lines: io.StringIO) -> None:
