@@ -90,10 +90,10 @@ class Modelled:
         if verdict == "modify" and self.status == "pending":
             self.check_person(person)  # nobody is asked outside for a stranger
         self.check_open()
-        if self.stop == "stopped":
-            raise Refused("withdrawn")
         if self.status == "recallable" and verdict != "reject":
             raise Refused("decided")
+        if self.stop == "stopped":
+            raise Refused("withdrawn")
         role = self.check_person(person)
         if self.held_by not in {"", person}:
             raise Refused("held")
