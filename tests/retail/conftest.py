@@ -56,10 +56,12 @@ def retail(
 def say(
     record_proof: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
 ) -> Callable[[str], None]:
-    """Print the counts, and keep them for docs/proof.md."""
+    """Print the counts, and keep them for docs/proof.md under the run's name: each can
+    be proved again alone."""
 
     def both(line: str) -> None:
-        record_proof("retail", line)
+        name, _, counts = line.partition(": ")
+        record_proof(f"retail, {name}", counts)
         with capsys.disabled():
             print(f"\nretail, {line}")  # noqa: T201 - the counts are the point
 
