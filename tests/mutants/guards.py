@@ -8,6 +8,8 @@ from dataclasses import dataclass
 MODEL = "tests/journeys/test_model.py"
 EXECUTIONS = "tests/reviews/executions tests/reviews/test_claims.py"
 DECISIONS = "tests/reviews/test_decisions.py"
+AUTHORITY = "tests/security/test_authority.py"
+CASES = "tests/reviews/test_cases.py"
 CLAIM = "tests/races/test_claim.py"
 DECIDE = "tests/races/test_decide.py"
 EXPIRE = "tests/races/test_expire.py"
@@ -100,7 +102,7 @@ GUARDS = [
         "reviews/permissions.py",
         "    if person.public_id in version.carried or voted:",
         "    if voted:",
-        f"{PERMISSIONS} {DECISIONS} {MODEL}",
+        CASES,
     ),
     Guard(
         "a supervisor's step is a supervisor's",
@@ -114,7 +116,7 @@ GUARDS = [
         "reviews/permissions.py",
         "    if not person.is_active or roles & NEVER_DECIDE:",
         "    if not person.is_active:",
-        f"tests/security/test_authority.py {PERMISSIONS}",
+        PERMISSIONS,
     ),
     Guard(
         "nobody approves above their ceiling",
@@ -137,7 +139,7 @@ GUARDS = [
         "reviews/edits.py",
         "    if lower or quorum.weaker(asks, than=asked):",
         "    if False:",
-        f"{DECISIONS} {MODEL}",
+        AUTHORITY,
     ),
     Guard(
         "a forbidden edit is refused",
@@ -165,7 +167,7 @@ GUARDS = [
         "reviews/recalls.py",
         "    if request.recall_until is None or request.recall_until <= now:",
         "    if request.recall_until is None:",
-        f"{RECALL} {MODEL}",
+        RECALL,
     ),
     Guard(
         "only what is overdue expires",
@@ -180,15 +182,22 @@ GUARDS = [
         "reviews/deadlines.py",
         "status=RequestStatus.RECALLABLE, recall_until__lte=clock.ClockTimestamp()",
         "status=RequestStatus.RECALLABLE",
-        f"{RECALL} {MODEL}",
+        RECALL,
     ),
     # What runs, once, and only as it was allowed.
     Guard(
         "an execution is locked before it is claimed",
         "reviews/locks.py",
         '        grant = grants.select_for_update(of=("self",), no_key=True)'
-        ".get(execution=pk)",
-        "        grant = grants.get(execution=pk)",
+        ".get(execution=pk)\n"
+        "    except Grant.DoesNotExist:\n"
+        "        raise NotFound from None\n"
+        '    row = Execution.objects.select_for_update(of=("self",), no_key=True)'
+        ".get(pk=pk)\n",
+        "        grant = grants.get(execution=pk)\n"
+        "    except Grant.DoesNotExist:\n"
+        "        raise NotFound from None\n"
+        "    row = Execution.objects.get(pk=pk)\n",
         CLAIM,
     ),
     Guard(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from django.contrib.auth.models import Group, Permission
 from guardian.shortcuts import assign_perm, get_objects_for_user, remove_perm
 
+from journal import errors
+from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import permissions
+from reviews.choices import RequestStatus
 from tests.conftest import Gate
+from tests.factories import decide, propose
 
 
 def _queues(name: str) -> frozenset[int]:
@@ -48,3 +53,17 @@ def test_roles_are_the_groups_that_are_known(gate: Gate) -> None:
     gate.rita.groups.add(Group.objects.create(name="choir"))
     rita = Person.objects.get(username="rita")
     assert permissions.roles_of(rita) == {"reviewer"}
+
+
+@pytest.mark.parametrize("role", sorted(permissions.NEVER_DECIDE))
+def test_who_sets_the_rules_or_checks_them_decides_in_no_other_role(
+    gate: Gate, role: str
+) -> None:
+    request = propose(gate.agent).request
+    gate.sue.groups.add(Group.objects.get(name=role))
+    sue = Person.objects.get(username="sue")
+    assert permissions.roles_of(sue) == {Role.SUPERVISOR, role}
+    with pytest.raises(errors.NotYours):
+        decide(request, sue)
+    request.refresh_from_db()
+    assert request.status == RequestStatus.PENDING
