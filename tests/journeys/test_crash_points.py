@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import redis
+from django.conf import settings
 
 from agents import intake, proposals
 from journal import faults, log, resending, sequencer
@@ -22,6 +24,7 @@ from reviews import (
     deadlines,
     decisions,
     executions,
+    forming,
     grant_tokens,
     recalls,
     settlements,
@@ -31,7 +34,7 @@ from reviews import (
 from reviews.choices import ExecutionStatus, RequestStatus, Scope
 from reviews.claims import Claim
 from reviews.executors import Call, Outcome
-from reviews.models import ApprovalRequest, Execution
+from reviews.models import ApprovalRequest, Batch, Execution
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, proposal_body, propose, said
@@ -98,7 +101,9 @@ def telling(gate: Gate, tool: str, name: str) -> Trial:
 
 
 def many(gate: Gate, tool: str, name: str) -> Trial:
-    batch = batching.formed(gate, "7.00", "8.00", group=name)
+    batching.proposed(gate, "7.00", "8.00", group=name)
+    forming.form_all()
+    batch = Batch.objects.latest("formed_at")
     meant = partial(batching.said, batch, gate.rita)
     return Trial(lambda: batches.decide(meant()), batch.pk, effects=2)
 
@@ -138,6 +143,8 @@ def stopping(gate: Gate, tool: str, name: str) -> Trial:
 def sweeping(gate: Gate, tool: str, name: str) -> Trial:
     decide(asked(gate, tool, name), gate.rita)
     OutboxMessage.objects.update(due_at="2020-01-01T00:00Z")
+    with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as broker:
+        broker.flushdb()  # nobody takes from it here: there must be room in the queues
     return Trial(resending.sweep)
 
 
@@ -273,8 +280,10 @@ def test_what_dies_half_way_is_there_once_or_not_at_all(
 
 def see_through() -> None:
     """All that is queued runs, and is asked for once more."""
+    waiting = Execution.objects.exclude(status__in=ENDED).filter(by_agent=False)
+    queued = list(waiting.values_list("pk", flat=True))
     for _ in range(2):
-        for execution in Execution.objects.filter(by_agent=False):
+        for execution in Execution.objects.filter(pk__in=queued):
             if execution.status == ExecutionStatus.CLAIMED:
                 factories.lapsed(execution)
             executions.run(execution.pk)
