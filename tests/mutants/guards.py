@@ -11,13 +11,13 @@ DECISIONS = "tests/reviews/test_decisions.py"
 AUTHORITY = "tests/security/test_authority.py"
 CASES = "tests/reviews/test_cases.py"
 CLAIM = "tests/races/test_claim.py"
+DEADLINES = "tests/reviews/test_deadlines.py"
 DECIDE = "tests/races/test_decide.py"
 EXPIRE = "tests/races/test_expire.py"
 PROPOSE = "tests/races/test_propose.py"
 OUTBOX = "tests/journal/test_outbox.py"
 STEP_UP = "tests/reviews/test_step_up.py"
 STOP = "tests/races/test_stop.py"
-RECALL = "tests/races/test_recall.py"
 REDEEM = "tests/races/test_redeem.py"
 REDEEM_KEYS = "tests/reviews/test_redeem_keys.py"
 PERMISSIONS = "tests/reviews/test_permissions.py"
@@ -167,7 +167,7 @@ GUARDS = [
         "reviews/recalls.py",
         "    if request.recall_until is None or request.recall_until <= now:",
         "    if request.recall_until is None:",
-        RECALL,
+        DEADLINES,
     ),
     Guard(
         "only what is overdue expires",
@@ -182,7 +182,7 @@ GUARDS = [
         "reviews/deadlines.py",
         "status=RequestStatus.RECALLABLE, recall_until__lte=clock.ClockTimestamp()",
         "status=RequestStatus.RECALLABLE",
-        RECALL,
+        DEADLINES,
     ),
     # What runs, once, and only as it was allowed.
     Guard(

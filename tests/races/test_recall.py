@@ -81,15 +81,6 @@ def test_a_window_that_closes_right_before_the_lock_is_over(
     check(request, recalled=False)
 
 
-def test_a_window_is_over_before_a_sweep_has_closed_it(gate: Gate) -> None:
-    request = recallable(gate)
-    closes_in(request, -0.001)
-    with pytest.raises(errors.Running):
-        recall(request, gate)
-    deadlines.close_recall_windows()
-    check(request, recalled=False)
-
-
 def test_the_sweep_passes_over_what_is_being_recalled(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
