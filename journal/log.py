@@ -14,21 +14,20 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, ParamSpec
 
-from django.db import connection
 from psycopg.types.json import Jsonb
 
 from . import canonical, transactions
+from .inserting import insert
 from .models import LogPayload, LogRecord
 
 VERSION = 1
 SALT_BYTES = 32
 _KIND = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
 _CHUNK = 1000
-_RECORD = (
-    "kind", "at", "leaf", "proposal", "request", "agent", "thread", "actor_kind",
-    "actor_id",
-)  # fmt: skip
-_PAYLOAD = ("record_id", "salt", "values")
+_RECORD = {"kind": "text", "at": "timestamptz", "leaf": "bytea"} | dict.fromkeys(
+    ("proposal", "request", "agent", "thread", "actor_kind", "actor_id"), "text"
+)
+_PAYLOAD = {"record_id": "bigint", "salt": "bytea", "values": "jsonb"}
 
 _Members = ParamSpec("_Members")
 
@@ -108,27 +107,14 @@ def private_value(salt: bytes, value: Any) -> str:
 
 
 def _insert(built: Sequence[tuple[LogRecord, LogPayload | None]]) -> None:
-    """By hand: the ORM takes twice as long, and this is on the path of everything."""
     rows = [[getattr(record, name) for name in _RECORD] for record, _ in built]
-    returned = _insert_rows("journal_logrecord", _RECORD, rows, "id, xid")
+    returned = insert("journal_logrecord", _RECORD, rows, returning="id, xid")
     for (record, _), (pk, xid) in zip(built, returned, strict=True):
         record.pk, record.xid, record._state.adding = pk, str(xid), False
     payloads = [payload for _, payload in built if payload]
     if payloads:
         rows = [[p.record.pk, p.salt, Jsonb(p.values)] for p in payloads]
-        _insert_rows("journal_logpayload", _PAYLOAD, rows, "record_id")
-
-
-def _insert_rows(
-    table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], returning: str
-) -> list[tuple[Any, ...]]:
-    row = f"({', '.join(['%s'] * len(columns))})"
-    names = ", ".join(f'"{name}"' for name in columns)
-    values = ", ".join([row] * len(rows))
-    sql = f"INSERT INTO {table} ({names}) VALUES {values}"  # noqa: S608 our names only
-    with connection.cursor() as cursor:
-        cursor.execute(f"{sql} RETURNING {returning}", [v for r in rows for v in r])
-        return list(cursor.fetchall())
+        insert("journal_logpayload", _PAYLOAD, rows, returning="record_id")
 
 
 def _build(entry: Entry) -> tuple[LogRecord, LogPayload | None]:

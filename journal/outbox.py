@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 import celery
 from django.conf import settings
@@ -23,6 +22,7 @@ from psycopg.types.json import Jsonb
 from structlog.stdlib import get_logger
 
 from . import faults, nudges, transactions
+from .inserting import insert
 from .models import OutboxMessage
 
 Fact = str | int
@@ -30,17 +30,19 @@ Fact = str | int
 # Seconds. The first nudge has the head start before the sweep sends again.
 HEAD_START = 5
 SHORTEST_REST, LONGEST_REST = 5, 600
+FEW = 50  # promises of one commit whose nudges need no look at the queues first
 _CHUNK = 1000
-_INSERT = (
-    "INSERT INTO journal_outboxmessage (topic, task, subject, facts, due_at, attempts)"
-)
+_MESSAGE = {"topic": "text", "task": "text", "subject": "text", "facts": "jsonb"}
+_FRESH = {
+    "due_at": f"statement_timestamp() + interval '{HEAD_START} s'",
+    "attempts": "0",
+}
 # One that was taken up, or sent to be, is due at another moment.
 _PROMISED = (
     "SELECT subject, due_at FROM journal_outboxmessage WHERE done_at IS NULL"
     " AND due_at = ANY(%s) AND held_until = due_at AND topic = %s"
     " AND subject = ANY(%s) FOR SHARE"
 )
-_MESSAGE = "(%s, %s, %s, %s, statement_timestamp() + %s, 0)"
 
 logger = get_logger(__name__)
 
@@ -67,7 +69,7 @@ def publish_many(
     for start in range(0, len(messages), _CHUNK):
         _insert(messages[start : start + _CHUNK])
     if messages:
-        transaction.on_commit(partial(send, messages))
+        transaction.on_commit(partial(_nudge, messages))
     return messages
 
 
@@ -110,18 +112,27 @@ def _later(
 
 
 def _insert(messages: Sequence[OutboxMessage]) -> None:
-    """By hand, like the log's records: this too is on the path of everything."""
-    values = ", ".join([_MESSAGE] * len(messages))
-    head_start = timedelta(seconds=HEAD_START)
-    given: list[Any] = [
-        value
-        for m in messages
-        for value in (m.topic, m.task, m.subject, Jsonb(m.facts), head_start)
-    ]
-    with connection.cursor() as cursor:
-        cursor.execute(f"{_INSERT} VALUES {values} RETURNING id", given)
-        for message, (pk,) in zip(messages, cursor.fetchall(), strict=True):
-            message.pk, message._state.adding = pk, False
+    rows = [[m.topic, m.task, m.subject, Jsonb(m.facts)] for m in messages]
+    made = insert("journal_outboxmessage", _MESSAGE, rows, returning="id", same=_FRESH)
+    for message, (pk,) in zip(messages, made, strict=True):
+        message.pk, message._state.adding = pk, False
+
+
+def _nudge(messages: Sequence[OutboxMessage]) -> None:
+    """What one commit promised. Of many no more than the queues have room for: the
+    broker would hold what the sweep sends in time anyway, and whoever committed would
+    stand still for a millisecond a promise."""
+    send(messages if len(messages) <= FEW else _that_fit(messages))
+
+
+def _that_fit(messages: Sequence[OutboxMessage]) -> list[OutboxMessage]:
+    try:
+        room = {task: nudges.room(task) for task in {one.task for one in messages}}
+    except Exception as error:  # whatever a broker's client raises
+        logger.warning("outbox.nudge_failed", error=type(error).__name__)
+        return []
+    place: dict[str, Iterator[int]] = {task: iter(range(n)) for task, n in room.items()}
+    return [one for one in messages if next(place[one.task], None) is not None]
 
 
 def send(messages: Sequence[OutboxMessage]) -> int:

@@ -12,7 +12,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.models.functions import Now
 from django.db.transaction import TransactionManagementError
 
-from journal import clock, outbox
+from journal import clock, nudges, outbox
 from journal.models import OutboxMessage
 from tests.races.together import elsewhere
 from tests.stack import wait_until
@@ -153,6 +153,38 @@ def test_a_dead_broker_fails_nobody_and_is_asked_once(broker):
         rows = outbox.publish_many("case.opened", [("a", {}), ("b", {})])
     assert broker.asked == 1
     assert outbox.send(rows) == 0
+
+
+def test_of_many_only_as_many_are_nudged_as_their_queues_have_room_for(
+    broker, monkeypatch
+):
+    """The others are there for the sweep; whoever committed does not wait for them."""
+    monkeypatch.setattr(nudges, "room", {MAIL: 3, HOOK: 0}.__getitem__)
+    subjects = [(str(number), {}) for number in range(outbox.FEW)]
+    with transaction.atomic():
+        rows = outbox.publish_many("case.settled", subjects)
+    assert broker.sent == [(MAIL, one.pk) for one in rows if one.task == MAIL][:3]
+    assert OutboxMessage.objects.filter(done_at=None).count() == len(rows)
+
+
+def test_of_a_few_all_are_nudged_without_a_look_at_the_queues(broker, monkeypatch):
+    monkeypatch.setattr(nudges, "room", None)
+    subjects = [(str(number), {}) for number in range(outbox.FEW)]
+    with transaction.atomic():
+        outbox.publish_many("case.opened", subjects)
+    assert len(broker.sent) == outbox.FEW
+
+
+def test_many_and_a_dead_broker_fail_nobody(broker, monkeypatch):
+    def room(task):
+        raise ConnectionError("no broker")
+
+    monkeypatch.setattr(nudges, "room", room)
+    subjects = [(str(number), {}) for number in range(outbox.FEW + 1)]
+    with transaction.atomic():
+        outbox.publish_many("case.opened", subjects)
+    assert broker.asked == 0
+    assert OutboxMessage.objects.count() == outbox.FEW + 1
 
 
 def test_a_consumed_message_is_done_once():
