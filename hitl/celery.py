@@ -3,6 +3,7 @@ so a message may be lost, late, repeated or forged."""
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -35,7 +36,7 @@ SWEEPS = {
     "agents.tasks.prune": 60,
     "reviews.tasks.watch_epoch": 5,
     "reviews.tasks.close_recall_windows": 1,
-    "reviews.tasks.expire_due": 2,
+    "reviews.tasks.expire_due": 1,
     "reviews.tasks.hold_deadlines": 2,
     "reviews.tasks.recover_leases": 5,
     "reviews.tasks.watch": 30,
@@ -101,6 +102,14 @@ def end_with_the_worker(**kwargs: Any) -> None:
     be a second one beside the next worker's. Tasks may die at any point anyway."""
     forked = os.getpid() != IMPORTED_BY
     orphans.die_with(IMPORTED_BY if forked else os.getppid(), signal.SIGKILL)
+
+
+@worker_process_init.connect
+def spare_what_was_imported(**kwargs: Any) -> None:
+    """A pool process is forked from a worker that has imported everything: what stays
+    for ever is not looked through by each full collection of garbage, a sixth of a
+    second in which a sweep or an effect would stand still."""
+    gc.freeze()
 
 
 class LastCall(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types

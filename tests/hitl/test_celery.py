@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import threading
@@ -7,13 +8,20 @@ import time
 
 import celery
 import pytest
+from celery.signals import worker_process_init
 from django.conf import settings
 from kombu.exceptions import OperationalError
 from kombu.utils.scheduling import cycle_by_name
 
 from hitl import broker
 from hitl.broker import QUEUES
-from hitl.celery import SWEEPS, LastCall, app, leave_within
+from hitl.celery import (
+    SWEEPS,
+    LastCall,
+    app,
+    leave_within,
+    spare_what_was_imported,
+)
 
 
 def test_every_thread_sends_by_our_app() -> None:
@@ -28,6 +36,17 @@ def test_every_thread_sends_by_our_app() -> None:
 def test_every_sweep_is_a_task() -> None:
     app.loader.import_default_modules()
     assert set(SWEEPS) <= set(app.tasks)
+
+
+def test_what_a_pool_process_has_from_the_start_is_not_collected() -> None:
+    assert spare_what_was_imported in {
+        ref() for _, ref in worker_process_init.receivers
+    }
+    spare_what_was_imported()
+    try:
+        assert gc.get_freeze_count() > 1000
+    finally:
+        gc.unfreeze()
 
 
 def queue_of(task: str) -> str:
