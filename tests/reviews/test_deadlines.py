@@ -40,6 +40,19 @@ def test_at_its_deadline_a_request_expires_and_weighs_no_more(gate: Gate) -> Non
     assert OutboxMessage.objects.filter(topic="request.settled").count() == 1
 
 
+def test_many_expire_in_as_many_statements_as_one(gate: Gate) -> None:
+    assert expiring(gate, 1) == expiring(gate, 12)
+
+
+def expiring(gate: Gate, count: int) -> int:
+    for number in range(count):
+        customer = f"C-{count}-{number}"
+        factories.overdue(propose(gate.agent, customer=customer).request)
+    with CaptureQueriesContext(connection) as taken:
+        assert len(deadlines.expire_chunk()) == count
+    return len(taken)
+
+
 def test_before_its_deadline_nothing_expires(gate: Gate) -> None:
     propose(gate.agent)
     assert deadlines.expire_chunk() == []
