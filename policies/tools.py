@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from operator import itemgetter
 from typing import Any
-
-from django.db.models import Max
 
 from journal import transactions
 from journal.errors import FieldError, at
@@ -96,21 +95,23 @@ def sync(document: Document) -> None:
     policy versions."""
     add_queues(document.queues)
     queues = {queue.name: queue for queue in Queue.objects.all()}
-    known = set(Tool.objects.values_list("name", "digest"))
-    for tool in document.tools.values():
-        data = active.plain(tool)
-        digest = active.digest(data)
-        if (tool.name, digest) not in known:
-            _add(tool, data, digest, queues[tool.queue])
+    before = list(Tool.objects.values_list("name", "digest", "version"))
+    known = {(name, digest) for name, digest, _ in before}
+    last = {name: version for name, _, version in sorted(before, key=itemgetter(2))}
+    rows = [
+        _row(tool, last.get(tool.name, 0) + 1, queues[tool.queue])
+        for tool in document.tools.values()
+    ]
+    Tool.objects.bulk_create(row for row in rows if (row.name, row.digest) not in known)
 
 
-def _add(tool: ToolDefinition, data: dict[str, Any], digest: str, queue: Queue) -> None:
-    last = Tool.objects.filter(name=tool.name).aggregate(last=Max("version"))["last"]
-    Tool.objects.create(
+def _row(tool: ToolDefinition, version: int, queue: Queue) -> Tool:
+    data = active.plain(tool)
+    return Tool(
         name=tool.name,
-        version=(last or 0) + 1,
+        version=version,
         definition=data,
-        digest=digest,
+        digest=active.digest(data),
         risk=tool.risk,
         execution_class=tool.execution_class,
         queue=queue,
