@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from ipaddress import ip_network
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from django.contrib.auth.models import Group
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import Group, Permission
 from django.db import connection
 
 from agents import intake, proposals
@@ -45,22 +47,40 @@ _numbers = itertools.count(1)
 
 
 def cast() -> dict[str, Person]:
-    """The people of demo.json, each with one role."""
-    return {name: person(name, role) for name, role in CAST.items()}
+    """The people of demo.json, each with one role. At once: most tests begin so."""
+    password = make_password(PASSWORD)
+    people = {name: _newcomer(name, password=password) for name in CAST}
+    Person.objects.bulk_create(people.values())
+    groups = _groups()
+    Person.groups.through.objects.bulk_create(
+        Person.groups.through(person=people[name], group=groups[role])
+        for name, role in CAST.items()
+    )
+    return people
 
 
 def person(name: str, role: Role, **fields: Any) -> Person:
     """Someone with a role, an address and the tests' password."""
-    found = Person.objects.create_user(
-        name,
-        f"{name}@example.com",
-        PASSWORD,
+    found = _newcomer(name, password=make_password(PASSWORD), **fields)
+    found.save()
+    found.groups.add(_groups()[role])
+    return found
+
+
+def _newcomer(name: str, **fields: Any) -> Person:
+    return Person(
+        username=name,
+        email=f"{name}@example.com",
         first_name=name.title(),
         last_name="Example",
         **fields,
     )
-    found.groups.add(Group.objects.get_or_create(name=role.value)[0])
-    return found
+
+
+def _groups() -> dict[str, Group]:
+    roles = [Group(name=role.value) for role in Role]
+    Group.objects.bulk_create(roles, ignore_conflicts=True)
+    return {group.name: group for group in Group.objects.all()}
 
 
 def policy(
@@ -68,14 +88,23 @@ def policy(
 ) -> PolicyVersion:
     """An active policy, everyone who decides admitted to each of its queues."""
     draft = versions.save_draft(
-        text_or_mapping=document or document_of_tests(),
+        text_or_mapping=document or _document(),
         author=people["adam"],
         variables=variables,
     )
-    for name in ("rita", "tom", "sue", "sam"):
-        admitted = QueueUserPermission.objects
-        admitted.bulk_assign_perm("decide", people[name], Queue.objects.all())
+    _admit([people[name] for name in ("rita", "tom", "sue", "sam")])
     return versions.activate(version_id=draft.pk, by=people["alma"])
+
+
+def _admit(people: Sequence[Person]) -> None:
+    """To every queue there is."""
+    decide = Permission.objects.get(codename="decide", content_type__model="queue")
+    admitted = [
+        QueueUserPermission(user=one, permission=decide, content_object=queue)
+        for one in people
+        for queue in Queue.objects.all()
+    ]
+    QueueUserPermission.objects.bulk_create(admitted, ignore_conflicts=True)
 
 
 def document_of_tests() -> dict[str, Any]:
