@@ -52,7 +52,7 @@ def cast() -> dict[str, Person]:
     people = {name: _newcomer(name, password=password) for name in CAST}
     Person.objects.bulk_create(people.values())
     groups = _groups()
-    Person.groups.through.objects.bulk_create(
+    Person.groups.through._default_manager.bulk_create(
         Person.groups.through(person=people[name], group=groups[role])
         for name, role in CAST.items()
     )

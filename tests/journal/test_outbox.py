@@ -160,7 +160,9 @@ def test_of_many_only_as_many_are_nudged_as_their_queues_have_room_for(
 ):
     """The others are there for the sweep; whoever committed does not wait for them."""
     monkeypatch.setattr(nudges, "room", {MAIL: 3, HOOK: 0}.__getitem__)
-    subjects = [(str(number), {}) for number in range(outbox.FEW)]
+    subjects: list[tuple[str, dict[str, str]]] = [
+        (str(number), {}) for number in range(outbox.FEW)
+    ]
     with transaction.atomic():
         rows = outbox.publish_many("case.settled", subjects)
     assert broker.sent == [(MAIL, one.pk) for one in rows if one.task == MAIL][:3]
@@ -169,7 +171,9 @@ def test_of_many_only_as_many_are_nudged_as_their_queues_have_room_for(
 
 def test_of_a_few_all_are_nudged_without_a_look_at_the_queues(broker, monkeypatch):
     monkeypatch.setattr(nudges, "room", None)
-    subjects = [(str(number), {}) for number in range(outbox.FEW)]
+    subjects: list[tuple[str, dict[str, str]]] = [
+        (str(number), {}) for number in range(outbox.FEW)
+    ]
     with transaction.atomic():
         outbox.publish_many("case.opened", subjects)
     assert len(broker.sent) == outbox.FEW
@@ -180,7 +184,9 @@ def test_many_and_a_dead_broker_fail_nobody(broker, monkeypatch):
         raise ConnectionError("no broker")
 
     monkeypatch.setattr(nudges, "room", room)
-    subjects = [(str(number), {}) for number in range(outbox.FEW + 1)]
+    subjects: list[tuple[str, dict[str, str]]] = [
+        (str(number), {}) for number in range(outbox.FEW + 1)
+    ]
     with transaction.atomic():
         outbox.publish_many("case.opened", subjects)
     assert broker.asked == 0
