@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from operator import itemgetter
 from typing import Any
 
 from journal import transactions
@@ -95,9 +94,9 @@ def sync(document: Document) -> None:
     policy versions."""
     add_queues(document.queues)
     queues = {queue.name: queue for queue in Queue.objects.all()}
-    before = list(Tool.objects.values_list("name", "digest", "version"))
+    before = Tool.objects.order_by("version").values_list("name", "digest", "version")
     known = {(name, digest) for name, digest, _ in before}
-    last = {name: version for name, _, version in sorted(before, key=itemgetter(2))}
+    last = {name: version for name, _, version in before}
     rows = [
         _row(tool, last.get(tool.name, 0) + 1, queues[tool.queue])
         for tool in document.tools.values()

@@ -56,6 +56,13 @@ def publish(topic="case.opened", subject="r-1", **facts):
         return outbox.publish(topic, subject, **facts)[0]
 
 
+def publish_so_many(count, topic):
+    with transaction.atomic():
+        return outbox.publish_many(
+            topic, [(str(number), {}) for number in range(count)]
+        )
+
+
 def make_due(message, *, held=True):
     """Move the deadlines, never the clock."""
     past = clock.now() - timedelta(seconds=1)
@@ -160,22 +167,14 @@ def test_of_many_only_as_many_are_nudged_as_their_queues_have_room_for(
 ):
     """The others are there for the sweep; whoever committed does not wait for them."""
     monkeypatch.setattr(nudges, "room", {MAIL: 3, HOOK: 0}.__getitem__)
-    subjects: list[tuple[str, dict[str, str]]] = [
-        (str(number), {}) for number in range(outbox.FEW)
-    ]
-    with transaction.atomic():
-        rows = outbox.publish_many("case.settled", subjects)
+    rows = publish_so_many(outbox.FEW, "case.settled")
     assert broker.sent == [(MAIL, one.pk) for one in rows if one.task == MAIL][:3]
     assert OutboxMessage.objects.filter(done_at=None).count() == len(rows)
 
 
 def test_of_a_few_all_are_nudged_without_a_look_at_the_queues(broker, monkeypatch):
     monkeypatch.setattr(nudges, "room", None)
-    subjects: list[tuple[str, dict[str, str]]] = [
-        (str(number), {}) for number in range(outbox.FEW)
-    ]
-    with transaction.atomic():
-        outbox.publish_many("case.opened", subjects)
+    publish_so_many(outbox.FEW, "case.opened")
     assert len(broker.sent) == outbox.FEW
 
 
@@ -184,11 +183,7 @@ def test_many_and_a_dead_broker_fail_nobody(broker, monkeypatch):
         raise ConnectionError("no broker")
 
     monkeypatch.setattr(nudges, "room", room)
-    subjects: list[tuple[str, dict[str, str]]] = [
-        (str(number), {}) for number in range(outbox.FEW + 1)
-    ]
-    with transaction.atomic():
-        outbox.publish_many("case.opened", subjects)
+    publish_so_many(outbox.FEW + 1, "case.opened")
     assert broker.asked == 0
     assert OutboxMessage.objects.count() == outbox.FEW + 1
 
