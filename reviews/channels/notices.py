@@ -95,8 +95,11 @@ def _tell(
 
 
 def _due(about: Mapping[str, Any], kind: str, now: datetime) -> QuerySet[Notice]:
+    """Those of an earlier version too: whoever planned them may have died before they
+    went, and no promise but this one leads to them."""
+    same = {name: what for name, what in about.items() if name != "version"}
     return Notice.objects.filter(
-        **about, kind=kind, digest=False, due_at__lte=now, sent_at=None, let_go=""
+        **same, kind=kind, digest=False, due_at__lte=now, sent_at=None, let_go=""
     ).select_related("person__preferences")
 
 

@@ -195,6 +195,26 @@ def test_one_dead_address_keeps_nobody_from_theirs(
     assert told() == ["rita", "sam", "sue", "tom"]
 
 
+def test_what_was_planned_before_a_death_is_let_go_when_the_question_moved_on(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = propose(gate.agent).request
+    message = OutboxMessage.objects.get(topic="request.opened")
+    monkeypatch.setattr(EmailMessage, "send", _dies)
+    with pytest.raises(SMTPException):
+        tasks.mail_opened(message.pk)
+    monkeypatch.undo()
+    decide(request, gate.rita, "escalate")
+    OutboxMessage.objects.filter(pk=message.pk).update(held_until=None)
+    tasks.mail_opened(message.pk)
+    planned = Notice.objects.filter(request=request, version=request.version)
+    assert set(planned.values_list("let_go", flat=True)) == {"settled"}
+
+
+def _dies(self: EmailMessage, *given: Any) -> int:
+    raise SMTPException
+
+
 def test_a_mail_says_the_effect_and_no_word_that_could_be_somebody_elses() -> None:
     said: list[Part] = [
         Text("Pay "),
