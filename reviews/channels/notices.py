@@ -73,10 +73,9 @@ def tell_of(execution: Execution, kind: str) -> int:
 def tell_alarm(alarm: Alarm) -> int:
     """Tell the supervisors of its queue, each as they chose, once however often it is
     seen; how many mails were sent now."""
-    if alarm.status == AlarmStatus.CLOSED:
-        return 0
+    closed = alarm.status == AlarmStatus.CLOSED
     risk = alarm.proposal.current.risk if alarm.proposal else Risk.CRITICAL
-    people = permissions.deciders(alarm.queue_id, roles=SUPERVISORS)
+    people = [] if closed else permissions.deciders(alarm.queue_id, roles=SUPERVISORS)
     return _tell(people, "alarm", risk, {"alarm": alarm, "occasion": str(alarm.pk)})
 
 

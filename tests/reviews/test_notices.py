@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import time, timedelta
 from smtplib import SMTPException
 from typing import Any
@@ -15,7 +16,7 @@ from journal import clock, outbox
 from journal.models import OutboxMessage
 from policies.choices import Risk
 from policies.models import Person
-from reviews import leases, preferences, returns, settlements, tasks
+from reviews import alarms, leases, preferences, returns, settlements, tasks
 from reviews.channels import email
 from reviews.models import ApprovalRequest, Lease, Notice
 from reviews.preferences import Notifications
@@ -195,20 +196,35 @@ def test_one_dead_address_keeps_nobody_from_theirs(
     assert told() == ["rita", "sam", "sue", "tom"]
 
 
-def test_what_was_planned_before_a_death_is_let_go_when_the_question_moved_on(
-    gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def escalated_meanwhile(gate: Gate) -> tuple[str, Callable[[], object]]:
     request = propose(gate.agent).request
-    message = OutboxMessage.objects.get(topic="request.opened")
+    return "mail_opened", lambda: decide(request, gate.rita, "escalate")
+
+
+def closed_meanwhile(gate: Gate) -> tuple[str, Callable[[], object]]:
+    alarm = states.open_alarm(gate)
+    return "mail_alarm", lambda: alarms.close(
+        alarm_id=alarm.pk, person=gate.sue, note="looked into"
+    )
+
+
+@pytest.mark.parametrize("happens", [escalated_meanwhile, closed_meanwhile])
+def test_what_was_planned_before_a_death_is_let_go_when_it_moved_on(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch, happens: Any
+) -> None:
+    letter, moves_on = happens(gate)
+    message = OutboxMessage.objects.get(task=f"reviews.tasks.{letter}")
     monkeypatch.setattr(EmailMessage, "send", _dies)
     with pytest.raises(SMTPException):
-        tasks.mail_opened(message.pk)
+        getattr(tasks, letter)(message.pk)
     monkeypatch.undo()
-    decide(request, gate.rita, "escalate")
+    planned = list(Notice.objects.values_list("pk", flat=True))
+    assert planned
+    moves_on()
     OutboxMessage.objects.filter(pk=message.pk).update(held_until=None)
-    tasks.mail_opened(message.pk)
-    planned = Notice.objects.filter(request=request, version=request.version)
-    assert set(planned.values_list("let_go", flat=True)) == {"settled"}
+    getattr(tasks, letter)(message.pk)
+    left = Notice.objects.filter(pk__in=planned).values_list("let_go", flat=True)
+    assert set(left) == {"settled"}
 
 
 def _dies(self: EmailMessage, *given: Any) -> int:
