@@ -1,5 +1,5 @@
-"""One mail with all that was gathered for a person: for their hour of the day, or until
-they may be written to again."""
+"""One mail with all that was gathered for a person: for their hour of the day, the
+end of their quiet hours, or until they may be written to again."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """When it goes, and whether with the others of the day."""
+    """When it goes, and whether as one mail with the others that are due then."""
 
     at: datetime
     digest: bool = False
@@ -30,7 +30,7 @@ def must(kind: str, role: Role | None) -> bool:
 def due(
     said: Notifications, kind: str, risk: str, *, must: bool, now: datetime
 ) -> Due | None:
-    """None for never."""
+    """None for never. What quiet hours hold back is read at once, when they end."""
     when = "now" if must else said.mail(risk)
     if when == "never":
         return None
@@ -39,7 +39,7 @@ def due(
     wait = timedelta(minutes=said.minutes)
     at = now + wait if when == "unclaimed" and kind == "opened" else now
     held = None if must and said.on_call else quiet_until(said, at)
-    return Due(held or at)
+    return Due(held, digest=True) if held else Due(at)
 
 
 def quiet_until(said: Notifications, at: datetime) -> datetime | None:

@@ -132,6 +132,18 @@ def test_quiet_hours_hold_it_back(gate: Gate) -> None:
     assert notice.due_at > clock.now()
 
 
+def test_what_quiet_hours_held_back_comes_as_one_mail(gate: Gate) -> None:
+    chooses(gate.rita, **ALL_DAY)
+    requests = [propose(gate.agent, customer=f"C-{n}").request for n in range(3)]
+    drain("request.opened")
+    mail.outbox.clear()
+    decide(requests[0], gate.tom, "reject")
+    time_comes()
+    (one,) = mail.outbox
+    assert (told(), one.subject) == (["rita"], "2 requests wait for you")
+    assert [request.pk in one.body for request in requests] == [False, True, True]
+
+
 def test_an_escalation_reaches_a_supervisor_whatever_they_chose(gate: Gate) -> None:
     never = dict.fromkeys(Risk, "never")
     chooses(gate.sue, email=never)

@@ -75,8 +75,8 @@ def test_quiet_hours_are_of_their_own_zone() -> None:
 
 
 def test_on_call_goes_before_quiet_hours_for_what_must_be_told() -> None:
-    midnight = at(0)
+    midnight, morning = at(0), timing.Due(at(7), digest=True)
     held, woken = NIGHT, NIGHT.model_copy(update={"on_call": True})
-    assert due(held, "escalated", must=True, now=midnight) == timing.Due(at(7))
+    assert due(held, "escalated", must=True, now=midnight) == morning
     assert due(woken, "escalated", must=True, now=midnight) == timing.Due(midnight)
-    assert due(woken, "opened", now=midnight) == timing.Due(at(7))
+    assert due(woken, "opened", now=midnight) == morning
