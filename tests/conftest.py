@@ -132,19 +132,33 @@ class Gate:
     agent: Agent
 
     def __getattr__(self, name: str) -> Person:
-        return self.people[name]
+        try:
+            found: Person = self.__dict__["people"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+        return found
 
 
 @pytest.fixture
 def empty_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Outside, where nothing has happened yet; for processes of a test too."""
-    monkeypatch.setenv(worlds.LEDGER, str(tmp_path / "ledger.sqlite"))
+    empty_outside(tmp_path, monkeypatch)
+
+
+def empty_outside(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """A ledger in this folder, until the patch is undone."""
+    patch.setenv(worlds.LEDGER, str(folder / "ledger.sqlite"))
     worlds.WORLD.clear()
 
 
 @pytest.fixture
 def gate(db: None, empty_world: None) -> Gate:
     """The tests' policy in force, and an empty ledger as the outside world."""
+    return make_gate()
+
+
+def make_gate() -> Gate:
+    """The cast, the tests' policy in force, and one agent."""
     people = factories.cast()
     policy = factories.policy(people)
     return Gate(people, policy, factories.agent(people["owen"]))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import copy
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from http.cookies import SimpleCookie
 from typing import Any, Literal
 
 from django.db import connection
@@ -310,6 +312,21 @@ def _invite(world: World, other: Agent) -> None:
             raise_request_exception=False, headers={"Authorization": f"Bearer {text}"}
         )
     world.clients[Who.NOBODY] = Client(raise_request_exception=False)
+
+
+def again(world: World) -> World:
+    """As it was built, for another test: who went somewhere since was never there."""
+    clients = {who: _unmoved(client) for who, client in world.clients.items()}
+    found = copy.deepcopy(replace(world, clients={}))
+    found.clients |= clients
+    return found
+
+
+def _unmoved(client: Client) -> Client:
+    found = copy.copy(client)
+    kept = {name: one.value for name, one in client.cookies.items()}
+    found.cookies = SimpleCookie(kept)
+    return found
 
 
 # What changes by merely being here, and says nothing about the gate.
