@@ -72,7 +72,8 @@ def tell_of(execution: Execution, kind: str) -> int:
 
 def tell_alarm(alarm: Alarm) -> int:
     """Tell the supervisors of its queue, each as they chose, once however often it is
-    seen; how many mails were sent now."""
+    seen; how many mails were sent now. Once it is closed nobody new is told, and what
+    was planned before is let go."""
     closed = alarm.status == AlarmStatus.CLOSED
     risk = alarm.proposal.current.risk if alarm.proposal else Risk.CRITICAL
     people = [] if closed else permissions.deciders(alarm.queue_id, roles=SUPERVISORS)
