@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from http.cookies import SimpleCookie
 from itertools import groupby
 from typing import Any
 
@@ -24,6 +23,7 @@ from tests.security.world import (
     Who,
     World,
     changed,
+    cookies_of,
     digests,
     written,
 )
@@ -143,14 +143,14 @@ class Matrix:
         if who not in ROUTES[name].post:
             return
         client = self.world.clients[who]
-        cookies = {name: one.value for name, one in client.cookies.items()}
+        cookies = cookies_of(client)
         undo = transaction.savepoint()
         before = self._made_ready(ROUTES[name])
         self._call(who, "POST", name, routes.address(name, self.world.ids))
         if ROUTES[name].writes and not changed(before, log=False):
             self.wrong.append(f"{who} changed nothing by POST {name}")
         transaction.savepoint_rollback(undo)
-        client.cookies = SimpleCookie(cookies)
+        client.cookies = cookies
 
     def _made_ready(self, row: Row) -> dict[str, str]:
         if row.first is None:

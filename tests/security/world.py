@@ -324,9 +324,13 @@ def again(world: World) -> World:
 
 def _unmoved(client: Client) -> Client:
     found = copy.copy(client)
-    kept = {name: one.value for name, one in client.cookies.items()}
-    found.cookies = SimpleCookie(kept)
+    found.cookies = cookies_of(client)
     return found
+
+
+def cookies_of(client: Client) -> SimpleCookie:
+    """As they are now, to go back to."""
+    return SimpleCookie({name: one.value for name, one in client.cookies.items()})
 
 
 # What changes by merely being here, and says nothing about the gate.
