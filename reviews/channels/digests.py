@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Now
 
 from journal import clock
 from policies.models import Person
@@ -18,6 +17,9 @@ from . import concern, email, lines
 
 # Lines of one mail. Nobody reads more of them; how many more there are is said.
 MOST = 100
+# Rows of one statement. What gathers in a busy hour may be tens of thousands, and who
+# is stopped at the time limit of a task has to find less to do at the next attempt.
+PIECE = 1000
 
 
 def send(public_id: str) -> bool:
@@ -33,7 +35,7 @@ def send(public_id: str) -> bool:
     if still or rest.count:
         said = [lines.line(one) for one in _once_each(still)]
         email.digest(person, said, rest)
-    gathered.update(sent_at=Now())
+    _in_pieces(gathered, _ordered(gathered), sent_at=clock.now())
     return bool(still or rest.count)
 
 
@@ -44,13 +46,23 @@ def _gathered(person: Person, now: datetime) -> QuerySet[Notice]:
 
 
 def _drop(person: Person, gathered: QuerySet[Notice], now: datetime) -> None:
-    """What is over for everybody, however much it is, with one statement."""
+    """What is over for everybody, however much it is, without a look at each."""
     if not person.is_active or not person.email:
-        gathered.update(let_go="not_theirs")
+        _in_pieces(gathered, gathered, let_go="not_theirs")
         return
     asked = gathered.filter(kind__in=lines.WAITING, request__isnull=False)
     waits = Q(request__status=RequestStatus.PENDING, request__expires_at__gt=now)
-    asked.exclude(waits, request__version=F("version")).update(let_go="settled")
+    over = asked.exclude(waits, request__version=F("version"))
+    _in_pieces(gathered, over, let_go="settled")
+
+
+def _in_pieces(
+    gathered: QuerySet[Notice], rows: QuerySet[Notice], **values: datetime | str
+) -> None:
+    """Write that these were sent or let go; a piece that is written stays so."""
+    keys = list(rows.values_list("pk", flat=True))
+    for start in range(0, len(keys), PIECE):
+        gathered.filter(pk__in=keys[start : start + PIECE]).update(**values)
 
 
 def _ordered(gathered: QuerySet[Notice]) -> QuerySet[Notice]:

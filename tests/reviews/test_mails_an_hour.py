@@ -6,6 +6,7 @@ from datetime import time, timedelta
 from typing import Any
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
 from django.core import mail
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -122,6 +123,36 @@ def test_of_very_many_the_rest_is_a_number(
     assert "And 3 more: " in one.body
     assert sum(request.pk in one.body for request in beyond) == 2
     assert not Notice.objects.filter(sent_at=None).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_is_stopped_on_the_way_has_less_to_do_the_next_time(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(digests, "PIECE", 2)
+    for request in opened(gate, 8)[2:6]:
+        decide(request, gate.tom, "reject")
+    Notice.objects.filter(sent_at=None).update(due_at=clock.now())
+    settled = Notice.objects.filter(person=gate.rita, let_go="settled")
+    with connection.execute_wrapper(TimeIsUp()), pytest.raises(SoftTimeLimitExceeded):
+        digests.send(gate.rita.public_id)
+    assert settled.count() == 2
+    assert digests.send(gate.rita.public_id)
+    assert settled.count() == 4
+    assert subjects()[2:] == ["2 requests wait for you"]
+
+
+class TimeIsUp:
+    """Stops a task before its second change to messages."""
+
+    def __init__(self) -> None:
+        self.changes = 0
+
+    def __call__(self, execute: Any, sql: str, *rest: Any) -> Any:
+        self.changes += sql.startswith('UPDATE "reviews_notice"')
+        if self.changes > 1:
+            raise SoftTimeLimitExceeded
+        return execute(sql, *rest)
 
 
 def test_it_waits_out_the_quiet_hours(gate: Gate) -> None:
