@@ -58,6 +58,11 @@ class Driver:
         """How many wishes the gate has taken."""
         return len(self.notebook.answered)
 
+    @property
+    def left(self) -> int:
+        """How many wishes nobody has taken in hand yet."""
+        return len(self.wishes) - self._next
+
     def _work(self) -> None:
         hand = Hand(self.addresses, self.keys, self.notebook)
         while (wish := self._take()) is not None:
