@@ -67,7 +67,7 @@ def run(stage: Stage, options: Options, live: Live) -> Ran:
     workers = [threading.Thread(target=desk.work, daemon=True) for desk in desks]
     for thread in workers:
         thread.start()
-    strike(stage, arsenal, live, _loading(options, driver, arsenal))
+    strike(stage, arsenal, live, loading(options, driver, arsenal))
     loaded = time.time()
     left = calm(stage, arsenal, live, lambda: driver.working)
     stopping.set()
@@ -123,19 +123,19 @@ def migrate(live: Live) -> None:
     call_command("collectstatic", interactive=False, verbosity=0)
 
 
-def _loading(options: Options, driver: Driver, arsenal: Arsenal) -> Callable[[], bool]:
+def loading(options: Options, driver: Driver, arsenal: Arsenal) -> Callable[[], bool]:
     """Until the time is over, all was asked for and each kind of fault was there, or
     that takes too long: the auditor will say what is missing."""
     over = driver.began + options.seconds
     # A slow machine asks for the last ones later, and they are to meet faults as well.
     latest = over + max(QUIET_S, options.seconds * LONGER)
 
-    def loading() -> bool:
+    def going() -> bool:
         now = time.monotonic()
         short = driver.left > 0 or not arsenal.enough
         return now < over or (short and now < latest)
 
-    return loading
+    return going
 
 
 def strike(

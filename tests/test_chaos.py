@@ -4,20 +4,25 @@ wrong, a recovery counts from the fault that hit it, the page says what was foun
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from chaos import audit, page, plan, plot, provider, recovery, replay, table
+from chaos import audit, page, plan, plot, provider, recovery, replay, run, table
+from chaos.driver import Driver
 from chaos.figures import Claim, Figures
 from chaos.holds import Hold, Holds
 from chaos.ledger import Asked, Ledger
 from chaos.options import BETWEEN, RETAIL, SHORT, Options
 from chaos.spans import Span
 from chaos.strike import KINDS, Strike
+from chaos.strikes import Arsenal
 from journal import errors, log, sequencer
 from reviews import settlements
 from reviews.executors import base
@@ -43,6 +48,25 @@ def test_the_command_repeats_the_run() -> None:
     assert replace(retail, requests=9).command == (
         "make chaos RETAIL=1 ARGS='--seed 7 --requests 9'"
     )
+
+
+@pytest.mark.parametrize(
+    ("late", "left", "enough", "goes_on"),
+    [
+        (-1, 0, True, True),  # the time is not over
+        (1, 0, True, False),
+        (1, 1, True, True),  # a slow machine
+        (1, 0, False, True),  # a kind of fault is missing
+        (200, 1, False, False),  # it takes too long
+    ],
+)
+def test_faults_go_on_until_all_was_asked_for(
+    *, late: float, left: int, enough: bool, goes_on: bool
+) -> None:
+    began = time.monotonic() - OPTIONS.seconds - late
+    driver = cast(Driver, SimpleNamespace(began=began, left=left))
+    arsenal = cast(Arsenal, SimpleNamespace(enough=enough))
+    assert run.loading(OPTIONS, driver, arsenal)() is goes_on
 
 
 @pytest.fixture
