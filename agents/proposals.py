@@ -26,9 +26,9 @@ from policies import tools
 from policies.choices import Risk
 from reviews import proposals as gate
 from reviews import redacting, revising
-from reviews.choices import OPEN, GrantStatus
+from reviews.choices import OPEN, ExecutionStatus
 from reviews.governance import Action
-from reviews.models import Grant, Proposal
+from reviews.models import Execution, Proposal
 from reviews.models.base import new_proposal_id
 from reviews.proposals import Origin
 from reviews.readers import Reading
@@ -245,13 +245,14 @@ def end(
 
 
 def _unsettled(agent: str, thread: str) -> list[str]:
-    """Proposals of the thread with an open request or a live grant, by request pk."""
+    """Proposals of the thread with an open request, by its pk, or with a grant that the
+    agent may redeem."""
     own = Proposal.objects.filter(agent=agent, thread=thread)
     asked = own.filter(request__status__in=OPEN).order_by("request__pk")
     # Only what the agent itself redeems: the gate's own executions go on.
-    granted = Grant.objects.filter(
-        proposal__in=own, status=GrantStatus.LIVE, execution__by_agent=True
-    ).order_by("pk")
+    granted = Execution.objects.filter(
+        proposal__in=own, status=ExecutionStatus.QUEUED, by_agent=True
+    ).order_by("grant")
     waiting = list(asked.values_list("pk", flat=True))
     return [*waiting, *granted.values_list("proposal_id", flat=True)]
 

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from journal import log
-from policies import tools
+from policies import facts, tools
 from policies.documents import ToolDefinition
 from policies.models import Queue
 
 from . import inherited, transitions, turns
-from .choices import GrantStatus
+from .choices import ExecutionStatus, GrantStatus
 from .grant_tokens import find, tag, token, token_hash
 from .models import ApprovalRequest, Execution, Grant, Proposal, Revision
 from .models.base import new_grant_id
@@ -136,28 +136,31 @@ def revoke(
     code: str,
     detail: str = "",
 ) -> bool:
-    """Take back what has not been claimed: grant REVOKED, execution REFUSED.
+    """Take back what waits to run, also once more after an attempt that changed
+    nothing: execution REFUSED, its grant REVOKED if it was never claimed, its sums
+    released. What came back with a backup may have run: it becomes UNKNOWN.
 
-    False when nothing was left to revoke. Caller holds the request's lock if there
-    is one.
+    False when nothing was left to take back; Conflict when it was claimed just now.
+    Caller holds the request's lock if there is one.
     """
-    live = list(
-        Grant.objects.filter(proposal=proposal, status=GrantStatus.LIVE).select_related(
-            "execution", "proposal", "revision"
-        )
-    )
-    for grant in live:
-        execution = grant.execution
-        execution.grant = grant
+    queued = Execution.objects.filter(proposal=proposal, status=ExecutionStatus.QUEUED)
+    rows = list(queued.select_related("proposal", "grant__proposal", "grant__revision"))
+    for execution in rows:
         if inherited.is_inherited(execution):
             inherited.doubt(execution, now)
-            continue
-        transitions.grant.apply(grant, "revoke", actor=actor, now=now)
-        transitions.execution.apply(
-            execution,
-            "refuse",
-            actor=actor,
-            now=now,
-            changes={"finished_at": now, "code": code, "detail": detail},
-        )
-    return bool(live)
+        else:
+            _refuse(execution, actor, now, code=code, detail=detail)
+    return bool(rows)
+
+
+def _refuse(execution: Execution, actor: log.Actor, now: datetime, **why: str) -> None:
+    if execution.grant.status == GrantStatus.LIVE:
+        transitions.grant.apply(execution.grant, "revoke", actor=actor, now=now)
+    transitions.execution.apply(
+        execution,
+        "refuse",
+        actor=actor,
+        now=now,
+        changes={"finished_at": now, **why},
+    )
+    facts.release(execution.proposal_id)

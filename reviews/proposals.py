@@ -180,7 +180,7 @@ def _supersede(proposal_id: str, agent: str, actor: log.Actor, now: datetime) ->
 def withdraw(
     proposal_id: str, *, agent: str, actor: log.Actor, now: datetime, code: str
 ) -> None:
-    """Take a proposal back: an open request ends, an unclaimed grant is revoked.
+    """Take a proposal back: an open request ends, what waits to run is refused.
 
     Raises NotFound, or Decided when there is nothing left to take back. Caller holds
     the thread's lock or is a sweep that holds none.
@@ -198,9 +198,9 @@ def withdraw(
             changes={"settled_at": now, "recall_until": None},
             data={"code": code},
         )
+        facts.release(proposal_id)
     elif not grants.revoke(proposal, actor=actor, now=now, code=code):
         raise Decided("There is nothing left to take back.")
-    facts.release(proposal_id)
 
 
 @transaction.atomic(durable=True)

@@ -9,7 +9,6 @@ from django.db import transaction
 
 from journal import clock, log, outbox
 from journal.errors import Decided
-from policies import facts
 
 from . import (
     cases,
@@ -49,7 +48,6 @@ def revoke_approval(*, proposal_id: str, reviewer: str) -> None:
         request.proposal, actor=STOP, now=now, code=CODE, detail=DETAIL
     ):
         raise Decided("There is nothing left to take back.")
-    facts.release(proposal_id)
     refused = Execution.objects.filter(
         proposal=proposal_id, status=ExecutionStatus.REFUSED, code=CODE
     )

@@ -1,10 +1,12 @@
-"""What a new Stop row takes back: everything under it that has not run."""
+"""What a Stop row is over: what a stop takes back, which is everything under it that
+has not run, and what a pause keeps."""
 
 from __future__ import annotations
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Concat
 
-from .choices import OPEN, GrantStatus, Scope, StopMode
+from .choices import OPEN, ExecutionStatus, Scope, StopMode
 from .models import ApprovalRequest, Decision, Proposal, RequestVersion, Stop
 
 
@@ -12,10 +14,30 @@ def under(stop: Stop) -> list[str]:
     """Ids of the proposals to take back, oldest first; none under a mere pause."""
     if stop.mode == StopMode.PAUSED or stop.lifted_at is not None:
         return []
-    waiting = Q(request__status__in=OPEN) | Q(grants__status=GrantStatus.LIVE)
-    mine = within(Scope(stop.scope), stop.key)
-    rows = Proposal.objects.filter(waiting, mine).order_by("created_at")
-    return list(rows.values_list("pk", flat=True).distinct())
+    mine = Proposal.objects.filter(within(Scope(stop.scope), stop.key))
+    asked = mine.filter(request__status__in=OPEN)
+    queued = mine.filter(executions__status=ExecutionStatus.QUEUED)
+    ages = [rows.values_list("created_at", "pk") for rows in (asked, queued)]
+    return [pk for _, pk in ages[0].union(ages[1]).order_by("created_at")]
+
+
+def paused() -> Exists:
+    """Of executions: whether a switch keeps them as they are."""
+    run = Concat(
+        OuterRef("proposal__agent"),
+        Value("/"),
+        OuterRef("proposal__thread"),
+        output_field=CharField(),
+    )
+    over = (
+        Q(scope=Scope.EVERYTHING)
+        | Q(scope=Scope.AGENT, key=OuterRef("proposal__agent"))
+        | Q(scope=Scope.TOOL, key=OuterRef("proposal__tool_name"))
+        | Q(scope=Scope.THREAD, key=run)
+    )
+    return Exists(
+        Stop.objects.filter(over, mode=StopMode.PAUSED, lifted_at__isnull=True)
+    )
 
 
 def within(scope: Scope, key: str, path: str = "") -> Q:

@@ -219,7 +219,7 @@ class Modelled:
     def withdraw(self, code: str = "withdrawn_by_agent") -> None:
         if self.status in OPEN:
             self.status = "withdrawn"
-        elif self.grant == "live":
+        elif self.execution == "queued":
             self.refuse("revoked", code)
         else:
             raise Refused("decided")
@@ -253,7 +253,8 @@ class Modelled:
         self.status, self.grant, self.execution = "authorized", "live", "queued"
 
     def enforce(self) -> None:
-        if self.stop == "stopped" and (self.status in OPEN or self.grant == "live"):
+        waits = self.status in OPEN or self.execution == "queued"
+        if self.stop == "stopped" and waits:
             self.withdraw("stopped")
 
     # The worker.

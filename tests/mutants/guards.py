@@ -260,6 +260,22 @@ GUARDS = [
         f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
+        "what was unknown once is not taken for untouched",
+        "reviews/claims.py",
+        "    return not (doubted and can_look) and not inherited.is_inherited(execution)",
+        "    return not inherited.is_inherited(execution)",
+        "tests/reviews/test_reconciliation.py",
+    ),
+    Guard(
+        "what waits to be tried once more is taken back too",
+        "reviews/grants.py",
+        "    queued = Execution.objects.filter("
+        "proposal=proposal, status=ExecutionStatus.QUEUED)",
+        "    queued = Execution.objects.filter("
+        'proposal=proposal, status=ExecutionStatus.QUEUED, grant__status="live")',
+        f"tests/reviews/test_stops.py tests/reviews/test_grants.py {MODEL}",
+    ),
+    Guard(
         "what was found is not done again",
         "reviews/executions/running.py",
         '        if found.code != "not_found" and not _may_repeat(claim, found):\n'

@@ -26,6 +26,7 @@ from reviews import (
     transitions,
 )
 from reviews.choices import SETTLED, ExecutionStatus, RepairChange, Scope
+from reviews.executors import Outcome
 from reviews.models import (
     Alarm,
     ApprovalRequest,
@@ -112,6 +113,20 @@ def queued(gate: Gate, tool: str = "pay") -> Execution:
 def claimed(gate: Gate, tool: str = "pay") -> Execution:
     execution = queued(gate, tool)
     claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    return execution
+
+
+def requeued(gate: Gate, tool: str = "pay") -> Execution:
+    """Tried once, known to have changed nothing, and due again in a moment."""
+    execution = claimed(gate, tool)
+    executions.record(
+        execution_id=execution.pk,
+        fence=1,
+        outcome=Outcome("failed", code="not_sent", this_attempt_only=True),
+        actor=claims.EXECUTOR,
+    )
+    execution.refresh_from_db()
+    assert (execution.status, execution.grant.status) == ("queued", "spent")
     return execution
 
 

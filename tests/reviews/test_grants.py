@@ -1,12 +1,21 @@
 from __future__ import annotations
 
-from journal import log
+import pytest
+
+from agents import proposals
+from agents.choices import ThreadResult
+from journal import errors, log
 from journal.models import LogRecord
-from reviews import claims, grants
+from policies.models import Observation
+from reviews import claims, executions, grants, settlements
+from reviews.choices import GrantStatus
 from reviews.models import Execution, Grant
+from reviews.rechecks import No
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.reviews import states
+from tests.reviews.executions.attempts import deployment
 
 
 def test_the_providers_key_is_a_function_of_proposal_and_bytes(gate: Gate) -> None:
@@ -30,6 +39,30 @@ def test_the_providers_key_is_a_function_of_proposal_and_bytes(gate: Gate) -> No
     assert claim is not None
     assert again is not None
     assert claim.call.idempotency_key == again.call.idempotency_key == same
+
+
+def test_the_agent_takes_back_what_is_to_be_tried_once_more(gate: Gate) -> None:
+    execution = states.requeued(gate)
+    states.withdraw(gate.agent, execution.proposal)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "withdrawn_by_agent")
+    assert execution.grant.status == GrantStatus.SPENT
+    sums = Observation.objects.filter(proposal=execution.proposal_id, counts=True)
+    assert not sums.exclude(measure__startswith="event:")
+
+
+def test_what_an_agent_gave_back_ends_with_its_run(gate: Gate) -> None:
+    execution, token = deployment(gate)
+    claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM, redeeming=True)
+    assert claim is not None
+    executions.give_back(claim=claim, no=No("paused", "", later=True, free=True))
+    proposals.finish(
+        agent=gate.agent, name=execution.proposal.thread, result=ThreadResult.COMPLETED
+    )
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "thread_finished")
+    with pytest.raises(errors.GrantSpent):
+        settlements.redeem(token=token, agent="riley")
 
 
 def test_the_log_never_holds_a_token(gate: Gate) -> None:

@@ -55,6 +55,16 @@ def test_what_is_queued_is_refused_and_its_grant_revoked(gate: Gate) -> None:
     assert others.proposal.executions.get().status == ExecutionStatus.QUEUED
 
 
+def test_what_is_to_be_tried_once_more_is_refused_as_well(gate: Gate) -> None:
+    execution = states.requeued(gate)
+    row = revoke(gate)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "approval_revoked")
+    stops.lift(stop_id=row.pk, person=gate.sam, reason="found again")
+    executions.run(execution.pk)
+    assert worlds.effects() == []
+
+
 def test_what_can_be_recalled_is_asked_again_of_others(gate: Gate) -> None:
     request = states.recallable(gate)
     revoke(gate)

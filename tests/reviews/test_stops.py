@@ -9,8 +9,10 @@ from journal.models import LogRecord, OutboxMessage
 from reviews import executions, stop_work, stops, tasks
 from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
 from reviews.models import Stop
+from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.reviews import states
 
 
 def enforce() -> None:
@@ -35,6 +37,17 @@ def test_stopping_refuses_what_is_granted_and_not_begun(gate: Gate) -> None:
     stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd")
     enforce()
     assert request.proposal.executions.get().status == ExecutionStatus.REFUSED
+
+
+def test_what_is_to_be_tried_once_more_is_refused_for_good(gate: Gate) -> None:
+    execution = states.requeued(gate)
+    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd")
+    enforce()
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "stopped")
+    stops.lift(stop_id=row.pk, person=gate.sue, reason="over")
+    executions.run(execution.pk)
+    assert worlds.effects() == []
 
 
 def test_a_pause_takes_nothing_back(gate: Gate) -> None:
