@@ -15,7 +15,16 @@ from policies import facts
 from policies.choices import ExecutionClass
 from policies.models import Person
 
-from . import freezing, locks, membership, permissions, tallies, transitions, turns
+from . import (
+    freezing,
+    locks,
+    membership,
+    permissions,
+    stop_work,
+    tallies,
+    transitions,
+    turns,
+)
 from .choices import ExecutionStatus, RequestStatus
 from .models import ApprovalRequest, Execution, RequestVersion
 
@@ -127,11 +136,12 @@ def queued_executions(*, quiet: timedelta) -> list[str]:
     their window is over. Recovery only names them; the claim decides what may be."""
     now = clock.now()
     queued = Execution.objects.filter(status=ExecutionStatus.QUEUED)
-    due = queued.filter(due_at__lte=now - quiet, by_agent=False).exclude(
-        turns.waiting(), grant__expires_at__gt=now
-    )
+    due = queued.filter(due_at__lte=now - quiet, by_agent=False)
+    # What has to wait would stand before all others, however often it is named.
+    due = due.exclude(turns.waiting(), grant__expires_at__gt=now)
+    due = due.exclude(stop_work.paused(), grant__expires_at__gt=now)
     closed = queued.filter(by_agent=True, grant__expires_at__lte=now)
-    return _ids(due) + _ids(closed)
+    return _ids(closed) + _ids(due)
 
 
 def lapsed_executions() -> list[str]:

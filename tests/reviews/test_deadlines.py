@@ -9,9 +9,9 @@ from django.test.utils import CaptureQueriesContext
 from journal import clock, errors
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Observation
-from reviews import deadlines, recalls
-from reviews.choices import ExecutionStatus, RequestStatus
-from reviews.models import ApprovalRequest, Execution
+from reviews import deadlines, recalls, stops
+from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
+from reviews.models import ApprovalRequest, Execution, Grant
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -160,6 +160,35 @@ def test_what_no_worker_is_on_is_named(gate: Gate) -> None:
     execution = Execution.objects.get()
     assert deadlines.queued_executions(quiet=quiet) == [execution.pk]
     assert deadlines.lapsed_executions() == []
+
+
+@pytest.mark.parametrize(
+    ("scope", "key"),
+    [
+        (Scope.AGENT, "riley"),
+        (Scope.THREAD, "riley/t-1"),
+        (Scope.TOOL, "tag"),
+        (Scope.EVERYTHING, ""),
+    ],
+)
+def test_what_is_paused_does_not_stand_before_the_others(
+    gate: Gate, scope: Scope, key: str
+) -> None:
+    robin = factories.agent(gate.owen, "robin")
+    paused = propose(gate.agent, "tag").executions.get()
+    other = propose(robin, "look", thread="t-2").executions.get()
+    row = stops.stop(
+        scope=scope, key=key, mode=StopMode.PAUSED, person=gate.adam, reason="look"
+    )
+    named = deadlines.queued_executions(quiet=timedelta())
+    assert named == ([] if scope is Scope.EVERYTHING else [other.pk])
+    Grant.objects.filter(pk=paused.grant_id).update(expires_at=clock.now())
+    assert paused.pk in deadlines.queued_executions(quiet=timedelta())
+    Grant.objects.filter(pk=paused.grant_id).update(expires_at=other.grant.expires_at)
+    stops.lift(stop_id=row.pk, person=gate.alma, reason="go on")
+    if scope is Scope.EVERYTHING:
+        stops.lift(stop_id=row.pk, person=gate.sue, reason="go on")
+    assert set(deadlines.queued_executions(quiet=timedelta())) == {paused.pk, other.pk}
 
 
 def test_an_extension_gives_the_rules_own_time_once_more(gate: Gate) -> None:
