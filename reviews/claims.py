@@ -219,9 +219,18 @@ def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) ->
         },
     )
     faults.point("claim_uncommitted", execution.pk)
-    definition = definition_of(execution)
-    untouched = event == "claim" and not inherited.is_inherited(execution)
-    return Claim(execution, definition, execution.fence, untouched=untouched)
+    untouched = event == "claim" and _is_untouched(execution)
+    return Claim(
+        execution, definition_of(execution), execution.fence, untouched=untouched
+    )
+
+
+def _is_untouched(execution: Execution) -> bool:
+    """What was unknown once may have happened, whatever was said of it later: where
+    somebody can look, they look before it is repeated."""
+    doubted = execution.unknown_at is not None
+    can_look = definition_of(execution).look_up is not None
+    return not (doubted and can_look) and not inherited.is_inherited(execution)
 
 
 def note_outside() -> None:

@@ -116,7 +116,7 @@ def _write(execution: Execution, **values: Any) -> None:
 @transaction.atomic(durable=True)
 def keep(*, inquiry: Inquiry, found: Outcome, actor: log.Actor) -> Execution:
     """Write down what the service said; a clear answer settles the execution, unless
-    somebody was faster. Raises NotFound."""
+    somebody was faster: if they were wrong, an alarm says so. Raises NotFound."""
     execution = locks.execution(inquiry.execution.pk)
     now = clock.now()
     found = executions.redacted(execution, found)
@@ -134,6 +134,8 @@ def keep(*, inquiry: Inquiry, found: Outcome, actor: log.Actor) -> Execution:
     _note(execution, inquiry, said, actor, now)
     if execution.status == ExecutionStatus.UNKNOWN:
         _settle(execution, found, said, now)
+    elif execution.status == ExecutionStatus.FAILED and said == "succeeded":
+        executions.keep_found(execution, found, actor, now)
     alarms.counted(execution, found.effects, now)
     return execution
 

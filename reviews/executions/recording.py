@@ -120,6 +120,15 @@ def keep_late(
     alarms.keep(execution, said=said, actor=actor, now=clock.now())
 
 
+def keep_found(
+    execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
+) -> None:
+    """The same as a step, for what a look-up found after somebody had said that it did
+    not happen. Caller holds the execution's lock; `outcome` is redacted."""
+    said = _report(execution, execution.fence, execution.grant.action_hash, outcome)
+    alarms.keep(execution, said=said, actor=actor, now=now)
+
+
 def _report(
     execution: Execution, fence: int, action_hash: str, outcome: Outcome
 ) -> dict[str, Any]:

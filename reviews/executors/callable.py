@@ -7,6 +7,7 @@ function cannot be interrupted safely, the worker's time limits are the last res
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -19,13 +20,14 @@ log = structlog.get_logger(__name__)
 
 
 def perform(path: str, call: Call) -> Outcome:
-    """Run it once. Only `KnownFailure`, or no such function, says nothing happened."""
+    """Run it once. Only `KnownFailure`, or no such function here and now, says nothing
+    happened."""
     try:
         function = load(path)
     except NotListed as error:
-        return failed("callable_not_listed", str(error))
+        return _not_begun("callable_not_listed", str(error))
     except Exception as error:
-        return failed("no_such_callable", f"{path}: {type(error).__name__}")
+        return _not_begun("no_such_callable", f"{path}: {type(error).__name__}")
     try:
         return succeeded(function(call))
     except KnownFailure as failure:
@@ -36,6 +38,11 @@ def perform(path: str, call: Call) -> Outcome:
         name = type(error).__name__
         log.error("callable_raised", path=path, execution=call.execution, error=name)
         return unknown("callable_raised", name)
+
+
+def _not_begun(code: str, detail: str) -> Outcome:
+    # Another host, or this one before it was changed, may have begun it.
+    return replace(failed(code, detail), this_attempt_only=True)
 
 
 def look_up(path: str, call: Call) -> Mapping[str, Any]:

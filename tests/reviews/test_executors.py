@@ -90,6 +90,7 @@ class TestCallable:
         definition = tool(executor={"kind": "callable", "path": path})
         outcome = executors.perform(definition, CALL)
         assert (outcome.status, outcome.code) == ("failed", "no_such_callable")
+        assert outcome.this_attempt_only, "another host may have begun it"
 
     def test_a_colon_before_the_function_is_read_too(self):
         path = f"{HERE}:works"

@@ -12,9 +12,9 @@ from journal.models import LogRecord
 from policies.choices import Role
 from policies.models import Observation
 from reviews import claims, executions, reconciliation, settlements
-from reviews.choices import ExecutionStatus
+from reviews.choices import AlarmKind, ExecutionStatus
 from reviews.executors import Outcome
-from reviews.models import Execution, LookUp
+from reviews.models import Alarm, Execution, Grant, LookUp
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.reviews import states
@@ -166,6 +166,25 @@ def test_an_answer_that_a_person_gave_meanwhile_stands(
     execution = looked_up(execution)
     assert (execution.status, execution.code) == ("failed", "settled_by_person")
     assert said(execution) == ["succeeded"], "and what the service said is there to see"
+    alarm = Alarm.objects.get()
+    assert (alarm.kind, alarm.subject) == (AlarmKind.LATE_REPORT, execution.pk)
+
+
+def test_what_was_unknown_once_is_looked_up_before_it_is_tried_again(
+    gate: Gate,
+) -> None:
+    """A person may have been wrong when they said that it did not happen."""
+    execution = doubtful(gate, ran=True)
+    settlements.settle_unknown(
+        execution_id=execution.pk, person=gate.sue, happened=False, reason="not there"
+    )
+    window = clock.now() + timedelta(minutes=5)
+    Grant.objects.filter(pk=execution.grant_id).update(expires_at=window)
+    settlements.retry(execution_id=execution.pk, person=gate.rita)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.looked_up) == ("succeeded", True)
+    assert len(worlds.effects()) == 1
 
 
 def test_the_previous_releases_unknowns_are_asked_about_too(gate: Gate) -> None:
