@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from journal import clock
+from journal import clock, epochs
 from journal.errors import Conflict
 from policies.choices import Risk
 from policies.models import Person
@@ -35,6 +35,7 @@ def _propose(
 ) -> Proposal:
     """Locks: the thread, so that of two who ask at once one is told; the sums. A run
     that is finished can still be undone: nothing of it goes on."""
+    epochs.check()
     original = undoing.execution.proposal
     agent = Agent.objects.get(slug=original.agent)
     locks.thread(agent, original.thread)

@@ -150,13 +150,13 @@ def inherited(created_at: datetime) -> bool:
 
 def next_number() -> int:
     """Of an epoch that begins now: above all that was ever seen."""
-    seen, now = witness.read(), look(None)
+    seen, now = witness.known(), look(None)
     return max(now.epoch, seen.epoch if seen else 1) + 1
 
 
 def highest_record() -> int:
     """Of the history that is lost and the one that is here."""
-    seen, now = witness.read(), look(None)
+    seen, now = witness.known(), look(None)
     return max(now.newest or 0, seen.record if seen else 0)
 
 
@@ -189,4 +189,5 @@ def renumber(above: int) -> None:
 
 def accept() -> None:
     """The epoch that just began is the one that this host knows from now on."""
+    witness.set_aside()
     watch()

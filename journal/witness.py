@@ -3,6 +3,7 @@ and a copy in the broker. Only here can be seen that an older database came back
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -64,6 +65,25 @@ def read() -> Seen | None:
     return _furthest(path(), found.st_ino, found.st_size, found.st_mtime_ns)
 
 
+def known() -> Seen | None:
+    """The same, or of a file that nobody can read what the broker remembers."""
+    try:
+        return read()
+    except Unreadable:
+        with suppress(redis.RedisError):
+            return _exchange(None)
+    return None
+
+
+def set_aside() -> None:
+    """A file that nobody can read makes way, once people were told of it: the next one
+    begins anew."""
+    try:
+        read()
+    except Unreadable:
+        path().replace(path().with_name("epoch.unreadable"))
+
+
 @lru_cache(maxsize=4)
 def _furthest(file: Path, inode: int, size: int, changed: int) -> Seen:
     """The greatest line, in whatever order several processes wrote theirs."""
@@ -84,7 +104,8 @@ def keep(seen: Seen) -> None:
     """Write it down for good. Raises OSError, on a full disk for one."""
     line = f"\n{_text(seen)}\n".encode()
     with _open(fcntl.LOCK_SH) as file:
-        os.write(file, line)
+        if os.write(file, line) < len(line):
+            raise OSError(errno.ENOSPC, "cut short", str(path()))
         os.fsync(file)
         size = os.fstat(file).st_size
     if size > LONGEST_FILE:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from journal import clock, epochs, faults, log
+from journal import clock, epochs, faults, log, witness
 from journal.errors import Conflict, Reason
 from journal.models import Epoch
 from policies.models import Person
@@ -34,6 +34,8 @@ def watch() -> str:
     why = epochs.watch()
     if why and why != epochs.TOLD:
         notice(why=why)
+    if why == epochs.UNREADABLE:
+        witness.set_aside()
     return why
 
 

@@ -3,6 +3,7 @@ looked; then nothing that may have run runs again (T25)."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -14,16 +15,19 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 
+from agents import reversals
 from journal import clock, epochs, log, witness
 from journal.errors import Conflict, NotYours, Reason, Restored
 from journal.models import Epoch, LogRecord
-from reviews import claims, executions, restores, settlements
+from policies.models import Observation
+from reviews import claims, executions, proposals, restores, settlements
 from reviews.choices import AlarmKind, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, ApprovalRequest, Execution
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.journeys import dying
+from tests.reviews import states
 
 Q, U = ExecutionStatus.QUEUED, ExecutionStatus.UNKNOWN
 
@@ -133,6 +137,37 @@ def test_a_note_that_nobody_can_read_holds_everything(gate: Gate) -> None:
         epochs.advance()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_two_people_lead_out_of_a_note_that_nobody_can_read(gate: Gate) -> None:
+    propose(gate.agent)
+    witness.path().write_text("{torn\n")
+    assert restores.watch() == epochs.UNREADABLE
+    assert Alarm.objects.get().kind == AlarmKind.RESTORED
+    assert restores.watch() == epochs.TOLD
+    two_people_look(gate)
+    assert restores.watch() == ""
+    assert seen() == _now()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_so_they_do_before_any_sweep_has_noticed(gate: Gate) -> None:
+    propose(gate.agent)
+    witness.path().write_text("{torn\n")
+    two_people_look(gate)
+    assert epochs.why() == ""
+
+
+@pytest.mark.django_db
+def test_a_note_that_a_full_disk_cut_short_is_not_written(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    propose(gate.agent)
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, line: write(file, line[:20]))
+    with pytest.raises(OSError, match="cut short"):
+        witness.keep(_now())
+
+
 @pytest.mark.django_db
 def test_a_line_that_a_crash_cut_short_is_none(gate: Gate) -> None:
     propose(gate.agent)
@@ -163,7 +198,12 @@ def test_while_it_waits_for_two_people_nothing_is_claimed_decided_or_proposed(
     gate: Gate,
 ) -> None:
     execution, request = queued(gate), propose(gate.agent, thread="t-2").request
+    done = propose(gate.agent, "tag", thread="t-4").executions.get()
+    executions.run(done.pk)
+    before = worlds.effects()
     restore_an_older_one()
+    with pytest.raises(Restored):
+        reversals.propose(execution_id=done.pk, person=gate.tom, reason="wrong one")
     with pytest.raises(Restored):
         claims.take(execution_id=execution.pk, actor=log.SYSTEM)
     with pytest.raises(Restored):
@@ -175,7 +215,7 @@ def test_while_it_waits_for_two_people_nothing_is_claimed_decided_or_proposed(
     request.refresh_from_db()
     execution.refresh_from_db()
     assert (request.status, execution.status) == (RequestStatus.PENDING, Q)
-    assert not worlds.effects()
+    assert worlds.effects() == before
 
 
 @pytest.mark.django_db
@@ -273,6 +313,23 @@ def test_what_was_claimed_is_unknown_and_is_never_said_to_be_refused(
     for execution in (claimed, closed):
         execution.refresh_from_db()
         assert (execution.status, execution.code) == (U, "restored")
+
+
+@pytest.mark.django_db
+def test_what_is_taken_back_after_a_restore_may_have_happened_and_weighs_on(
+    gate: Gate,
+) -> None:
+    withdrawn, stopped = queued(gate), queued(gate, "pay_queryable")
+    restore_an_older_one()
+    two_people_look(gate)
+    epochs.accept()
+    states.withdraw(gate.agent, withdrawn.proposal)
+    proposals.withdraw_stopped(proposal_id=stopped.proposal_id, code="stopped")
+    for execution in (withdrawn, stopped):
+        execution.refresh_from_db()
+        assert (execution.status, execution.code) == (U, "restored")
+    sums = Observation.objects.filter(proposal=withdrawn.proposal_id)
+    assert set(sums.values_list("counts", flat=True)) == {True}
 
 
 @pytest.mark.django_db
