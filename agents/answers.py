@@ -45,7 +45,7 @@ class Answer:
             return min(timedelta(seconds=int(text)), LONGEST_ASKED)
         try:
             until = parsedate_to_datetime(text)
-        except ValueError:
+        except (ValueError, OverflowError):  # a year that no clock shows
             return None
         until = until if until.tzinfo else until.replace(tzinfo=UTC)
         return min(max(until - now, timedelta()), LONGEST_ASKED)

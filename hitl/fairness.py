@@ -88,7 +88,7 @@ class Fair:
         self, key: bytes, scope: Scope, receive: Receive, send: Send
     ) -> None:
         if not proposes(scope):
-            await self.app(scope, receive, send)
+            await self.app(with_count(scope, 0), receive, send)
             return
         body = await read_body(scope, receive)
         before = self._told.pop(key, None)

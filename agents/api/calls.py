@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -50,8 +51,13 @@ def note_refusal(request: HttpRequest, error: DomainError) -> None:
             agent=key.agent,
             error=error,
             call=request.path[:200],
-            unasked=int(request.headers.get("Holdpoint-Unasked", "0")),
+            unasked=_unasked(request.headers.get("Holdpoint-Unasked", "")),
         )
+
+
+def _unasked(text: str) -> int:
+    """What hitl.fairness counted; it lets nobody else's header through."""
+    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else 0
 
 
 def answered(body: dict[str, Any], *, status: int = 200, wait: int = 0) -> HttpResponse:

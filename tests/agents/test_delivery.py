@@ -255,6 +255,22 @@ def test_who_asks_to_be_left_alone_is(
         assert timedelta(minutes=119) < until - clock.now() <= timedelta(hours=2)
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["soon", "Mon, 01 Jan 99999999999 00:00:00 GMT", "Mon, 01 Jan 2029 00:00:00 +9999"],
+)
+def test_a_date_that_is_none_is_a_failed_try_like_any_other(
+    gate: Gate, receiver: Service, words: str
+) -> None:
+    receiver.status, receiver.headers = 503, {"Retry-After": words}
+    post.register(gate.agent, receiver.url, gate.owen)
+    factories.propose(gate.agent, "pay")
+    post.carry()
+    (letter,) = Delivery.objects.all()
+    assert letter.attempts == letter.tries.count() == 1
+    assert letter.next_at > clock.now()
+
+
 def test_after_three_days_nobody_tries_and_people_hear(
     gate: Gate, receiver: Service
 ) -> None:

@@ -129,6 +129,8 @@ def test_who_was_told_to_wait_is_told_again_without_asking(
         assert told(threads.asked[-1]) == "3"
         assert (await call(fair, "loud", **forged)).status == 201
         assert told(threads.asked[-1]) == ""
+        await call(fair, "loud", f"{PROPOSE}/batch", **forged)
+        assert told(threads.asked[-1]) == ""
 
     loops.run(story())
 
