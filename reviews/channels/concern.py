@@ -26,12 +26,22 @@ def let_go(notice: Notice) -> str:
     return _of_question(notice, notice.request)
 
 
+def queue_of(execution: Execution, kind: str) -> int:
+    """Whose matter it is: of what ran without asking theirs to whom it was announced,
+    of what does not run any more theirs who were asked, else the tool's own."""
+    request: ApprovalRequest | None = getattr(execution.proposal, "request", None)
+    if kind == "ran" and execution.announced_in_id is not None:
+        return execution.announced_in_id
+    if kind == "cancelled" and request is not None:
+        return request.queue_id
+    return execution.grant.revision.known_tool.queue_id
+
+
 def _of_effect(notice: Notice, execution: Execution) -> str:
-    tool = execution.grant.revision.tool
-    supervises = permissions.deciding_role(notice.person) is Role.SUPERVISOR
-    if tool is None or not supervises:
+    if permissions.deciding_role(notice.person) is not Role.SUPERVISOR:
         return "not_theirs"
-    if tool.queue_id not in permissions.queues_of(notice.person):
+    theirs = permissions.queues_of(notice.person)
+    if queue_of(execution, notice.kind) not in theirs:
         return "not_theirs"
     known = execution.status != ExecutionStatus.UNKNOWN
     return "settled" if notice.kind == "unknown" and known else ""

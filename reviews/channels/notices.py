@@ -21,7 +21,7 @@ from reviews import permissions, preferences
 from reviews.choices import AlarmStatus
 from reviews.models import Alarm, ApprovalRequest, Execution, Notice
 
-from . import delivery, email, timing
+from . import concern, delivery, email, timing
 from .timing import Due
 
 SUPERVISORS = frozenset({Role.SUPERVISOR})
@@ -61,13 +61,11 @@ def tell(
 
 
 def tell_of(execution: Execution, kind: str) -> int:
-    """Tell the supervisors of its tool's queue about an effect that ran or may have
-    run, each as they chose; how many mails were sent now."""
-    revision = execution.grant.revision
-    if revision.tool is None:
-        return 0
-    people = permissions.deciders(revision.tool.queue_id, roles=SUPERVISORS)
-    return _tell(people, kind, revision.risk, {"execution": execution})
+    """Tell the supervisors whom it concerns about an effect that ran, may have run or
+    does not run any more, each as they chose; how many mails were sent now."""
+    risk = execution.grant.revision.risk
+    people = permissions.deciders(concern.queue_of(execution, kind), roles=SUPERVISORS)
+    return _tell(people, kind, risk, {"execution": execution})
 
 
 def tell_alarm(alarm: Alarm) -> int:

@@ -3,10 +3,13 @@ from __future__ import annotations
 import re
 
 from django.core import mail
+from guardian.shortcuts import remove_perm
 
 from journal.models import OutboxMessage
+from policies.models import Queue
 from reviews import leases, tasks
 from reviews.models import ApprovalRequest
+from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
 
@@ -35,6 +38,20 @@ def test_a_mail_holds_facts_and_a_link_and_nothing_of_the_agents(gate: Gate) -> 
     request = ApprovalRequest.objects.get()
     links = re.findall(r"https?://\S+", text)
     assert links == [f"http://127.0.0.1:8000/requests/{request.pk}/"] or len(links) == 1
+
+
+def test_what_a_rule_announces_elsewhere_is_told_there(gate: Gate) -> None:
+    document = factories.document_of_tests()
+    then = {"queue": "mail"}
+    rule = {"id": "tag.mail", "text": "The mail team.", "tools": ["tag"], "then": then}
+    document["rules"].append({**rule, "when": "true"})
+    factories.policy(gate.people, document)
+    remove_perm("decide", gate.sue, Queue.objects.get(name="mail"))
+    remove_perm("decide", gate.sam, Queue.objects.get(name="odd"))
+    execution = propose(gate.agent, "tag").executions.get()
+    assert execution.announced_in == Queue.objects.get(name="mail")
+    drain("proposal.announced")
+    assert {who for who, _ in told()} == {"sam"}
 
 
 def test_an_escalation_goes_to_supervisors_only(gate: Gate) -> None:
