@@ -191,11 +191,12 @@ def supervisors(queue_id: int | None = None) -> list[Person]:
 def deciders(queue_id: int | None, *, roles: Collection[Role]) -> list[Person]:
     """Active people with an address who decide in one of these roles and are admitted
     to this queue, or all of them; in three queries however many they are."""
-    people = with_standing(_admitted(queue_id) if queue_id else _holding(roles))
+    people = with_standing(admitted(queue_id) if queue_id else _holding(roles))
     return [one for one in people if one.email and deciding_role(one) in roles]
 
 
-def _admitted(queue_id: int) -> list[int]:
+def admitted(queue_id: int) -> list[int]:
+    """Ids of all who are admitted to a queue, themselves or by a role."""
     with connection.cursor() as cursor:
         cursor.execute(_ADMITTED, {"queue": queue_id})
         return [pk for (pk,) in cursor.fetchall()]
@@ -245,13 +246,15 @@ def admitted_role(person: Person, queue_id: int, known: Known | None = None) -> 
     return role
 
 
-def check_can_settle(person: Person, execution: Execution) -> None:
+def check_can_settle(
+    person: Person, execution: Execution, known: Known | None = None
+) -> None:
     """Who may say what became of an effect that nobody knows of: a supervisor of its
     tool's queue who decides at all, and not on their own behalf. Raises NotYours."""
     check(person, Permission.SETTLE_UNKNOWN)
     if person.public_id in execution.grant.proposal.barred:
         raise NotYours("You started this run, so someone else must say what happened.")
-    admitted_role(person, execution.grant.revision.known_tool.queue_id)
+    admitted_role(person, execution.grant.revision.known_tool.queue_id, known)
 
 
 def reviewer_stopped(person: Person) -> bool:

@@ -69,7 +69,10 @@ def readable(person: Person) -> QuerySet[Execution]:
 
 def settleable(person: Person) -> QuerySet[Execution]:
     """Unknown executions of this person's queues, for who may settle them."""
-    if not permissions.allowed(person, Permission.SETTLE_UNKNOWN):
+    able = permissions.allowed(person, Permission.SETTLE_UNKNOWN)
+    if not able or permissions.deciding_role(person) is None:
+        return Execution.objects.none()
+    if permissions.reviewer_stopped(person):
         return Execution.objects.none()
     return Execution.objects.filter(
         status=ExecutionStatus.UNKNOWN,

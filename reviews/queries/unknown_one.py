@@ -19,7 +19,7 @@ from reviews import claims, permissions
 from reviews.models import Execution
 from reviews.permissions import Permission
 
-from . import late_reports, upkeep
+from . import late_reports, settlers, upkeep
 from .late_reports import Reported
 from .unknown import SAID, Unknown, line, readable
 from .upkeep import UpkeepTab
@@ -139,9 +139,7 @@ def _settlers(person: Person, execution: Execution) -> list[str]:
     may_know = permissions.allowed(person, Permission.SEE_ALL)
     if not (may_know or queue in permissions.queues_of(person)):
         return []
-    barred = execution.proposal.barred
-    found = permissions.supervisors(queue)
-    return sorted(str(one) for one in found if one.public_id not in barred)
+    return sorted(str(one) for one in settlers.of(execution))
 
 
 def _last_step(execution: Execution) -> tuple[str, datetime | None]:

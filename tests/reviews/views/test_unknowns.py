@@ -8,11 +8,13 @@ import pytest
 from django.test import Client
 from guardian.shortcuts import remove_perm
 
-from policies.models import Queue
-from reviews import claims, executions, settlements
-from reviews.choices import ExecutionStatus
+from policies.models import Person, Queue
+from reviews import claims, executions, settlements, stops
+from reviews.choices import ExecutionStatus, Scope
 from reviews.executors import base
 from reviews.models import Alarm, Execution, Grant, LookUp
+from reviews.queries import settlers
+from reviews.queries.unknown import settleable
 from tests import worlds
 from tests.conftest import Gate
 from tests.reviews import states
@@ -50,6 +52,17 @@ def test_the_page_says_all_that_is_known(gate: Gate, as_: SignIn) -> None:
     assert "Sam Example, Sue Example" in source
     assert "The agent is told that it was executed." in source
     assert "it is proposed anew" in source
+
+
+def test_who_can_settle_it_are_those_who_can(gate: Gate, as_: SignIn) -> None:
+    execution = doubtful(gate)
+    Person.objects.filter(pk=gate.sue.pk).update(email="")
+    stops.stop(
+        scope=Scope.REVIEWER, key=gate.sam.public_id, person=gate.adam, reason="gone"
+    )
+    assert [str(one) for one in settlers.of(execution)] == ["Sue Example"]
+    assert settleable(gate.sue).count() == 1
+    assert settleable(gate.sam).count() == 0
 
 
 def test_what_its_service_said_is_there(
