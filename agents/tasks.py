@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from celery import shared_task
 
-from journal import nudges, outbox
+from journal import nudges, outbox, pruning
 from journal.errors import NotFound
 
 from . import due, promises, resending, retention, rounds
@@ -39,7 +39,7 @@ def post_due() -> int:
 
 @shared_task
 def prune() -> int:
-    """A piece of what is needed no more: answers to old keys, old letters, blobs of old
-    runs."""
-    gone = retention.forget_keys() + retention.forget_letters()
-    return gone + retention.erase_blobs()
+    """What is needed no more: answers to old keys, old letters, blobs of old runs."""
+    gone = pruning.pieces(retention.forget_keys)
+    gone += pruning.pieces(retention.forget_letters, whole=retention.CHUNK)
+    return gone + pruning.pieces(retention.erase_blobs, whole=retention.CHUNK)

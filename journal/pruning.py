@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.db import connection
+from structlog.stdlib import get_logger
 
 CHUNK = 2000
+PIECES = 20  # of one sweep, so that it stays within a task's time limit
+
+logger = get_logger(__name__)
 
 
 def head(table: str, *, made: str, days: int, over: str = "true") -> int:
@@ -22,3 +28,16 @@ def head(table: str, *, made: str, days: int, over: str = "true") -> int:
             [CHUNK, days],
         )
         return int(cursor.rowcount)
+
+
+def pieces(forget: Callable[[], int], *, whole: int = CHUNK) -> int:
+    """Forget one piece after the other while it is a whole one; how many. What is left
+    after `PIECES` is said in the log of the process, and goes with the next sweep."""
+    gone = 0
+    for _ in range(PIECES):
+        piece = forget()
+        gone += piece
+        if piece < whole:
+            return gone
+    logger.warning("retention.behind", what=getattr(forget, "__name__", str(forget)))
+    return gone

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from celery import shared_task
 from django.conf import settings
 
@@ -20,12 +22,14 @@ def sweep_outbox() -> int:
 def prune_outbox() -> int:
     """Forget promises that were kept long ago; how many."""
     days = settings.HOLDPOINT.keep_outbox_days
-    return pruning.head(
+    kept = partial(
+        pruning.head,
         "journal_outboxmessage",
         made="done_at",
         days=days,
         over="done_at IS NOT NULL",
     )
+    return pruning.pieces(kept)
 
 
 @shared_task(ignore_result=True)

@@ -18,9 +18,13 @@ KEEPER = log.Actor("system", "retention")
 
 
 def forget_notices() -> int:
-    """Letters that were sent, or let go, long ago; how many."""
-    days = settings.HOLDPOINT.keep_notices_days
-    return pruning.head("reviews_notice", made="at", days=days)
+    """Messages to people that were sent, or let go, long ago; how many."""
+    return pruning.head(
+        "reviews_notice",
+        made="at",
+        days=settings.HOLDPOINT.keep_notices_days,
+        over="sent_at IS NOT NULL OR let_go <> ''",
+    )
 
 
 def forget_sessions() -> int:

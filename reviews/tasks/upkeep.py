@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from journal import pruning
+
 from .. import alarms, drafts, restores, retention
 from .named import task
 
@@ -26,6 +28,7 @@ def drop_old_drafts() -> int:
 
 @task()
 def prune() -> int:
-    """A piece of what is needed no more: letters, sessions, results."""
-    sent, sessions = retention.forget_notices(), retention.forget_sessions()
-    return sent + sessions + retention.erase_results()
+    """What is needed no more: messages to people, sessions, results."""
+    gone = pruning.pieces(retention.forget_notices)
+    gone += pruning.pieces(retention.forget_sessions, whole=retention.CHUNK)
+    return gone + pruning.pieces(retention.erase_results, whole=retention.CHUNK)

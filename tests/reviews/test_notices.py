@@ -498,3 +498,14 @@ def mailed(live: Stack, request_id: str) -> set[str]:
         for line in part.splitlines()
         if line.startswith("To: ")
     }
+
+
+def test_what_was_not_sent_yet_is_never_forgotten(gate: Gate) -> None:
+    propose(gate.agent)
+    drain("request.opened")
+    _sent, waits, gone = Notice.objects.all()[:3]
+    Notice.objects.filter(pk=waits.pk).update(sent_at=None)
+    Notice.objects.filter(pk=gone.pk).update(sent_at=None, let_go="settled")
+    Notice.objects.update(at=clock.now() - timedelta(days=400))
+    tasks.prune()
+    assert list(Notice.objects.all()) == [waits]
