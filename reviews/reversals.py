@@ -14,13 +14,23 @@ from policies import tools
 from policies.documents import ToolDefinition
 from policies.models import Person, Tool
 
-from . import executions, permissions
-from .choices import REVERSAL, SETTLED, ExecutionStatus, RequestStatus
+from . import executions, permissions, stops
+from .choices import (
+    REVERSAL,
+    SETTLED,
+    ExecutionStatus,
+    RequestStatus,
+    StopMode,
+)
 from .governance import Action
 from .models import Execution, Proposal, Reversal
 from .proposals import Origin, submit
 from .revisions import Narrative
 
+STOPPED = (
+    "Its run, its agent or the tool that undoes it is stopped. Nothing was proposed."
+    " Once that is switched on again, it can be."
+)
 DEAD = frozenset(SETTLED) - {RequestStatus.AUTHORIZED}
 
 
@@ -40,8 +50,9 @@ class Undoing:
 def of(execution_id: str, person: Person, now: datetime) -> Undoing:
     """What undoes this effect, for who may propose it.
 
-    Raises NotFound, NotYours; Conflict when it did not succeed, declares nothing or is
-    being undone already; Invalid when its result lacks what the declaration names.
+    Raises NotFound, NotYours; Conflict when it did not succeed, declares nothing, is
+    being undone already or is stopped; Invalid when its result lacks what the
+    declaration names.
     """
     rows = Execution.objects.select_related("proposal", "grant__revision__tool")
     execution = rows.filter(pk=execution_id).first()
@@ -54,7 +65,16 @@ def of(execution_id: str, person: Person, now: datetime) -> Undoing:
         raise Conflict("This undid something. What it undid is to be proposed anew.")
     if standing(execution, now) is not None:
         raise Conflict("It is being undone already. Nothing was proposed.")
-    return _undoing(execution)
+    found = _undoing(execution)
+    stopped = stops.in_force(*_action(execution.proposal, found.tool.name))
+    if stopped is StopMode.STOPPED:
+        raise Conflict(STOPPED)
+    return found
+
+
+def _action(original: Proposal, tool: str) -> stops.Action:
+    """What undoes it is of the same agent and run."""
+    return original.agent, original.thread, tool
 
 
 def _undoing(execution: Execution) -> Undoing:

@@ -44,7 +44,7 @@ def page(person: Person, pk: str, now: datetime) -> ReversalPage:
         raise NotFound
     would, tool, why_not = _would(person, execution, now)
     proposal, revision = execution.proposal, execution.grant.revision
-    known = undoing.of_execution(person, execution, revision.tool_id, now)
+    known = undoing.of_execution(person, execution, proposal, revision.tool_id, now)
     return ReversalPage(
         id=pk,
         effect=showing.effect(revision),

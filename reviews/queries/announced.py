@@ -89,7 +89,7 @@ def page(person: Person) -> AnnouncedPage:
     )
     rows: list[Any] = list(found[:PAGE])
     briefs = showing.briefs({row.revision: row.hash for row in rows})
-    done = {one.pk: one.of_tool for one in rows if one.status == DONE}
+    done = {one.pk: _effect(one) for one in rows if one.status == DONE}
     reversed_ = undoing.undos(person, done, clock.now()) if done else {}
     return AnnouncedPage(
         lines=[
@@ -98,6 +98,11 @@ def page(person: Person) -> AnnouncedPage:
         ],
         marks=permissions.deciding_role(person) is not None,
     )
+
+
+def _effect(row: Any) -> undoing.Effect:
+    proposal = row.proposal
+    return undoing.Effect(row.of_tool, proposal.agent, proposal.thread)
 
 
 def _line(row: Any, shown: showing.Brief, reversal: Undo) -> Announced:

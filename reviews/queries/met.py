@@ -240,7 +240,7 @@ def told(person: Person, lines: list[Line]) -> list[Line]:
     briefs = showing.briefs({one.pk: one.digest for one in facts.values()})
     mine_first = {p: line for p, line in first.items() if p in facts}
     done = {
-        line.execution: facts[proposal].tool
+        line.execution: undoing.Effect(facts[proposal].tool, *line.run)
         for proposal, line in mine_first.items()
         if line.fate in DONE
     }

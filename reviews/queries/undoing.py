@@ -11,24 +11,35 @@ from django.urls import reverse
 
 from policies import tools
 from policies.models import Person, Tool
-from reviews import permissions, reversals
-from reviews.choices import REVERSAL, ExecutionStatus, RequestStatus
+from reviews import permissions, reversals, stops
+from reviews.choices import REVERSAL, ExecutionStatus, RequestStatus, StopMode
 from reviews.models import Execution, Proposal, Reversal
 from reviews.presenters.shapes import Part
 
 from . import showing
 
-# Tool rows never change: queue and whether one declares what undoes it, by id.
-_tools: dict[int, tuple[int, bool]] = {}
+# Tool rows never change: queue and the tool that one declares to undo it, by id.
+_tools: dict[int, tuple[int, str]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What was done, by which tool's row, and for whom."""
+
+    tool: int | None
+    agent: str
+    thread: str
 
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """Of one effect: what became of undoing it, and where to propose it."""
+    """Of one effect: what became of undoing it, and where to propose it now; or that
+    it can be once what is stopped is switched on again."""
 
     word: str = ""
     url: str = ""  # of the proposal that undoes it
     offer: str = ""  # where this person may propose it
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +53,31 @@ class Reverses:
 
 
 def undos(
-    person: Person, effects: Mapping[str, int | None], now: datetime
+    person: Person, effects: Mapping[str, Effect], now: datetime
 ) -> dict[str, Undo]:
-    """For executions that succeeded, by id, with their tool rows' ids; in two queries,
-    and one more for tools that this process never saw."""
-    declared = _declared({tool for tool in effects.values() if tool})
-    able = {x: tool for x, tool in effects.items() if tool and declared[tool][1]}
+    """For executions that succeeded, by id; in two queries, and one each for tools that
+    this process never saw and for what is stopped, where something may be proposed."""
+    declared = _declared({one.tool for one in effects.values() if one.tool})
+    able = {x: one for x, one in effects.items() if one.tool and declared[one.tool][1]}
     newest = _newest(able)
+    actions = {
+        pk: (one.agent, one.thread, declared[one.tool][1])
+        for pk, one in able.items()
+        if one.tool and _may(person, declared[one.tool][0], newest.get(pk), now)
+    }
+    off = stops.in_force_over(set(actions.values())) if actions else {}
+    halted = {pk for pk, one in actions.items() if off[one] is StopMode.STOPPED}
     return {
-        pk: _undo(person, pk, declared[tool][0], newest.get(pk), now)
-        for pk, tool in able.items()
+        pk: _undo(pk, newest.get(pk), may=pk in actions, stopped=pk in halted)
+        for pk in able
     }
 
 
-def _declared(wanted: Collection[int]) -> Mapping[int, tuple[int, bool]]:
+def _declared(wanted: Collection[int]) -> Mapping[int, tuple[int, str]]:
     missing = [pk for pk in wanted if pk not in _tools]
     for tool in Tool.objects.filter(pk__in=missing) if missing else ():
-        undoes = tools.definition(tool).compensation is not None
-        _tools[tool.pk] = tool.queue_id, undoes
+        undoes = tools.definition(tool).compensation
+        _tools[tool.pk] = tool.queue_id, undoes.tool if undoes else ""
     return _tools
 
 
@@ -72,16 +90,23 @@ def _newest(effects: Collection[str]) -> Mapping[str, Reversal]:
     return {row.execution_id: row for row in executions}
 
 
-def _undo(
-    person: Person, pk: str, queue: int, row: Reversal | None, now: datetime
-) -> Undo:
+def _may(person: Person, queue: int, row: Reversal | None, now: datetime) -> bool:
+    """Whether this person may propose one, if nothing is stopped."""
+    if permissions.deciding_role(person) is None:
+        return False
+    if queue not in permissions.queues_of(person):
+        return False
     over = row is None or row.over_at is not None
-    over = over or (row is not None and reversals.is_dead(row.proposal, now))
-    may = permissions.deciding_role(person) and queue in permissions.queues_of(person)
+    return over or (row is not None and reversals.is_dead(row.proposal, now))
+
+
+def _undo(pk: str, row: Reversal | None, *, may: bool, stopped: bool) -> Undo:
+    offered = may and not stopped
     return Undo(
         word=_word(row.proposal) if row else "",
         url=_address(row.proposal) if row else "",
-        offer=reverse("agents:reversal", args=[pk]) if over and may else "",
+        offer=reverse("agents:reversal", args=[pk]) if offered else "",
+        stopped=stopped,
     )
 
 
@@ -139,9 +164,14 @@ def _reverses(row: Reversal, who: Person | None) -> Reverses:
 
 
 def of_execution(
-    person: Person, execution: Execution | None, tool: int | None, now: datetime
+    person: Person,
+    execution: Execution | None,
+    proposal: Proposal,
+    tool: int | None,
+    now: datetime,
 ) -> Undo:
-    """The same for one, of whatever status."""
+    """The same for one of this proposal, of whatever status."""
     if execution is None or execution.status != ExecutionStatus.SUCCEEDED:
         return Undo()
-    return undos(person, {execution.pk: tool}, now).get(execution.pk, Undo())
+    effect = Effect(tool, proposal.agent, proposal.thread)
+    return undos(person, {execution.pk: effect}, now).get(execution.pk, Undo())

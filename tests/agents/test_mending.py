@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from reviews import stops
+from reviews.choices import Scope
 from reviews.models import ApprovalRequest, Execution, Repair, Reversal
 from tests.agents.test_repairs import dead, moves_on, of_execution, stuck
 from tests.agents.test_reversals import WHY, announced, undo
@@ -53,6 +55,21 @@ def test_it_is_offered_where_announced_effects_and_steps_are_listed(
     source = as_("rita").get("/announced/").content.decode()
     assert "Reversal rejected" in source
     assert url in source
+
+
+def test_what_is_stopped_offers_none_and_says_when(gate: Gate, as_: SignIn) -> None:
+    done = announced(gate)
+    url = f"/reversals/{done.pk}/"
+    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd")
+    for path in ("/announced/", "/threads/riley/t-1/", f"/stop/{row.pk}/"):
+        assert url not in as_("sue").get(path).content.decode(), path
+    source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
+    assert "Its reversal can be proposed once this is switched on again" in source
+    source = as_("sue").get(url).content.decode()
+    assert "the tool that undoes it is stopped" in source
+    assert "reversal-form" not in source
+    stops.lift(stop_id=row.pk, person=gate.sue, reason="over")
+    assert f'href="{url}"' in as_("sue").get("/announced/").content.decode()
 
 
 def test_a_reason_is_asked_for_and_words_are_kept(gate: Gate, as_: SignIn) -> None:

@@ -178,7 +178,7 @@ def test_a_finished_run_can_be_undone_and_a_stopped_one_cannot(gate: Gate) -> No
         agent=gate.agent, name=paid.proposal.thread, result=ThreadResult.COMPLETED
     )
     stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="drill")
-    with pytest.raises(errors.AgentStopped):
+    with pytest.raises(errors.Conflict, match="is stopped"):
         undo(paid, gate.tom)
     stops.lift(stop_id=Stop.objects.get().pk, person=gate.sue, reason="over")
     assert undo(paid, gate.tom).request.status == RequestStatus.PENDING

@@ -37,10 +37,9 @@ AGO = "now() - interval '2 days'"
 
 
 @pytest.fixture
-def past(gate: Gate, networks: Callable[..., None], proof_n: Callable[..., int]) -> int:
+def past(gate: Gate, proof_n: Callable[..., int]) -> int:
     """So many of everything that is over, and none of it old enough to be forgotten."""
     n: int = proof_n(small=50_000, full=1_000_000)
-    networks("127.0.0.1/32")
     rows = [*_of_requests(gate), *_of_agents(gate), *_of_the_house(gate)]
     with history.past():
         for row, other in rows:
@@ -73,7 +72,7 @@ def _of_requests(gate: Gate) -> Copies:
 
 
 def _of_agents(gate: Gate) -> Copies:
-    post.register(gate.agent, "http://127.0.0.1:9/", gate.owen)
+    post.register(gate.agent, "https://riley.example/hook", gate.owen)
     post.rejected(gate)
     post.promised()
     finished = states.finished(gate)
