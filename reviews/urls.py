@@ -78,6 +78,7 @@ urlpatterns = [
     path("escalations/<str:pk>/", escalations.escalation, name="escalation"),
     path("announced/", announced.announced, name="announced"),
     path("announced/seen/", announced.announced_seen, name="announced_seen"),
+    path("effects/<str:pk>/retry/", announced.effect_retry, name="effect_retry"),
     path("unknown/", unknowns.unknown, name="unknown"),
     path("unknown/<str:pk>/", unknowns.unknown_one, name="unknown_one"),
     path("unknown/<str:pk>/look-up/", unknowns.unknown_look_up, name="unknown_look_up"),

@@ -3,7 +3,7 @@ what came of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -25,7 +25,7 @@ from reviews.choices import (
 )
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
 from reviews.presenters.shapes import Part
-from reviews.queries import showing, states, undoing, visible
+from reviews.queries import retrying, showing, states, undoing, visible
 from reviews.queries.showing import Brief
 from reviews.queries.states import State, Tally
 from reviews.queries.undoing import Undo
@@ -58,11 +58,12 @@ class Step:
     run_url: str
     parent: str
     reversal: Undo
+    retry: str  # where this person may have a known failure tried again
 
 
 def read(person: Person, found: QuerySet[Proposal], now: datetime) -> list[Step]:
-    """The proposals as lines, in five queries, one for effects that are new, and two
-    where something can be undone."""
+    """The proposals as lines, in five queries, one for effects that are new, three
+    where something can be undone, and two where something can be tried again."""
     rows: list[Any] = list(
         found.prefetch_related(
             Prefetch("revisions", _current(), to_attr="now"),
@@ -73,16 +74,30 @@ def read(person: Person, found: QuerySet[Proposal], now: datetime) -> list[Step]
     )
     briefs = showing.briefs({row.now[0].pk: row.now[0].action_hash for row in rows})
     undos = undoing.undos(person, dict(_done(rows)), now)
-    return [_step(row, briefs[row.now[0].pk], undos, now) for row in rows]
+    failed = retrying.able(person, _failed(rows), now)
+    return [_step(row, briefs[row.now[0].pk], undos, failed, now) for row in rows]
 
 
-def _done(rows: Iterable[Any]) -> Iterator[tuple[str, int | None]]:
-    """What has happened and undid nothing, and by which tool's row."""
+def _failed(rows: Iterable[Any]) -> list[str]:
+    """What failed and nobody was asked about: of another its request's page knows."""
+    newest = ((row, next(iter(row.executions.all()), None)) for row in rows)
+    return [
+        one.pk
+        for row, one in newest
+        if one is not None
+        and one.status == ExecutionStatus.FAILED
+        and getattr(row, "request", None) is None
+    ]
+
+
+def _done(rows: Iterable[Any]) -> Iterator[tuple[str, undoing.Effect]]:
+    """What has happened and undid nothing."""
     for row in rows:
         execution = next(iter(row.executions.all()), None)
         done = execution is not None and execution.status == ExecutionStatus.SUCCEEDED
         if execution is not None and done and row.source != REVERSAL:
-            yield execution.pk, row.now[0].tool_id
+            effect = undoing.Effect(row.now[0].tool_id, row.agent, row.thread)
+            yield execution.pk, effect
 
 
 def _current() -> QuerySet[Revision]:
@@ -97,12 +112,17 @@ def _requests() -> QuerySet[ApprovalRequest]:
 
 
 def _step(
-    proposal: Any, shown: Brief, undos: Mapping[str, Undo], now: datetime
+    proposal: Any,
+    shown: Brief,
+    undos: Mapping[str, Undo],
+    failed: Collection[str],
+    now: datetime,
 ) -> Step:
     """From a proposal as `read` prefetches it."""
     revision = proposal.now[0]
     request = getattr(proposal, "request", None)
     execution = next(iter(proposal.executions.all()), None)
+    pk = execution.pk if execution else ""
     return Step(
         id=proposal.pk,
         at=proposal.created_at,
@@ -120,7 +140,8 @@ def _step(
         run=proposal.thread,
         run_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
         parent=proposal.parent if ids.is_one(proposal.parent, "p") else "",
-        reversal=undos.get(execution.pk, Undo()) if execution else Undo(),
+        reversal=undos.get(pk, Undo()),
+        retry=reverse("reviews:effect_retry", args=[pk]) if pk in failed else "",
     )
 
 

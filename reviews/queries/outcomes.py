@@ -28,7 +28,7 @@ from reviews.choices import (
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
 
-from . import attempts, holding, showing, undoing
+from . import attempts, holding, retrying, showing, undoing
 from .detail import Loaded
 from .log import HIDDEN_NAME
 
@@ -141,14 +141,10 @@ def may_recall(loaded: Loaded) -> bool:
 
 def may_retry(loaded: Loaded) -> bool:
     """Whether a retry by this person can still work: the same rule as `retry`."""
-    execution, tool = loaded.execution, loaded.revision.tool
-    if execution is None or execution.status != ExecutionStatus.FAILED or tool is None:
+    execution = loaded.execution
+    if execution is None or execution.status != ExecutionStatus.FAILED:
         return False
-    return (
-        execution.grant.expires_at > loaded.now
-        and permissions.deciding_role(loaded.person) is not None
-        and tool.queue_id in permissions.queues_of(loaded.person)
-    )
+    return bool(retrying.able(loaded.person, [execution.pk], loaded.now))
 
 
 def _lines(loaded: Loaded) -> Sequence[str]:
@@ -290,10 +286,12 @@ def _links(loaded: Loaded) -> list[Link]:
 
 def _undoing(loaded: Loaded) -> Iterator[Link]:
     """What became of undoing it, and where that is proposed."""
-    if loaded.request.proposal.source == REVERSAL:
+    proposal, tool = loaded.request.proposal, loaded.revision.tool_id
+    if proposal.source == REVERSAL:
         return
-    tool = loaded.revision.tool_id
-    found = undoing.of_execution(loaded.person, loaded.execution, tool, loaded.now)
+    found = undoing.of_execution(
+        loaded.person, loaded.execution, proposal, tool, loaded.now
+    )
     if found.word:
         yield Link(found.word, found.url, testid="reversed-by")
     if found.offer:

@@ -7,8 +7,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews import sightings
+from reviews import settlements, sightings
 from reviews.queries import announced as queries
+from reviews.queries import retrying
 
 from .who import person
 
@@ -30,3 +31,13 @@ def announced_seen(request: HttpRequest) -> HttpResponse:
     if near and count:
         messages.success(request, "Noted as a near miss. It counts against its class.")
     return redirect("reviews:announced")
+
+
+@require_POST
+def effect_retry(request: HttpRequest, pk: str) -> HttpResponse:
+    """Try a known failure again that nobody was asked about."""
+    execution = retrying.find(person(request), pk)
+    settlements.retry(execution_id=execution.pk, person=person(request))
+    messages.success(request, "It is queued once more, under the same key.")
+    proposal = execution.proposal
+    return redirect("agents:thread", proposal.agent, proposal.thread)

@@ -228,6 +228,7 @@ ROUTES: dict[str, Row] = {
         writes=False,  # nothing but its record in the log
     ),
     "reviews:retry": Row(post=DECIDES, sees=SEES, ids={"pk": "failed"}),
+    "reviews:effect_retry": Row(post=DECIDES, sees=SEES, ids={"pk": "failed_unasked"}),
     # Being at it
     "reviews:lease": Row(post=DECIDES, sees=SEES, ids=REQUEST),
     "reviews:release": Row(post=DECIDES, sees=SEES, ids=REQUEST, writes=False),

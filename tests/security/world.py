@@ -172,6 +172,7 @@ def _fill(world: World, other: Agent) -> None:
         "done": _done(gate).pk,
         "repair": _repair(gate).pk,
         "failed": failed.request.pk,
+        "failed_unasked": _failed_unasked(gate).pk,
         "stop": stop.pk,
         "incident": incident.pk,
         "reviewer": gate.tom.public_id,
@@ -276,6 +277,15 @@ def _done(gate: Gate) -> Execution:
     """An effect that happened, and that its tool can undo."""
     execution: Execution = propose(gate.agent, "tag").executions.get()
     executions.run(execution.pk)
+    return execution
+
+
+def _failed_unasked(gate: Gate) -> Execution:
+    """An effect that asked nobody, and is known not to have happened."""
+    execution: Execution = propose(gate.agent, "tag").executions.get()
+    claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    execution.refresh_from_db()
+    _record(execution, "failed")
     return execution
 
 

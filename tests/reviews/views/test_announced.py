@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from journal import clock
+from reviews import claims, executions, stops
+from reviews.choices import Scope
+from reviews.executors import Outcome
 from reviews.models import Execution, Sighting
+from reviews.queries import retrying
+from tests import worlds
 from tests.conftest import Gate
 from tests.factories import propose
+from tests.reviews import states
 from tests.reviews.views.conftest import SignIn
 
 
@@ -59,3 +66,40 @@ def test_its_queries_do_not_grow(
     client.get("/announced/")
     with django_assert_max_num_queries(8):
         client.get("/announced/")
+
+
+def test_a_known_failure_that_nobody_was_asked_about_is_tried_again(
+    gate: Gate, as_: SignIn
+) -> None:
+    execution = propose(gate.agent, "tag").executions.get()
+    claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    assert claim is not None
+    executions.record(
+        execution_id=execution.pk,
+        fence=claim.fence,
+        outcome=Outcome("failed", code="declined"),
+        actor=claims.EXECUTOR,
+    )
+    run, url = "/threads/riley/t-1/", f"/effects/{execution.pk}/retry/"
+    for name, offered in {"rita": True, "sue": True, "otto": False}.items():
+        assert (url in as_(name).get(run).content.decode()) is offered, name
+    assert as_("otto").post(url).status_code == 403
+    assert as_("rita").post(url, follow=True).redirect_chain == [(run, 302)]
+    execution.refresh_from_db()
+    assert (execution.status, execution.fence) == ("queued", 1)
+    assert url not in as_("rita").get(run).content.decode()
+    assert as_("rita").post(url).status_code == 409
+    executions.run(execution.pk)
+    assert len(worlds.effects()) == 1
+
+
+def test_whose_decisions_are_stopped_tries_nothing_again(
+    gate: Gate, as_: SignIn
+) -> None:
+    execution = states.failed(gate)
+    stops.stop(
+        scope=Scope.REVIEWER, key=gate.tom.public_id, person=gate.sue, reason="gone"
+    )
+    assert retrying.able(gate.tom, [execution.pk], clock.now()) == set()
+    assert retrying.able(gate.rita, [execution.pk], clock.now()) == {execution.pk}
+    assert as_("tom").post(f"/effects/{execution.pk}/retry/").status_code == 403
