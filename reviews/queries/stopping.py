@@ -10,8 +10,9 @@ from policies.models import Person
 from reviews import permissions, stops
 from reviews.choices import STOP_REASONS, Scope, StopMode
 
-from . import in_flight, revoking, switches
+from . import in_flight, narrower, revoking, switches
 from .in_flight import Action, Load, Target
+from .narrower import Narrower
 from .revoking import Reviewer
 from .switches import Switch
 
@@ -59,6 +60,7 @@ class StopPage:
     thread: str = ""
     tool: str = ""
     reviewers: list[Reviewer] = field(default_factory=list)
+    narrower: Narrower = field(default_factory=Narrower)
     reasons: tuple[tuple[str, str], ...] = tuple(STOP_REASONS.items())
 
     @property
@@ -114,6 +116,15 @@ def page(person: Person, asked: Asked) -> StopPage:
         thread=asked.thread,
         tool=asked.tool,
         reviewers=[] if asked.named else revoking.reviewers(person),
+        narrower=Narrower() if asked.named else _narrower(person),
+    )
+
+
+def _narrower(person: Person) -> Narrower:
+    return narrower.at_work(
+        person,
+        runs=_may(person, Scope.THREAD, owns=False),
+        tools=_may(person, Scope.TOOL, owns=False),
     )
 
 
