@@ -173,9 +173,11 @@ def lift(*, stop_id: int, person: Person, reason: str) -> Stop:
     Raises NotFound, NotYours, or Conflict when another got there first.
     """
     permissions.check(person, permissions.Permission.LIFT)
-    row = Stop.objects.filter(pk=stop_id, lifted_at__isnull=True).first()
+    row = Stop.objects.filter(pk=stop_id).first()
     if row is None:
         raise NotFound
+    if row.lifted_at is not None:
+        raise Conflict("This is switched on again already. Nothing was changed.")
     if row.scope == Scope.REVIEWER and row.key == person.public_id:
         raise NotYours("Your own decisions were stopped. Someone else must lift it.")
     now = clock.now()

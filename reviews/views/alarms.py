@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from journal.errors import NotFound
+from journal.errors import DomainError, NotFound
 from reviews import alarms as operations
 from reviews import htmx, permissions
 from reviews.forms import CloseAlarmForm
@@ -35,11 +35,16 @@ def alarm(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, pk: int, form: CloseAlarmForm | None = None
+    request: HttpRequest,
+    pk: int,
+    form: CloseAlarmForm | None = None,
+    problem: DomainError | None = None,
 ) -> HttpResponse:
     page = queries.one(person(request), pk)
+    kept = "" if form is None or page.may_close else form.data.get("note", "")
     context = {"page": page, "upkeep": page.tabs, "form": form}
-    status = 422 if form else 200
+    context |= {"problem": problem, "kept": kept}
+    status = problem.status if problem else 422 if form else 200
     return render(request, "reviews/alarm.html", context, status=status)
 
 
@@ -60,7 +65,12 @@ def alarm_close(request: HttpRequest, pk: int) -> HttpResponse:
     form = CloseAlarmForm(request.POST)
     if not form.is_valid():
         return _page(request, pk, form)
-    operations.close(alarm_id=pk, person=person(request), **form.cleaned_data)
+    said = form.cleaned_data
+    problem = htmx.attempt(
+        lambda: operations.close(alarm_id=pk, person=person(request), **said)
+    )
+    if problem is not None:
+        return _page(request, pk, form, problem)
     messages.success(request, "Closed. Your note is in the log.")
     return redirect("reviews:alarm", pk)
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import (
     require_safe,
 )
 
-from journal.errors import NotYours
+from journal.errors import DomainError, NotYours
 from reviews import htmx, stops
 from reviews.choices import StopMode
 from reviews.forms import ReasonForm, StopForm
@@ -38,10 +38,17 @@ def stop_page(request: HttpRequest, asked: Asked) -> HttpResponse:
     form = StopForm(request.POST or None)
     sent = request.POST or request.GET
     asked = replace(asked, target=sent.get("target", ""), mode=sent.get("mode", ""))
+    problem = None
     if request.method == "POST" and form.is_valid():
-        return _stop(request, form, asked)
-    context = {"page": stopping.page(person(request), asked), "form": form}
-    status = 422 if request.method == "POST" else 200
+        try:
+            return _stop(request, form, asked)
+        except DomainError as error:
+            problem = error
+    page = stopping.page(person(request), asked)
+    kept = "" if page.scopes else form.data.get("reason", "")
+    context = {"page": page, "form": form, "problem": problem, "kept": kept}
+    refused = problem.status if problem else 422
+    status = refused if request.method == "POST" else 200
     return render(request, "reviews/stop.html", context, status=status)
 
 
@@ -66,8 +73,21 @@ def _stop(request: HttpRequest, form: StopForm, asked: Asked) -> HttpResponse:
 @require_safe
 def stopped(request: HttpRequest, pk: int) -> HttpResponse:
     """What came of a stop, and switching on again."""
+    return _stopped_page(request, pk)
+
+
+def _stopped_page(
+    request: HttpRequest,
+    pk: int,
+    form: ReasonForm | None = None,
+    problem: DomainError | None = None,
+) -> HttpResponse:
     page = queries.page(person(request), pk)
-    return render(request, "reviews/stopped.html", {"page": page})
+    lost = form is not None and not page.switch.may_lift
+    kept = form.data.get("reason", "") if form is not None and lost else ""
+    context = {"page": page, "lift_form": form, "problem": problem, "kept": kept}
+    status = problem.status if problem else 422 if form else 200
+    return render(request, "reviews/stopped.html", context, status=status)
 
 
 @require_safe
@@ -86,12 +106,12 @@ def lift(request: HttpRequest, pk: int) -> HttpResponse:
     """Switch back on, with a reason."""
     form = ReasonForm(request.POST)
     if not form.is_valid():
-        page = queries.page(person(request), pk)
-        context = {"page": page, "lift_form": form}
-        return render(request, "reviews/stopped.html", context, status=422)
-    row = stops.lift(
-        stop_id=pk, person=person(request), reason=form.cleaned_data["reason"]
-    )
+        return _stopped_page(request, pk, form)
+    reason = form.cleaned_data["reason"]
+    try:
+        row = stops.lift(stop_id=pk, person=person(request), reason=reason)
+    except DomainError as error:
+        return _stopped_page(request, pk, form, error)
     said = "On again." if row.lifted_at else "Asked. A second person must agree."
     messages.success(request, said)
     return redirect("reviews:stopped", pk)

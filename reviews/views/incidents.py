@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
+from journal.errors import DomainError
 from policies.models import Queue
 from reviews import incidents as operations
 from reviews import permissions
@@ -21,13 +22,19 @@ from .who import person
 def incidents(request: HttpRequest) -> HttpResponse:
     """What is frozen now and what was; and to freeze, for who may."""
     who, form = person(request), IncidentForm(request.POST or None)
+    problem = None
     if request.method == "POST":
         permissions.check(who, Permission.DECLARE)
         if form.is_valid():
-            return _declare(request, form)
+            try:
+                return _declare(request, form)
+            except DomainError as error:
+                problem = error
     tabs = upkeep.tabs(who, "reviews:incidents")
     context = {"page": frozen.page(who), "form": form, "upkeep": tabs}
-    status = 422 if request.method == "POST" else 200
+    context["problem"] = problem
+    refused = problem.status if problem else 422
+    status = refused if request.method == "POST" else 200
     return render(request, "reviews/incidents.html", context, status=status)
 
 

@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
+from journal.errors import DomainError
 from reviews import stops
 from reviews.choices import Scope
 from reviews.forms import ReasonForm
@@ -19,14 +20,21 @@ def revoke(request: HttpRequest, who: str) -> HttpResponse:
     """How much it concerns; POST does it, and leads to what came of it."""
     form = ReasonForm(request.POST or None)
     page = revoking.page(person(request), who)
+    problem = None
     if request.method == "POST" and form.is_valid():
-        row = stops.stop(
-            scope=Scope.REVIEWER,
-            key=page.who,
-            person=person(request),
-            reason=form.cleaned_data["reason"],
-        )
-        return redirect("reviews:stopped", row.pk)
-    status = 422 if request.method == "POST" else 200
-    context = {"page": page, "form": form}
+        try:
+            return _revoke(request, page.who, form.cleaned_data["reason"])
+        except DomainError as error:
+            problem, page = error, revoking.page(person(request), who)
+    kept = form.data.get("reason", "") if page.mine or page.stopped else ""
+    context = {"page": page, "form": form, "problem": problem, "kept": kept}
+    refused = problem.status if problem else 422
+    status = refused if request.method == "POST" else 200
     return render(request, "reviews/revoke.html", context, status=status)
+
+
+def _revoke(request: HttpRequest, who: str, reason: str) -> HttpResponse:
+    row = stops.stop(
+        scope=Scope.REVIEWER, key=who, person=person(request), reason=reason
+    )
+    return redirect("reviews:stopped", row.pk)

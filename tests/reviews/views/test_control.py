@@ -61,6 +61,39 @@ def test_a_reason_is_needed_and_the_choice_is_kept(gate: Gate, as_: SignIn) -> N
     assert not Stop.objects.exists()
 
 
+def test_who_comes_second_keeps_their_words(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sam, reason="x")
+    said = stopping("agent", "riley") | {"reason": "it loops again"}
+    page = as_("sue").post("/stop/?agent=riley", said)
+    assert page.status_code == 409
+    assert "switched off already" in page.content.decode()
+    assert "it loops again" in page.content.decode()
+    stops.lift(stop_id=row.pk, person=gate.sam, reason="over")
+    page = as_("sue").post(f"/stop/{row.pk}/lift/", {"reason": "all is well"})
+    assert page.status_code == 409
+    assert "all is well" in page.content.decode()
+
+
+def test_from_any_page_runs_and_tools_at_work_are_two_clicks_away(
+    gate: Gate, as_: SignIn
+) -> None:
+    propose(gate.agent, "pay", thread="t-7")
+    states.queued(gate, "pay_queryable")
+    run, tool = "/threads/riley/t-7/stop/", "/stop/?tool=pay"
+    source = as_("sue").get("/stop/").content.decode()
+    assert f'href="{run}"' in source
+    assert f'href="{tool}"' in source
+    assert 'href="/stop/?tool=pay_queryable"' in source
+    said = stopping("thread", "riley/t-7")
+    assert as_("sue").post(run, said).status_code == 302
+    assert as_("sue").post(tool, stopping("tool", "pay")).status_code == 302
+    source = as_("rita").get("/stop/").content.decode()
+    assert f'href="{run}"' in source
+    assert tool not in source
+    assert run not in as_("otto").get("/stop/").content.decode()
+
+
 def test_a_reviewer_is_offered_a_pause_and_no_more(gate: Gate, as_: SignIn) -> None:
     propose(gate.agent)
     client = as_("rita")

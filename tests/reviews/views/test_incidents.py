@@ -105,6 +105,14 @@ def test_a_reason_is_needed_and_the_choice_is_kept(gate: Gate, as_: SignIn) -> N
     assert not Incident.objects.exists()
 
 
+def test_who_comes_second_keeps_their_words(gate: Gate, as_: SignIn) -> None:
+    as_("sam").post(URL, {"reason": "a fire"})
+    page = as_("sue").post(URL, {"reason": "a fire in the north"})
+    assert page.status_code == 409
+    assert "a fire in the north" in page.content.decode()
+    assert Incident.objects.count() == 1
+
+
 def test_wrong_methods_and_what_is_not_there(gate: Gate, as_: SignIn) -> None:
     row = declare(gate)
     client = as_("adam")

@@ -83,8 +83,17 @@ def test_a_reason_is_needed_and_ones_own_are_for_others(
     assert "Say why." in response.content.decode()
     source = as_("sue").get(url(gate, "sue")).content.decode()
     assert "must be revoked by someone else" in source
-    assert as_("sue").post(url(gate, "sue"), {"reason": "me"}).status_code == 403
+    refused = as_("sue").post(url(gate, "sue"), {"reason": "it was me"})
+    assert refused.status_code == 403
+    assert "it was me" in refused.content.decode()
     assert not Stop.objects.exists()
+
+
+def test_who_comes_second_keeps_their_words(gate: Gate, as_: SignIn) -> None:
+    as_("sam").post(url(gate), {"reason": "stolen"})
+    page = as_("sue").post(url(gate), {"reason": "stolen, says IT"})
+    assert page.status_code == 409
+    assert "stolen, says IT" in page.content.decode()
 
 
 @pytest.mark.parametrize("name", ["tom", "otto", "owen"])
@@ -119,7 +128,7 @@ def test_no_more_queries_however_much_it_is(
     states.queued(gate)
     states.succeeded(gate)
     client.get(url(gate))
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(19):
         client.get(url(gate))
     for number in range(6):
         request = propose(gate.agent, customer=f"C-{number + 10}").request
@@ -127,5 +136,5 @@ def test_no_more_queries_however_much_it_is(
         if number % 2:
             executions.run(request.proposal.executions.get().pk)
     client.get(url(gate))
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(19):
         client.get(url(gate))
