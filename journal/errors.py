@@ -87,8 +87,8 @@ class ToolNotAllowed(DomainError):
 
 
 class AgentStopped(DomainError):
-    """This agent has been stopped. Nothing was done.
-    Two people must let it run again."""
+    """This run, its agent or its tool has been stopped. Nothing was done.
+    A person must switch it on again."""
 
     code = "agent_stopped"
     status = 403

@@ -12,7 +12,10 @@ import pytest
 from django.core.management import call_command
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from agents import transitions as agents_transitions
 from hitl import diagrams
+from policies.models import PolicyVersion
+from reviews import transitions as reviews_transitions
 from tests.guards import ROOT
 from tests.invariants import ASKED, TESTS
 from tests.sources import Source, last_name, names_in, product, templates
@@ -97,12 +100,13 @@ PARTED = {
     "reviews/leases",
 }
 WRITERS = {"create", "update", "get_or_create", "update_or_create", "bulk_create"}
-MODELS = {"ApprovalRequest", "Grant", "Execution", "Thread", "PolicyVersion"}
+MACHINES = [*reviews_transitions.MACHINES, *agents_transitions.MACHINES, PolicyVersion]
+MODELS = {model.__name__ for model in MACHINES}
 STATUS_DOORS = {
     "journal/machine.py",  # the door
     "agents/idempotency.py",  # the HTTP status of a stored answer: no machine's
 }
-TABLES = r"(reviews_(approvalrequest|grant|execution)|agents_thread|policies_policy)"
+TABLES = "(" + "|".join(model._meta.db_table for model in MACHINES) + ")"
 STATUS_SQL = re.compile(rf"(INSERT INTO|UPDATE)\s+\"?{TABLES}", re.I)
 SQL_DOORS = {"agents/transitions.py"}  # ON CONFLICT DO NOTHING, by the machine's edge
 
