@@ -1,23 +1,21 @@
-"""Taking an execution under a lease: one holder at a time, each with a higher fence,
-and what ends a claim that nobody may continue (gate.md section 7)."""
+"""Taking an execution under a lease: one holder at a time, each with a higher fence
+(gate.md section 7)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 
 from journal import clock, epochs, faults, log
-from journal.errors import StaleFence
-from policies import facts, tools
+from policies import tools
 from policies.choices import ExecutionClass
 from policies.documents import ToolDefinition
 
 from . import (
-    alarms,
+    endings,
     grant_tokens,
     inherited,
     locks,
@@ -29,11 +27,8 @@ from . import (
 from .choices import ExecutionStatus, GrantStatus
 from .executors import Call
 from .models import Execution
-from .rechecks import No
 
-EXECUTOR = log.Actor("system", "executor")
-# After an outcome became unknown: what was under way then is over by now.
-FIRST_LOOK_UP = timedelta(seconds=30)
+EXECUTOR = endings.EXECUTOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +112,14 @@ def _take_queued(
     execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
 ) -> Claim | None:
     if execution.grant.expires_at <= now:
-        close_window(execution, now)
+        endings.close_window(execution, now)
         return None
     if execution.due_at > now or not ours or turns.must_wait(execution):
         return None
     no = rechecks.switches(execution)
     if no is not None:
         if not no.later:
-            refuse(execution, no, now)
+            endings.refuse(execution, no, now)
         return None
     if _may_have_run(execution):
         inherited.doubt(execution, now)
@@ -140,11 +135,6 @@ def _may_have_run(execution: Execution) -> bool:
     return opaque and inherited.is_inherited(execution)
 
 
-def close_window(execution: Execution, now: datetime) -> None:
-    """What is still queued when its window ends never runs."""
-    refuse(execution, No("window_closed", "The execution window is over."), now)
-
-
 def _take_lapsed(
     execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
 ) -> Claim | None:
@@ -155,7 +145,7 @@ def _take_lapsed(
         held = not ours or _held_back(execution)
         return None if held else _lease(execution, "reclaim", actor, now)
     if not _may_look(execution):
-        lose(execution, "lease_lapsed", "Nobody knows whether it ran.", now)
+        endings.lose(execution, "lease_lapsed", "Nobody knows whether it ran.", now)
     elif not (ours and execution.by_agent):  # an agent that redeems asks nobody
         return replace(_lease(execution, "reclaim", actor, now), over=over)
     return None
@@ -231,108 +221,3 @@ def _is_untouched(execution: Execution) -> bool:
     doubted = execution.unknown_at is not None
     can_look = definition_of(execution).look_up is not None
     return not (doubted and can_look) and not inherited.is_inherited(execution)
-
-
-def note_outside() -> None:
-    """Leave outside the database that this claim was made, before its effect: so a
-    backup from before it is known for one (proof.md T25).
-
-    Raises Restored, or OSError where it cannot be written. Outside a transaction; in
-    one of a test, which is never committed, it does not happen.
-    """
-    transaction.on_commit(epochs.advance)
-
-
-def check_held(claim: Claim) -> None:
-    """Raises StaleFence when the lease may end during the effect: who was held up for
-    so long does not begin what a successor may be doing. Leaves that it is begun."""
-    _begin(claim, timedelta(seconds=settings.HOLDPOINT.http_timeout))
-
-
-def hand_out(claim: Claim) -> None:
-    """Leave that an agent is given this claim, right before it is. Raises StaleFence
-    when its lease has lapsed, or a check said no to another who was to be given it."""
-    _begin(claim, timedelta())
-
-
-def _begin(claim: Claim, enough: timedelta) -> None:
-    held = Execution.objects.filter(
-        pk=claim.execution.pk,
-        status=ExecutionStatus.CLAIMED,
-        fence=claim.fence,
-        lease_until__gt=clock.ClockTimestamp() + enough,
-    )
-    if held.update(began_at=clock.ClockTimestamp()) != 1:
-        raise StaleFence
-
-
-def fenced(execution_id: str, fence: int) -> Execution:
-    """The claimed execution, locked. Raises StaleFence when another took it over."""
-    execution = locks.execution(execution_id)
-    if execution.status != ExecutionStatus.CLAIMED or execution.fence != fence:
-        raise StaleFence
-    return execution
-
-
-def finish(
-    execution: Execution,
-    event: str,
-    actor: log.Actor,
-    now: datetime,
-    values: dict[str, Any],
-    **data: Any,
-) -> None:
-    transitions.execution.apply(
-        execution,
-        event,
-        actor=actor,
-        now=now,
-        changes={"lease_until": None, "finished_at": now, **values},
-        data={"execution": execution.pk, "fence": execution.fence, **data},
-    )
-
-
-def lose(
-    execution: Execution,
-    code: str,
-    detail: str,
-    now: datetime,
-    actor: log.Actor = EXECUTOR,
-) -> None:
-    looked_up = definition_of(execution).look_up is not None
-    transitions.execution.apply(
-        execution,
-        "lose",
-        actor=actor,
-        now=now,
-        changes={
-            "lease_until": None,
-            "code": code,
-            "detail": detail,
-            "unknown_at": now,
-            "ask_at": now + FIRST_LOOK_UP if looked_up else None,
-        },
-        data={"execution": execution.pk, "fence": execution.fence, "code": code},
-    )
-    turns.halt(execution, now)
-
-
-def refuse(execution: Execution, no: No, now: datetime) -> None:
-    """Nothing of it happens; what came back with a backup may have, and is unknown."""
-    queued = execution.status == ExecutionStatus.QUEUED
-    if queued and inherited.is_inherited(execution):
-        inherited.doubt(execution, now)
-        return
-    if execution.grant.status == GrantStatus.LIVE:
-        event = "expire" if no.code == "window_closed" else "revoke"
-        transitions.grant.apply(execution.grant, event, actor=EXECUTOR, now=now)
-    finish(
-        execution,
-        "refuse",
-        EXECUTOR,
-        now,
-        {"code": no.code, "detail": no.detail},
-        code=no.code,
-    )
-    facts.release(execution.proposal_id)
-    alarms.refused(execution, code=no.code, now=now)

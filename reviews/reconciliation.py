@@ -20,7 +20,16 @@ from policies import facts, tools
 from policies.documents import ToolDefinition
 from policies.models import Person
 
-from . import alarms, claims, executions, executors, locks, permissions, transitions
+from . import (
+    alarms,
+    claims,
+    endings,
+    executions,
+    executors,
+    locks,
+    permissions,
+    transitions,
+)
 from .choices import BY_LOOK_UP, ExecutionStatus
 from .executors import Outcome
 from .models import Execution, LookUp
@@ -100,7 +109,7 @@ def _is_due(execution: Execution, now: datetime, known: bool) -> bool:
 
 def _next(execution: Execution, now: datetime) -> datetime | None:
     """Twice as long after each, never over the widest; None when its time is over."""
-    wait = claims.FIRST_LOOK_UP * 2 ** min(execution.asked + 1, 10)
+    wait = endings.FIRST_LOOK_UP * 2 ** min(execution.asked + 1, 10)
     later = now + min(wait, WIDEST)
     since = execution.unknown_at or now
     return later if later < since + FOR else None

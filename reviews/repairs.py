@@ -15,7 +15,7 @@ from journal import canonical, clock, log
 from journal.errors import Conflict, NotYours, Reason, at
 from policies.models import Person
 
-from . import claims, locks, permissions, transitions
+from . import endings, locks, permissions, transitions
 from .choices import ExecutionStatus, RepairChange, RepairStatus, RepairSubject
 from .models import Execution, Repair
 from .permissions import Permission
@@ -62,9 +62,9 @@ def confirm_repair(*, repair_id: str, person: Person) -> Repair:
     check_unchanged(repair, wanted)
     if wanted.change is RepairChange.SAY_UNKNOWN:
         said = "Two people said that nobody goes on with it."
-        claims.lose(execution, "repaired", said, now, actor_of(person))
+        endings.lose(execution, "repaired", said, now, actor_of(person))
     else:
-        claims.refuse(execution, No("window_closed", "It never ran in time."), now)
+        endings.refuse(execution, No("window_closed", "It never ran in time."), now)
     return applied(repair, person=person, now=now)
 
 

@@ -24,7 +24,16 @@ from journal.errors import (
 from policies import facts
 from policies.models import Person
 
-from . import claims, executions, grants, locks, permissions, rechecks, transitions
+from . import (
+    claims,
+    executions,
+    fences,
+    grants,
+    locks,
+    permissions,
+    rechecks,
+    transitions,
+)
 from .choices import BY_PERSON, ExecutionStatus
 from .claims import Claim
 from .executors import Outcome
@@ -63,7 +72,7 @@ def redeem(*, token: str, agent: str, key: str = "") -> Claim:
         _let_go(claim, no)
         raise _refusal(no)
     try:
-        claims.hand_out(claim)
+        fences.hand_out(claim)
     except StaleFence:
         raise _why_not_redeemed(execution.pk) from None
     faults.point("redeemed", execution.pk)

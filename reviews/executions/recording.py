@@ -13,7 +13,7 @@ from journal import clock, faults, log
 from policies import facts
 from policies.choices import ExecutionClass
 
-from .. import alarms, claims, locks, turns
+from .. import alarms, claims, endings, fences, locks, turns
 from ..executors import Outcome
 from ..models import Execution
 from .requeueing import back_off, requeue, tries_left
@@ -31,7 +31,7 @@ def record(
 
     Raises NotFound, StaleFence.
     """
-    execution = claims.fenced(execution_id, fence)
+    execution = fences.fenced(execution_id, fence)
     now = clock.now()
     outcome = redacted(execution, outcome)
     late = actor.kind == "agent" and _is_late(execution, now)
@@ -59,7 +59,7 @@ def _succeed(
 ) -> None:
     found = kept(execution, outcome.result or {}) | {"looked_up": outcome.looked_up}
     digest = found["result_digest"]
-    claims.finish(execution, "succeed", actor, now, found, digest=digest)
+    endings.finish(execution, "succeed", actor, now, found, digest=digest)
     alarms.succeeded(execution, now)
     alarms.counted(execution, outcome.effects, now)
 
@@ -78,7 +78,7 @@ def _fail(
         requeue(execution, outcome.code, outcome.detail, due, actor, now)
         return
     why = {"code": outcome.code, "detail": outcome.detail}
-    claims.finish(execution, "fail", actor, now, why, code=outcome.code)
+    endings.finish(execution, "fail", actor, now, why, code=outcome.code)
     turns.halt(execution, now)
     proposal = execution.grant.proposal
     facts.release(proposal.pk)
@@ -101,7 +101,7 @@ def _doubt(
             lease_until=due, code=outcome.code, detail=outcome.detail
         )
         return
-    claims.lose(execution, outcome.code, outcome.detail, now, actor)
+    endings.lose(execution, outcome.code, outcome.detail, now, actor)
 
 
 @transaction.atomic(durable=True)

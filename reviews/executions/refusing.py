@@ -7,7 +7,7 @@ from django.db import transaction
 from journal import clock
 from journal.errors import StaleFence
 
-from .. import claims
+from .. import claims, endings, fences
 from ..claims import Claim
 from ..models import Execution
 from ..rechecks import No
@@ -22,7 +22,7 @@ def give_back(*, claim: Claim, no: No) -> None:
     Raises StaleFence, also when a repeated call was given it meanwhile: what may be
     under way stands.
     """
-    execution = claims.fenced(claim.execution.pk, claim.fence)
+    execution = fences.fenced(claim.execution.pk, claim.fence)
     if execution.began_at is not None:
         raise StaleFence
     if claim.untouched:
@@ -36,7 +36,7 @@ def give_back(*, claim: Claim, no: No) -> None:
 @transaction.atomic(durable=True)
 def refuse(*, execution_id: str, fence: int, no: No) -> Execution:
     """A re-check said no, and no attempt has reached the world. Raises StaleFence."""
-    execution = claims.fenced(execution_id, fence)
+    execution = fences.fenced(execution_id, fence)
     _refuse(execution, no)
     return execution
 
@@ -50,4 +50,4 @@ def _refuse(execution: Execution, no: No) -> None:
     elif no.later and tries_left(execution):
         requeue(*again)
     else:
-        claims.refuse(execution, no, now)
+        endings.refuse(execution, no, now)

@@ -9,7 +9,7 @@ from journal import faults
 from journal.errors import StaleFence
 from policies.choices import ExecutionClass
 
-from .. import claims, executors, rechecks
+from .. import claims, executors, fences, rechecks
 from ..claims import Claim
 from ..executors import Outcome
 from ..rechecks import No
@@ -79,7 +79,7 @@ def _attempt(claim: Claim) -> Outcome | No:
     # own earlier attempt changed is no reason to stop here.
     faults.point("rechecked", claim.execution.pk)
     no = note_outside()
-    claims.check_held(claim)
+    fences.check_held(claim)
     no = no or rechecks.switches(claim.execution)  # nothing is asked after this [I24]
     if no is not None:
         return no if untouched else Outcome("unknown", code=no.code, detail=no.detail)
@@ -102,7 +102,7 @@ def note_outside() -> No | None:
     """Why nothing may be begun: what cannot be written down beside the database could
     be forgotten with it."""
     try:
-        claims.note_outside()
+        fences.note_outside()
     except OSError as error:
         logger.error("epoch.not_written", error=str(error))
         return No("unwritten", "This host cannot write its note of it.", True, True)

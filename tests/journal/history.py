@@ -26,11 +26,12 @@ def copy(row: Model, times: int, **other: str) -> None:
     meta = row._meta
     fields = [one for one in meta.concrete_fields if not isinstance(one, AutoField)]
     columns = [str(one.column) for one in fields]
-    values = [other.get(name, f"like_it.{name}") for name in columns]
+    values = [other.get(name, f'like_it."{name}"') for name in columns]
     assert set(other) <= set(columns), set(other) - set(columns)
+    named = ", ".join(f'"{name}"' for name in columns)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {meta.db_table} ({', '.join(columns)})"
+            f"INSERT INTO {meta.db_table} ({named})"
             f" SELECT {', '.join(values)} FROM {meta.db_table} AS like_it,"
             " generate_series(1, %s) AS n"
             f" WHERE like_it.{meta.pk.column}::text = %s",

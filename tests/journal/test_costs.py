@@ -40,7 +40,7 @@ AGO = "now() - interval '2 days'"
 def past(gate: Gate, proof_n: Callable[..., int]) -> int:
     """So many of everything that is over, and none of it old enough to be forgotten."""
     n: int = proof_n(small=50_000, full=1_000_000)
-    rows = [*_of_requests(gate), *_of_agents(gate), *_of_the_house(gate)]
+    rows = [*_of_the_house(gate), *_of_requests(gate), *_of_agents(gate)]
     with history.past():
         for row, other in rows:
             history.copy(row, n, **other)
@@ -48,7 +48,7 @@ def past(gate: Gate, proof_n: Callable[..., int]) -> int:
     return n
 
 
-Copies = list[tuple[Model | None, dict[str, str]]]
+Copies = list[tuple[Model, dict[str, str]]]
 
 
 def _of_requests(gate: Gate) -> Copies:
@@ -58,29 +58,39 @@ def _of_requests(gate: Gate) -> Copies:
         states.succeeded(gate),
     )
     drain("request.opened")
+    free = {"holder_id": "null", "token": "''", "taken_at": "null", "until": "null"}
     own = {"proposal_id": "'p-' || n"}
     ended = {"status": "'succeeded'", "finished_at": AGO, "due_at": AGO}
     grant = {"grant_id": "'g-' || n", "idempotency_key": "'hp-' || n"}
     return [
         (done.proposal, {"id": "'p-' || n"}),
         (expired, {"id": "'r-' || n", "settled_at": AGO, **own}),
-        (held, {"request_id": "'r-' || n", "holder_id": "null", "until": "null"}),
+        (held, {"request_id": "'r-' || n", **free}),
         (done.grant, {"id": "'g-' || n", "token_hash": "'h-' || n", **own}),
         (Execution.objects.get(pk=done.pk), {"id": "'x-' || n", **grant, **ended}),
-        (Notice.objects.first(), {"version": "n", "sent_at": AGO, "due_at": AGO}),
+        (
+            Notice.objects.earliest("pk"),
+            {"version": "n", "sent_at": AGO, "due_at": AGO},
+        ),
     ]
 
 
 def _of_agents(gate: Gate) -> Copies:
     post.register(gate.agent, "https://riley.example/hook", gate.owen)
-    post.rejected(gate)
+    post.rejected(gate, customer="C-9")
     post.promised()
     finished = states.finished(gate)
     letter = {"id": "'d-' || n", "event": "'e-' || n", "status": "'delivered'"}
     return [
         (finished, {"name": "'t-' || n", "finished_at": AGO}),
-        (Delivery.objects.first(), {**letter, "ended_at": AGO, "busy_until": "null"}),
-        (IdempotencyKey.objects.first(), {"key": "'k-' || n", "created_at": AGO}),
+        (
+            Delivery.objects.earliest("pk"),
+            {**letter, "ended_at": AGO, "busy_until": "null"},
+        ),
+        (
+            IdempotencyKey.objects.earliest("pk"),
+            {"key": "'k-' || n", "created_at": AGO},
+        ),
     ]
 
 
@@ -90,7 +100,7 @@ def _of_the_house(gate: Gate) -> Copies:
     return [
         (session, {"session_key": "'s-' || n"}),
         (states.closed_alarm(gate), {"subject": "'s-' || n"}),
-        (OutboxMessage.objects.first(), {"done_at": AGO, "held_until": "null"}),
+        (OutboxMessage.objects.earliest("pk"), {"done_at": AGO, "held_until": "null"}),
         (LogRecord.objects.earliest("id"), {}),
     ]
 

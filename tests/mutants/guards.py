@@ -218,7 +218,7 @@ GUARDS = [
         "nothing begins after its window",
         "reviews/claims.py",
         "    if execution.grant.expires_at <= now:\n"
-        "        close_window(execution, now)\n"
+        "        endings.close_window(execution, now)\n"
         "        return None\n",
         "",
         f"{EXECUTIONS} {MODEL}",
@@ -239,7 +239,7 @@ GUARDS = [
     ),
     Guard(
         "who slept too long begins nothing",
-        "reviews/claims.py",
+        "reviews/fences.py",
         "    if held.update(began_at=clock.ClockTimestamp()) != 1:\n"
         "        raise StaleFence",
         "    held.update(began_at=clock.ClockTimestamp())",
@@ -247,7 +247,7 @@ GUARDS = [
     ),
     Guard(
         "only the holder of the fence writes",
-        "reviews/claims.py",
+        "reviews/fences.py",
         "if execution.status != ExecutionStatus.CLAIMED or execution.fence != fence:",
         "if execution.status != ExecutionStatus.CLAIMED:",
         f"{EXECUTIONS} {MODEL}",

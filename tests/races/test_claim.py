@@ -13,6 +13,7 @@ from journal.models import LogRecord
 from reviews import (
     claims,
     executions,
+    fences,
     grants,
     locks,
     readers,
@@ -162,7 +163,7 @@ def test_who_slept_before_the_effect_does_not_begin_it(
         factories.lapsed(execution)
         executions.run(execution.pk)
 
-    before(monkeypatch, claims, "check_held", overtaken)
+    before(monkeypatch, fences, "check_held", overtaken)
     executions.run(execution.pk)
     assert status_of(execution) == status
     assert len(worlds.effects()) == happened

@@ -12,7 +12,7 @@ import pytest
 
 from journal import errors, log
 from journal.models import LogRecord
-from reviews import claims, executions, grants, settlements, stops
+from reviews import claims, executions, fences, grants, settlements, stops
 from reviews.choices import ExecutionStatus, Scope
 from reviews.models import Execution
 from reviews.rechecks import No
@@ -78,7 +78,7 @@ def test_what_a_repeated_call_was_given_is_not_taken_back(
         stop(gate)
         return claim
 
-    rival = before(monkeypatch, claims, "note_outside", answered_then_stopped)
+    rival = before(monkeypatch, fences, "note_outside", answered_then_stopped)
     with pytest.raises(errors.AgentStopped):
         redeem(key="mine")
     assert rival.result.value.replayed
@@ -103,7 +103,7 @@ def test_what_was_taken_back_is_given_to_nobody(
     claim = replace(claim, untouched=untouched)
     no = No("stopped", "This was stopped before it ran.")
     back = partial(executions.give_back, claim=claim, no=no)
-    rival = before(monkeypatch, claims, "hand_out", back)
+    rival = before(monkeypatch, fences, "hand_out", back)
     refusal = errors.AgentStopped if untouched else errors.GrantSpent
     with pytest.raises(refusal):
         redeem(key="mine")
@@ -118,7 +118,7 @@ def test_a_lease_that_ends_during_the_checks_is_given_to_nobody(
 ) -> None:
     execution, redeem = deployment(gate)
     lapse = partial(factories.lapsed, execution)
-    before(monkeypatch, claims, "note_outside", lapse)
+    before(monkeypatch, fences, "note_outside", lapse)
     with pytest.raises(errors.GrantSpent):
         redeem(key="mine")
     again = redeem(key="mine")

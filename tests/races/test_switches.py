@@ -16,6 +16,7 @@ from journal.models import OutboxMessage
 from reviews import (
     claims,
     executions,
+    fences,
     grants,
     readers,
     rechecks,
@@ -41,7 +42,7 @@ PLACES = {
     "before-the-checks": (rechecks, "check"),
     "while-the-world-is-read": (readers, "read"),
     "while-verifiers-are-asked": (verifiers, "verify"),
-    "while-the-note-is-written": (claims, "note_outside"),
+    "while-the-note-is-written": (fences, "note_outside"),
     "while-the-fence-is-looked-at": (claims, "check_held"),
 }
 SCOPES = [

@@ -20,7 +20,15 @@ from journal import clock, epochs, log, witness
 from journal.errors import Conflict, NotYours, Reason, Restored
 from journal.models import Epoch, LogRecord
 from policies.models import Observation
-from reviews import claims, executions, proposals, restores, settlements
+from reviews import (
+    claims,
+    endings,
+    executions,
+    fences,
+    proposals,
+    restores,
+    settlements,
+)
 from reviews.choices import AlarmKind, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, ApprovalRequest, Execution
 from tests import worlds
@@ -309,7 +317,7 @@ def test_what_was_claimed_is_unknown_and_is_never_said_to_be_refused(
     two_people_look(gate)
     epochs.accept()
     closed.refresh_from_db()
-    claims.close_window(closed, clock.now())
+    endings.close_window(closed, clock.now())
     for execution in (claimed, closed):
         execution.refresh_from_db()
         assert (execution.status, execution.code) == (U, "restored")
@@ -373,7 +381,7 @@ def test_a_full_disk_under_the_note_runs_nothing_and_tries_again(
     def full(*args: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(claims, "note_outside", full)
+    monkeypatch.setattr(fences, "note_outside", full)
     executions.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == (Q, "unwritten")

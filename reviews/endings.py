@@ -1,0 +1,88 @@
+"""What ends an execution, or keeps it from ever being claimed (gate.md section 7)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from journal import log
+from policies import facts, tools
+
+from . import alarms, inherited, transitions, turns
+from .choices import ExecutionStatus, GrantStatus
+from .models import Execution
+from .rechecks import No
+
+EXECUTOR = log.Actor("system", "executor")
+# After an outcome became unknown: what was under way then is over by now.
+FIRST_LOOK_UP = timedelta(seconds=30)
+
+
+def finish(
+    execution: Execution,
+    event: str,
+    actor: log.Actor,
+    now: datetime,
+    values: dict[str, Any],
+    **data: Any,
+) -> None:
+    transitions.execution.apply(
+        execution,
+        event,
+        actor=actor,
+        now=now,
+        changes={"lease_until": None, "finished_at": now, **values},
+        data={"execution": execution.pk, "fence": execution.fence, **data},
+    )
+
+
+def lose(
+    execution: Execution,
+    code: str,
+    detail: str,
+    now: datetime,
+    actor: log.Actor = EXECUTOR,
+) -> None:
+    tool = execution.grant.revision.known_tool
+    looked_up = tools.definition(tool).look_up is not None
+    transitions.execution.apply(
+        execution,
+        "lose",
+        actor=actor,
+        now=now,
+        changes={
+            "lease_until": None,
+            "code": code,
+            "detail": detail,
+            "unknown_at": now,
+            "ask_at": now + FIRST_LOOK_UP if looked_up else None,
+        },
+        data={"execution": execution.pk, "fence": execution.fence, "code": code},
+    )
+    turns.halt(execution, now)
+
+
+def refuse(execution: Execution, no: No, now: datetime) -> None:
+    """Nothing of it happens; what came back with a backup may have, and is unknown."""
+    queued = execution.status == ExecutionStatus.QUEUED
+    if queued and inherited.is_inherited(execution):
+        inherited.doubt(execution, now)
+        return
+    if execution.grant.status == GrantStatus.LIVE:
+        event = "expire" if no.code == "window_closed" else "revoke"
+        transitions.grant.apply(execution.grant, event, actor=EXECUTOR, now=now)
+    finish(
+        execution,
+        "refuse",
+        EXECUTOR,
+        now,
+        {"code": no.code, "detail": no.detail},
+        code=no.code,
+    )
+    facts.release(execution.proposal_id)
+    alarms.refused(execution, code=no.code, now=now)
+
+
+def close_window(execution: Execution, now: datetime) -> None:
+    """What is still queued when its window ends never runs."""
+    refuse(execution, No("window_closed", "The execution window is over."), now)
