@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 
 from journal import announcing, clock, log, outbox
 from journal.errors import AgentStopped, Conflict, Invalid, NotFound, NotYours, at
@@ -134,13 +134,18 @@ def pause_run(
 def _switched_off(row: Stop, person: Person, reason_code: str) -> Stop | None:
     """The row as it is kept; None when the same switch is off already, also since this
     very moment."""
-    Stop.objects.bulk_create([row], ignore_conflicts=True)
-    same = Stop.objects.filter(scope=row.scope, key=row.key, lifted_at__isnull=True)
-    made = same.filter(at=row.at, by=row.by, mode=row.mode).first()
-    if made is not None:
-        _tell("stop.raised", made, person, made.at, made.reason, reason_code)
-        outbox.publish("stop.raised", subject=str(made.pk))
-    return made
+    said = {"mode": row.mode, "reason": row.reason, "by": row.by, "at": row.at}
+    try:
+        kept, made = Stop.objects.get_or_create(
+            scope=row.scope, key=row.key, lifted_at=None, defaults=said
+        )
+    except IntegrityError:  # another's, which is lifted again by now
+        return None
+    if not made:
+        return None
+    _tell("stop.raised", kept, person, kept.at, kept.reason, reason_code)
+    outbox.publish("stop.raised", subject=str(kept.pk))
+    return kept
 
 
 def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:

@@ -150,12 +150,14 @@ def _busy(person: Person) -> list[str]:
 
 
 def _scopes(targets: list[Target], target: str, off: list[Switch]) -> list[Choice]:
-    """The narrowest that is not stopped already is chosen, if nothing else was."""
+    """The narrowest that is not stopped already is chosen, if nothing was: who chose
+    what is stopped by now chooses anew, lest they stop more than they meant."""
     loads = in_flight.loads(targets)
     held = {one.target: one for one in off}
     values = [f"{scope}:{key}" for scope, key in targets]
     free = [one for one in values if one not in held or held[one].paused]
-    chosen = target if target in free else next(iter(free), "")
+    wanted = target or next(iter(free), "")
+    chosen = wanted if wanted in free else ""
     return [
         Choice(
             value=value,

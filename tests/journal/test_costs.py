@@ -39,7 +39,7 @@ AGO = "now() - interval '2 days'"
 @pytest.fixture
 def past(gate: Gate, proof_n: Callable[..., int]) -> int:
     """So many of everything that is over, and none of it old enough to be forgotten."""
-    n: int = proof_n(small=50_000, full=1_000_000)
+    n: int = proof_n(small=50_000, full=300_000)
     rows = [*_of_the_house(gate), *_of_requests(gate), *_of_agents(gate)]
     with history.past():
         for row, other in rows:
@@ -66,11 +66,14 @@ def _of_requests(gate: Gate) -> Copies:
         (done.proposal, {"id": "'p-' || n"}),
         (expired, {"id": "'r-' || n", "settled_at": AGO, **own}),
         (held, {"request_id": "'r-' || n", **free}),
-        (done.grant, {"id": "'g-' || n", "token_hash": "'h-' || n", **own}),
+        (
+            done.grant,
+            {"id": "'g-' || n", "token_hash": "'h-' || n", "revision_id": "-n", **own},
+        ),
         (Execution.objects.get(pk=done.pk), {"id": "'x-' || n", **grant, **ended}),
         (
             Notice.objects.earliest("pk"),
-            {"version": "n", "sent_at": AGO, "due_at": AGO},
+            {"version": "n + 99", "sent_at": AGO, "due_at": AGO},
         ),
     ]
 
@@ -82,7 +85,7 @@ def _of_agents(gate: Gate) -> Copies:
     finished = states.finished(gate)
     letter = {"id": "'d-' || n", "event": "'e-' || n", "status": "'delivered'"}
     return [
-        (finished, {"name": "'t-' || n", "finished_at": AGO}),
+        (finished, {"name": "'old-' || n", "finished_at": AGO}),
         (
             Delivery.objects.earliest("pk"),
             {**letter, "ended_at": AGO, "busy_until": "null"},

@@ -43,7 +43,7 @@ PLACES = {
     "while-the-world-is-read": (readers, "read"),
     "while-verifiers-are-asked": (verifiers, "verify"),
     "while-the-note-is-written": (fences, "note_outside"),
-    "while-the-fence-is-looked-at": (claims, "check_held"),
+    "while-the-fence-is-looked-at": (fences, "check_held"),
 }
 SCOPES = [
     (Scope.THREAD, "riley/t-1", "sue"),
@@ -131,7 +131,7 @@ def test_a_pause_after_the_claim_keeps_it_for_later(
     tools(gate, outside, "webhook")
     execution = queued(gate, tool)
     pause = partial(stopping(gate, *SCOPES[1], tool), mode=StopMode.PAUSED)
-    rival = before(monkeypatch, claims, "check_held", pause)
+    rival = before(monkeypatch, fences, "check_held", pause)
     executions.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.attempts) == (ExecutionStatus.QUEUED, 0)
@@ -168,7 +168,7 @@ def test_a_stop_at_the_last_moment_of_a_redeem(
     execution = queued(gate, "deploy")
     token = grants.token(execution.grant_id)
     stop = stopping(gate, *SCOPES[3], "deploy")
-    before(monkeypatch, claims, "note_outside", stop)
+    before(monkeypatch, fences, "note_outside", stop)
     with pytest.raises(errors.AgentStopped):
         settlements.redeem(token=token, agent="riley")
 

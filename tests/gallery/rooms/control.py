@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from journal import log
-from reviews import claims, returns, stops
+from reviews import claims, executions, returns, stops
 from reviews.choices import Scope, StopMode
 from reviews.models import ApprovalRequest, Stop
 from tests import factories
 from tests.factories import decide
+from tests.gallery import shop
 from tests.gallery.scene import Room, Sent
 from tests.gallery.stage import Stage, path
 
@@ -93,6 +94,7 @@ CONTROL.page("run-reviewer", "agents:stop_thread", RUN, "Pause now")
 CONTROL.page("agent", "agents:stop_agent", "/agents/riley/stop/", "Stop", who="owen")
 CONTROL.page("all", STOP, "/stop/?target=everything:", "all agents", who="adam")
 CONTROL.page("tool", STOP, "/stop/?tool=process_refund", "Stop", who="adam")
+CONTROL.page("at-work", STOP, "/stop/", "What is at work")
 CONTROL.page("nothing-to-stop", STOP, "/stop/", "Switched off now", who="otto")
 
 
@@ -114,6 +116,12 @@ def halting(stage: Stage) -> str:
     return f"/stop/{stop(stage, Scope.THREAD, 'riley/ticket-7').pk}/"
 
 
+@CONTROL.scene("stopped-twice", "agents:stop_thread", "off already", who="sam")
+def stopped_twice(stage: Stage) -> Sent:
+    said = {"target": "thread:riley/ticket-7", "mode": "stopped"}
+    return Sent(RUN, {**said, "reason": "It refunds each parcel twice."})
+
+
 @CONTROL.scene("halted", "reviews:stopped", "Halted", who="sam")
 def halted(stage: Stage) -> str:
     off = stop(stage, Scope.THREAD, "riley/ticket-8")
@@ -124,6 +132,13 @@ def halted(stage: Stage) -> str:
 def lift_refused(stage: Stage) -> Sent:
     off = Stop.objects.latest("pk")
     return Sent(f"/stop/{off.pk}/lift/", {"reason": ""})
+
+
+@CONTROL.scene("lifted-twice", "reviews:lift", "on again already", who="sam")
+def lifted_twice(stage: Stage) -> Sent:
+    off = stop(stage, Scope.TOOL, "add_label")
+    stops.lift(stop_id=off.pk, person=stage.sue, reason="It was a drill.")
+    return Sent(f"/stop/{off.pk}/lift/", {"reason": "The label was right after all."})
 
 
 @CONTROL.scene("switches", STOP, "Switched off now", who="sue")
@@ -161,6 +176,17 @@ AGENTS.page("run", THREAD, "/threads/riley/ticket-7/", "ticket-7")
 AGENTS.page("run-auditor", THREAD, "/threads/riley/ticket-7/", "ticket-7", who="otto")
 AGENTS.page("policies", "policies:policies", "/policies/", "Version", who="adam")
 AGENTS.page("policy", "policies:policy", "/policies/2/", "Refund", who="adam")
+
+
+@AGENTS.scene("run-failed", THREAD, "Try again")
+def run_failed(stage: Stage) -> str:
+    """What asked nobody, and is known not to have happened."""
+    args = {"order_id": "78291", "label": "carrier claim"}
+    made = stage.asked("add_label", args)
+    shop.NOW["effects"] = "declined"
+    executions.run(made.executions.get().pk)
+    shop.NOW["effects"] = "done"
+    return f"/threads/riley/{made.thread}/"
 
 
 @AGENTS.scene("run-stopped", THREAD, "Stopped", who="sue")

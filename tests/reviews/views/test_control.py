@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from guardian.shortcuts import remove_perm
 
@@ -24,6 +25,11 @@ RUN = "/stop/?agent=riley&thread=t-1"
 def stopping(scope: str, key: str = "", mode: str = "stopped") -> dict[str, str]:
     said = {"target": f"{scope}:{key}", "mode": mode, "reason": "runs wild"}
     return said | ({"sure": "All agents"} if scope == "everything" else {})
+
+
+def targets(source: str) -> str:
+    """The radio buttons of what is to be stopped."""
+    return "".join(re.findall(r'<input[^>]*name="target"[^>]*>', source))
 
 
 def test_a_supervisor_stops_a_run(gate: Gate, as_: SignIn) -> None:
@@ -69,6 +75,7 @@ def test_who_comes_second_keeps_their_words(gate: Gate, as_: SignIn) -> None:
     assert page.status_code == 409
     assert "switched off already" in page.content.decode()
     assert "it loops again" in page.content.decode()
+    assert " checked" not in targets(page.content.decode())
     stops.lift(stop_id=row.pk, person=gate.sam, reason="over")
     page = as_("sue").post(f"/stop/{row.pk}/lift/", {"reason": "all is well"})
     assert page.status_code == 409
