@@ -49,8 +49,7 @@ def _reversal_page(
 ) -> HttpResponse:
     page = undoing.page(person(request), pk, frame.of(request).now)
     context = {"page": page, "form": form, "problem": error}
-    refused = error.status if error else 422
-    status = refused if request.method == "POST" else 200
+    status = htmx.status_of(error, sent=request.method == "POST")
     return render(request, "agents/reversal.html", context, status=status)
 
 
@@ -74,8 +73,7 @@ def repair_run(request: HttpRequest, slug: str, name: str) -> HttpResponse:
             return redirect("agents:repairs")
     page = queries.for_run(person(request), slug, name, frame.of(request).now)
     context = {"page": page, "form": form, "problem": error}
-    refused = error.status if error else 422
-    status = refused if request.method == "POST" else 200
+    status = htmx.status_of(error, sent=request.method == "POST")
     return render(request, "agents/repair_run.html", context, status=status)
 
 
@@ -113,8 +111,7 @@ def repair(request: HttpRequest, pk: str) -> HttpResponse:
             return redirect("agents:repair", pk)
     page = queries.one(person(request), pk)
     context = {"page": page, "upkeep": page.upkeep, "form": form, "problem": error}
-    refused = error.status if error else 422
-    status = refused if request.method == "POST" else 200
+    status = htmx.status_of(error, sent=request.method == "POST")
     return render(request, "agents/repair.html", context, status=status)
 
 

@@ -74,3 +74,11 @@ def attempt(operation: Callable[[], object]) -> DomainError | None:
     except DomainError as error:
         return error
     return None
+
+
+def status_of(error: DomainError | None, *, sent: bool) -> int:
+    """Of a page with a form: 200 as it is read; of one that was `sent` and is shown
+    once more what the operation's refusal says, or 422 for what cannot be read."""
+    if error is not None:
+        return error.status
+    return 422 if sent else 200

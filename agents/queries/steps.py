@@ -78,9 +78,14 @@ def read(person: Person, found: QuerySet[Proposal], now: datetime) -> list[Step]
     return [_step(row, briefs[row.now[0].pk], undos, failed, now) for row in rows]
 
 
+def _newest(row: Any) -> Execution | None:
+    """Its last execution, as `read` prefetches them."""
+    return next(iter(row.executions.all()), None)
+
+
 def _failed(rows: Iterable[Any]) -> list[str]:
     """What failed and nobody was asked about: of another its request's page knows."""
-    newest = ((row, next(iter(row.executions.all()), None)) for row in rows)
+    newest = ((row, _newest(row)) for row in rows)
     return [
         one.pk
         for row, one in newest
@@ -93,7 +98,7 @@ def _failed(rows: Iterable[Any]) -> list[str]:
 def _done(rows: Iterable[Any]) -> Iterator[tuple[str, undoing.Effect]]:
     """What has happened and undid nothing."""
     for row in rows:
-        execution = next(iter(row.executions.all()), None)
+        execution = _newest(row)
         done = execution is not None and execution.status == ExecutionStatus.SUCCEEDED
         if execution is not None and done and row.source != REVERSAL:
             effect = undoing.Effect(row.now[0].tool_id, row.agent, row.thread)
@@ -121,7 +126,7 @@ def _step(
     """From a proposal as `read` prefetches it."""
     revision = proposal.now[0]
     request = getattr(proposal, "request", None)
-    execution = next(iter(proposal.executions.all()), None)
+    execution = _newest(proposal)
     pk = execution.pk if execution else ""
     return Step(
         id=proposal.pk,

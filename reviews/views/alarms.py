@@ -44,7 +44,7 @@ def _page(
     kept = "" if form is None or page.may_close else form.data.get("note", "")
     context = {"page": page, "upkeep": page.tabs, "form": form}
     context |= {"problem": problem, "kept": kept}
-    status = problem.status if problem else 422 if form else 200
+    status = htmx.status_of(problem, sent=form is not None)
     return render(request, "reviews/alarm.html", context, status=status)
 
 

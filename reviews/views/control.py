@@ -47,8 +47,7 @@ def stop_page(request: HttpRequest, asked: Asked) -> HttpResponse:
     page = stopping.page(person(request), asked)
     kept = "" if page.scopes else form.data.get("reason", "")
     context = {"page": page, "form": form, "problem": problem, "kept": kept}
-    refused = problem.status if problem else 422
-    status = refused if request.method == "POST" else 200
+    status = htmx.status_of(problem, sent=request.method == "POST")
     return render(request, "reviews/stop.html", context, status=status)
 
 
@@ -86,7 +85,7 @@ def _stopped_page(
     lost = form is not None and not page.switch.may_lift
     kept = form.data.get("reason", "") if form is not None and lost else ""
     context = {"page": page, "lift_form": form, "problem": problem, "kept": kept}
-    status = problem.status if problem else 422 if form else 200
+    status = htmx.status_of(problem, sent=form is not None)
     return render(request, "reviews/stopped.html", context, status=status)
 
 

@@ -9,8 +9,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from journal.errors import DomainError
 from policies.models import Queue
+from reviews import htmx, permissions
 from reviews import incidents as operations
-from reviews import permissions
 from reviews.forms import IncidentForm
 from reviews.permissions import Permission
 from reviews.queries import frozen, upkeep
@@ -33,8 +33,7 @@ def incidents(request: HttpRequest) -> HttpResponse:
     tabs = upkeep.tabs(who, "reviews:incidents")
     context = {"page": frozen.page(who), "form": form, "upkeep": tabs}
     context["problem"] = problem
-    refused = problem.status if problem else 422
-    status = refused if request.method == "POST" else 200
+    status = htmx.status_of(problem, sent=request.method == "POST")
     return render(request, "reviews/incidents.html", context, status=status)
 
 

@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from journal.errors import DomainError
-from reviews import stops
+from reviews import htmx, stops
 from reviews.choices import Scope
 from reviews.forms import ReasonForm
 from reviews.queries import revoking
@@ -28,8 +28,7 @@ def revoke(request: HttpRequest, who: str) -> HttpResponse:
             problem, page = error, revoking.page(person(request), who)
     kept = form.data.get("reason", "") if page.mine or page.stopped else ""
     context = {"page": page, "form": form, "problem": problem, "kept": kept}
-    refused = problem.status if problem else 422
-    status = refused if request.method == "POST" else 200
+    status = htmx.status_of(problem, sent=request.method == "POST")
     return render(request, "reviews/revoke.html", context, status=status)
 
 

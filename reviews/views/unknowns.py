@@ -60,9 +60,8 @@ def _page(
 ) -> HttpResponse:
     """The state as it is now, and what was typed."""
     page = details.item(person(request), pk, frame.of(request).now)
-    refused = error.status if error else 422
     context = {"page": page, "upkeep": page.upkeep, "form": form, "problem": error}
-    status = refused if form else 200
+    status = htmx.status_of(error, sent=form is not None)
     return render(request, "reviews/unknown_one.html", context, status=status)
 
 
