@@ -6,9 +6,10 @@ until two people have looked and a new epoch begins.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
+import structlog
 from django.db import connection
 
 from . import witness
@@ -16,12 +17,19 @@ from .errors import Conflict, Restored
 from .models import Epoch
 from .witness import Seen
 
-# Why: an older state, another server, a note that cannot be read, or another host knew.
+# Why: an older state, another server, a note that says nothing, or another host knew.
 BEHIND, ANOTHER, UNREADABLE, TOLD = "behind", "another", "unreadable", "told"
+# The disk does not give the note just now: nothing runs meanwhile, and it needs nobody
+# who looks at the database.
+UNREAD = "unread"
+
+logger = structlog.get_logger(__name__)
+_ALL = datetime.max.replace(tzinfo=UTC)
 
 _LOOK = """
 SELECT coalesce((SELECT max(number) FROM journal_epoch
                  WHERE began_at IS NOT NULL), 1),
+       (SELECT max(began_at) FROM journal_epoch),
        EXISTS (SELECT 1 FROM journal_epoch WHERE began_at IS NULL),
        (SELECT system_identifier::text FROM pg_control_system()),
        (SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
@@ -38,6 +46,7 @@ class Look(NamedTuple):
     """The database now, beside what was seen of it before."""
 
     epoch: int
+    began_at: datetime | None  # the epoch, after a restore
     told: bool
     system: str
     database: int
@@ -52,7 +61,8 @@ class Known:
     """What `watch` found last in this process, for pages: they need not ask."""
 
     why: str = ""
-    began_at: datetime | None = None  # the present epoch, after a restore
+    # Each restore: when it was noticed, and when things ran again, if they do.
+    restores: tuple[tuple[datetime, datetime | None], ...] = ()
 
 
 known = Known()
@@ -67,11 +77,19 @@ def check() -> None:
 
 def why() -> str:
     """Why nothing may run: one of the words above; "" when all is well."""
+    return _look_about()[0]
+
+
+def _look_about() -> tuple[str, Look | None]:
+    """Why nothing may run, and the database now where the note could be read."""
     try:
         seen = witness.read()
     except witness.Unreadable:
-        return UNREADABLE
-    return _why(seen, look(seen))
+        return UNREADABLE, None
+    except OSError:
+        return UNREAD, None
+    now = look(seen)
+    return _why(seen, now), now
 
 
 def watch() -> str:
@@ -82,11 +100,19 @@ def watch() -> str:
         known.why = why()
     except witness.Unreadable:
         known.why = UNREADABLE
-    epochs = Epoch.objects.filter(began_at__isnull=False).order_by("-number")
-    known.began_at = epochs.values_list("began_at", flat=True).first()
+    except OSError as error:
+        logger.error("epoch.unread", error=str(error))
+        known.why = UNREAD
+    known.restores = restores()
     if not known.why:
         advance()
     return known.why
+
+
+def restores() -> tuple[tuple[datetime, datetime | None], ...]:
+    """Each: when it was noticed, and when a new epoch began, oldest first."""
+    rows = Epoch.objects.order_by("number")
+    return tuple(rows.values_list("noticed_at", "began_at"))
 
 
 def look(seen: Seen | None) -> Look:
@@ -145,7 +171,15 @@ def place_of(now: Look) -> Seen | None:
 def inherited(created_at: datetime) -> bool:
     """Whether what was made then came back from a backup: it may have been decided, and
     may have run, in the history that is lost."""
-    return Epoch.objects.filter(began_at__gt=created_at).exists()
+    until = inherited_until()
+    return until is not None and created_at < until
+
+
+def inherited_until() -> datetime | None:
+    """What was made before came back from a backup: all of it, while two people have
+    not looked. None where no backup was ever put back."""
+    held, now = _look_about()
+    return _ALL if held or now is None else now.began_at
 
 
 def next_number() -> int:
@@ -172,7 +206,8 @@ def check_numbers() -> None:
         if cursor.fetchone() == (True,):
             raise Conflict(
                 "This server counts its transactions from below the log's. Nothing was"
-                " changed. Stop it and raise its counter: pg_resetwal -x."
+                " changed. Stop it and raise its counter to a multiple of 1048576:"
+                " pg_resetwal -x."
             )
 
 

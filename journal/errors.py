@@ -281,6 +281,10 @@ class Reason(DomainError):
     status = 422
 
 
+class Unwritten(Reason):
+    """Write something first. Nothing was recorded."""
+
+
 class TooFast(DomainError):
     """You opened this a moment ago. Nothing was recorded.
     If you have checked what changes, commit again."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from celery import shared_task
 from django.conf import settings
 
@@ -22,14 +20,7 @@ def sweep_outbox() -> int:
 def prune_outbox() -> int:
     """Forget promises that were kept long ago; how many."""
     days = settings.HOLDPOINT.keep_outbox_days
-    kept = partial(
-        pruning.head,
-        "journal_outboxmessage",
-        made="done_at",
-        days=days,
-        over="done_at IS NOT NULL",
-    )
-    return pruning.pieces(kept)
+    return pruning.head("journal_outboxmessage", made="done_at", days=days)
 
 
 @shared_task(ignore_result=True)

@@ -55,14 +55,15 @@ def path() -> Path:
 
 
 def read() -> Seen | None:
-    """The furthest place this host saw; None on a new host. Raises Unreadable."""
+    """The furthest place this host saw; None on a new host. Raises Unreadable, or
+    OSError when the disk does not give it just now."""
     try:
         found = path().stat()
+        if not found.st_size:
+            return None
+        return _furthest(path(), found.st_ino, found.st_size, found.st_mtime_ns)
     except FileNotFoundError:
         return None
-    if not found.st_size:
-        return None
-    return _furthest(path(), found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 def known() -> Seen | None:
@@ -78,19 +79,31 @@ def known() -> Seen | None:
 def set_aside() -> None:
     """A file that nobody can read makes way, once people were told of it: the next one
     begins anew."""
+    if not _is_readable():
+        with _open(fcntl.LOCK_EX):
+            if not _is_readable():  # nor did another process set it aside meanwhile
+                path().replace(path().with_name("epoch.unreadable"))
+
+
+def _is_readable() -> bool:
     try:
         read()
     except Unreadable:
-        path().replace(path().with_name("epoch.unreadable"))
+        return False
+    return True
 
 
 @lru_cache(maxsize=4)
 def _furthest(file: Path, inode: int, size: int, changed: int) -> Seen:
     """The greatest line, in whatever order several processes wrote theirs."""
-    places = [place for line in file.read_bytes().split(b"\n") if (place := _of(line))]
+    places = _places(file)
     if not places:
         raise Unreadable(str(file))
     return max(places)
+
+
+def _places(file: Path) -> list[Seen]:
+    return [place for line in file.read_bytes().split(b"\n") if (place := _of(line))]
 
 
 def _of(line: bytes | str) -> Seen | None:
@@ -104,12 +117,22 @@ def keep(seen: Seen) -> None:
     """Write it down for good. Raises OSError, on a full disk for one."""
     line = f"\n{_text(seen)}\n".encode()
     with _open(fcntl.LOCK_SH) as file:
-        if os.write(file, line) < len(line):
-            raise OSError(errno.ENOSPC, "cut short", str(path()))
+        whole = os.write(file, line) == len(line)
         os.fsync(file)
         size = os.fstat(file).st_size
+    if not whole:
+        _empty()
+        raise OSError(errno.ENOSPC, "cut short", str(path()))
     if size > LONGEST_FILE:
         _shorten()
+
+
+def _empty() -> None:
+    """A first line that was cut short is none: there is nothing to read in it, and
+    nothing was lost."""
+    with _open(fcntl.LOCK_EX) as file:
+        if not _places(path()):
+            os.ftruncate(file, 0)
 
 
 @contextmanager
