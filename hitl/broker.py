@@ -12,16 +12,20 @@ from kombu.utils.scheduling import round_robin_cycle
 CONNECT_TIMEOUT_S = 1
 SOCKET_TIMEOUT_S = 2
 
-# Five queues, so that no effect and no sweep waits behind letters, no mail behind an
-# agent's server, no agent behind people's mails, and no letter that is written behind
-# all that are to be. A worker serves all of them unless `-Q` says otherwise.
+# Six queues, so that no effect and no sweep waits behind letters or a service that is
+# only asked, no mail behind an agent's server, no agent behind people's mails, and no
+# letter that is written behind all that are to be. A worker serves all of them unless
+# `-Q` says otherwise.
 EFFECTS, SWEEPS = "effects", "celery"
-LETTERS, OUTCOMES, HOOKS = "letters", "outcomes", "hooks"
-QUEUES = tuple(map(Queue, (EFFECTS, SWEEPS, LETTERS, OUTCOMES, HOOKS)))
-PATIENT = frozenset({LETTERS, OUTCOMES, HOOKS})
+INQUIRIES, LETTERS = "inquiries", "letters"
+OUTCOMES, HOOKS = "outcomes", "hooks"
+QUEUES = tuple(map(Queue, (EFFECTS, SWEEPS, INQUIRIES, LETTERS, OUTCOMES, HOOKS)))
+PATIENT = frozenset({INQUIRIES, LETTERS, OUTCOMES, HOOKS})
 ROUTES = {
     "reviews.tasks.execute": {"queue": EFFECTS},
     "reviews.tasks.run_execution": {"queue": EFFECTS},
+    "reviews.tasks.audit_one": {"queue": INQUIRIES},
+    "reviews.tasks.look_up_one": {"queue": INQUIRIES},
     "reviews.tasks.mail_*": {"queue": LETTERS},
     "reviews.tasks.send_*": {"queue": LETTERS},
     "reviews.tasks.write_export": {"queue": LETTERS},
@@ -32,8 +36,8 @@ ROUTES = {
 
 class UrgentFirst(round_robin_cycle):
     """In which order a worker that is free looks into its queues: effects and sweeps by
-    turns, and only when both are empty letters, outcomes and hooks by turns. A worker
-    that has more to do than it can recovers first and tells of it later."""
+    turns, and only when both are empty the others by turns. A worker that has more to
+    do than it can recovers first, and asks and tells later."""
 
     def consume(self, n: int) -> list[str]:
         return sorted(self.items[:n], key=PATIENT.__contains__)

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from celery.signals import worker_init
-from django.db import DatabaseError, close_old_connections, connections
+from django.db import close_old_connections, connections
 from structlog.stdlib import get_logger
 
 from reviews import restores
@@ -24,7 +24,7 @@ def look() -> None:
     close_old_connections()
     try:
         why = restores.watch()
-    except (DatabaseError, OSError) as error:
+    except Exception as error:  # or nobody would look any more
         log.warning("epoch.not_looked", error=type(error).__name__)
         return
     if why:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
-from django.db import Error, close_old_connections
+from django.db import close_old_connections
 
 from reviews.queries import live
 from reviews.queries.badges import News
@@ -161,7 +161,7 @@ class Newsroom:
             found, number = await loop.run_in_executor(
                 self._thread, self._count, viewers
             )
-        except Error as error:  # the next news or the pulse counts again
+        except Exception as error:  # the next news or the pulse counts again
             log.warning("count_failed", error=type(error).__name__)
             return
         for page in self._pages:

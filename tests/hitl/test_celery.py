@@ -71,6 +71,12 @@ def test_what_agents_hear_does_not_wait_behind_mails() -> None:
     assert found == [broker.OUTCOMES, broker.HOOKS]
 
 
+def test_who_is_only_asked_waits_in_a_queue_of_their_own() -> None:
+    found = {queue_of(f"reviews.tasks.{name}") for name in ("look_up_one", "audit_one")}
+    assert found == {broker.INQUIRIES}
+    assert broker.INQUIRIES in broker.PATIENT
+
+
 def test_who_is_patient_is_served_when_nobody_else_is_there() -> None:
     strategy = app.conf.broker_transport_options["queue_order_strategy"]
     order = cycle_by_name(strategy)(["hooks", "celery", "letters", "effects"])
