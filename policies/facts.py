@@ -103,6 +103,22 @@ def collect(document: Document, inputs: Inputs, *, now: datetime) -> dict[str, A
     }
 
 
+def recount(
+    document: Document, inputs: Inputs, stored: Mapping[str, Any], *, now: datetime
+) -> dict[str, Any]:
+    """These facts of an earlier time with the sums as they are now, itself counted;
+    what was observed of the agent stays as it was.
+
+    Caller holds a transaction and has locked `measures_of`.
+    """
+    transactions.require("Counting anew")
+    definition = tools.definition(inputs.tool)
+    fresh = _aggregates(document, definition, inputs, now)
+    events = {name for name, measure in document.measures.items() if measure.event}
+    known = {n: c for n, c in stored.get("count", {}).items() if n in events}
+    return {**stored, **fresh, "count": {**fresh["count"], **known}}
+
+
 def observe(document: Document, inputs: Inputs, *, at: datetime) -> None:
     """Let this proposal weigh in the sums from now on, as it is in this revision.
 

@@ -1,10 +1,12 @@
 """The only place that locks for policies: advisory locks, held to the end of the
-transaction. In house.md's order they come after Thread and ApprovalRequest."""
+transaction. In house.md's order they come after Thread and ApprovalRequest. That of a
+person's mails is held beside all of them, by the connection."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from django.db import connection
 
@@ -46,6 +48,20 @@ def deadlines_shared() -> None:
     """Nothing begins or ends to stand still while what is over expires. Caller holds a
     transaction, and takes this before any row."""
     _take(["deadlines"], _TAKE_SHARED)
+
+
+@contextmanager
+def mails(person: str) -> Iterator[None]:
+    """One mail of what was gathered for a person, named by their public id, is written
+    at a time. Held by the connection, for a mail server takes longer than a transaction
+    may: caller holds none. Raises OperationalError when another has it too long."""
+    key = [_number(f"mails|{person}")]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", key)
+        try:
+            yield
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", key)
 
 
 def _take(names: Iterable[str], statement: str = "") -> None:
