@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from policies.choices import Role
 from policies.evaluation import Evaluation, Step
@@ -26,6 +27,7 @@ class Vote:
     place: str
     seen: str
     proved: bool = True  # by a fresh step-up
+    at: datetime | None = None
 
     @property
     def role(self) -> Role | None:
@@ -57,23 +59,23 @@ def _vote(versions: Mapping[int, RequestVersion], row: Decision) -> Vote:
     steps: Sequence[StepData] = versions[row.version].steps
     seen = row.action_hash if row.verdict == Verdict.APPROVE else ""
     place = steps[row.step or 0]["role"]
-    return Vote(row.reviewer, place, seen, bool(row.authority["step_up"]))
+    return Vote(row.reviewer, place, seen, bool(row.authority["step_up"]), row.at)
 
 
 def still_hold(
     given: Iterable[Vote], request: ApprovalRequest, revision: Revision
 ) -> bool:
     """Whether each of them still has the role of their place, is let into the queue,
-    may decide such an amount, and is not stopped. Reads only."""
-    rows = Stop.objects.filter(scope=Scope.REVIEWER, lifted_at__isnull=True)
-    stopped = set(rows.values_list("key", flat=True))
+    may decide such an amount, and was not stopped since they voted. Reads only."""
+    given = list(given)
+    stopped = _stopped(given)
     for vote in given:
         person, role = vote.person, vote.role
         valid = (
             role is not None
             and quorum.fills(role, vote.place or role)
             and request.queue_id in permissions.queues_of(person)
-            and person.public_id not in stopped
+            and not _is_revoked(vote, stopped)
             and not permissions.above_ceiling(
                 person, revision.amount_minor, revision.currency
             )
@@ -81,6 +83,21 @@ def still_hold(
         if not valid:
             return False
     return True
+
+
+def _stopped(given: Sequence[Vote]) -> list[Stop]:
+    theirs = [vote.person.public_id for vote in given]
+    return list(Stop.objects.filter(scope=Scope.REVIEWER, key__in=theirs))
+
+
+def _is_revoked(vote: Vote, stopped: Iterable[Stop]) -> bool:
+    """By a switch in force, or by one that came after the vote: who is switched on
+    again votes anew."""
+    return any(
+        row.lifted_at is None or (vote.at is not None and row.at >= vote.at)
+        for row in stopped
+        if row.key == vote.person.public_id
+    )
 
 
 def enough(given: Sequence[Vote], asked: Evaluation) -> bool:

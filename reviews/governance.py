@@ -3,9 +3,10 @@ and the check before execution all ask here; nobody else asks the policy."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from journal import canonical
@@ -18,6 +19,7 @@ from policies.facts import Inputs
 from policies.models import PolicyVersion, Tool
 from policies.money import Money
 
+from .models import Revision
 from .presenters import present
 from .readers import Reading
 
@@ -129,6 +131,48 @@ def reevaluate(
         return _no_tool(policy)
     document = active.compiled(policy)
     return evaluation.evaluate(document, tools.definition(current), stored_facts)
+
+
+def hold_sums(revisions: Iterable[Revision]) -> None:
+    """Nobody else weighs in the sums of these until the transaction ends: all at once,
+    so that two who hold several cannot wait for each other. Caller holds a
+    transaction."""
+    policy = active.active_or_none()
+    if policy is not None:
+        document = active.compiled(policy)
+        known = [_known(revision, policy) for revision in revisions]
+        held = [facts.measures_of(document, one) for one in known if one is not None]
+        facts.lock(chain.from_iterable(held))
+
+
+def recount(revision: Revision, *, now: datetime) -> Evaluation:
+    """What the active policy says of facts stored at proposal time, with its sums as
+    they are now. Caller has `hold_sums`."""
+    policy = active.active_or_none()
+    inputs = _known(revision, policy) if policy is not None else None
+    if policy is None or inputs is None:
+        return _no_tool(policy)
+    document = active.compiled(policy)
+    counted = facts.recount(document, inputs, revision.facts, now=now)
+    return evaluation.evaluate(document, tools.definition(inputs.tool), counted)
+
+
+def _known(revision: Revision, policy: PolicyVersion) -> Inputs | None:
+    """What sums a revision belongs to, as its tool is now; None when it is gone."""
+    tool, said = tools.current(revision.known_tool.name, policy), revision.facts
+    if tool is None:
+        return None
+    return Inputs(
+        tool=tool,
+        args=revision.args,
+        agent=said["agent"]["name"],
+        unattended=said["agent"]["unattended"],
+        thread=said["thread"],
+        uncertain=said["uncertain"],
+        keys=said["keys"],
+        before={},
+        proposal=revision.proposal_id,
+    )
 
 
 def _no_tool(policy: PolicyVersion | None) -> Evaluation:

@@ -39,12 +39,17 @@ class No:
 
 
 OTHER_BYTES = No("bytes_changed", "The stored action is not the one that was granted.")
+STOPPED = No("stopped", "This was stopped before it ran.")
+STOPPED_SINCE = No(
+    "taken_back", "It was stopped after it was granted: it is asked anew."
+)
+APPROVER_GONE = No("approver_revoked", "An approver no longer has the authority.")
 TIGHTENED = No("policy_tightened", "The policy now asks for more authority.")
 
 
 def check(execution: Execution, definition: ToolDefinition) -> No | None:
     """The first reason not to perform this execution now, cheapest first. What is read
-    may take seconds: whoever begins the effect asks for the switches once more."""
+    may take seconds: whoever begins the effect asks `at_last` as well."""
     policy = active.active_or_none()
     request = _request_of(execution)
     return (
@@ -53,20 +58,47 @@ def check(execution: Execution, definition: ToolDefinition) -> No | None:
         or _tool(execution, policy)
         or _authority(execution, request, policy)
         or _world(execution, request, definition)
-        or _window(execution)
         or _verifiers(execution, request, definition)
     )
 
 
+def at_last(execution: Execution) -> No | None:
+    """What may have changed while the rest was asked, which takes seconds: its time,
+    who approved it, and last of all the switches."""
+    return _window(execution) or _approvers(execution) or switches(execution)
+
+
+def _approvers(execution: Execution) -> No | None:
+    request = _request_of(execution)
+    if request is None:
+        return None
+    votes = approvers.votes(request)
+    held = approvers.still_hold(votes, request, execution.grant.revision)
+    return None if held else APPROVER_GONE
+
+
 def switches(execution: Execution) -> No | None:
-    """Stop rows over the thread, agent, tool or everything [I24]."""
-    proposal = execution.grant.proposal
-    mode = stops.in_force(proposal.agent, proposal.thread, proposal.tool_name)
+    """Stop rows over the thread, agent, tool or everything, since it was granted
+    [I24]."""
+    proposal, granted_at = execution.grant.proposal, execution.grant.issued_at
+    action = (proposal.agent, proposal.thread, proposal.tool_name)
+    mode = stops.over(action, granted_at)
     if mode is StopMode.STOPPED:
-        return No("stopped", "This was stopped before it ran.")
+        return STOPPED if stops.in_force(*action) is StopMode.STOPPED else STOPPED_SINCE
     if mode is StopMode.PAUSED:
         return No("paused", "This is paused.", later=True, free=True)
     return None
+
+
+def stopped(execution: Execution) -> No | None:
+    """Of the switches only what is for good: a pause passes."""
+    no = switches(execution)
+    return no if no is not None and not no.later else None
+
+
+def tool(execution: Execution) -> No | None:
+    """Whether its tool still takes these arguments, and acts where it did."""
+    return _tool(execution, active.active_or_none())
 
 
 def _bytes(execution: Execution) -> No | None:
@@ -108,13 +140,25 @@ def _authority(
     people who may still give it, on exactly these bytes [I11, I18]."""
     revision = execution.grant.revision
     asked = reevaluate(revision.known_tool, revision.facts, policy)
+    return _enough(execution, request, asked)
+
+
+def authority(execution: Execution, asked: Evaluation) -> No | None:
+    """Why what was given is less than is asked now; None when it is enough."""
+    return _enough(execution, _request_of(execution), asked)
+
+
+def _enough(
+    execution: Execution, request: ApprovalRequest | None, asked: Evaluation
+) -> No | None:
+    revision = execution.grant.revision
     if asked.tier.rank > _decided_tier(execution, request).rank:
         return TIGHTENED
     if request is None:
         return None
     votes = approvers.votes(request)
     if not approvers.still_hold(votes, request, revision):
-        return No("approver_revoked", "An approver no longer has the authority.")
+        return APPROVER_GONE
     if any(vote.seen not in {"", execution.grant.action_hash} for vote in votes):
         return OTHER_BYTES
     if _asks(asked) == _asks(Evaluation.from_json(revision.evaluation)):

@@ -21,8 +21,35 @@ def under(stop: Stop) -> list[str]:
     return [pk for _, pk in ages[0].union(ages[1]).order_by("created_at")]
 
 
-def paused() -> Exists:
-    """Of executions: whether a switch keeps them as they are."""
+def paused() -> Q:
+    """Of executions: whether a switch keeps them as they are, and none refuses them."""
+    return Q(_under(StopMode.PAUSED)) & ~Q(_under(StopMode.STOPPED))
+
+
+def taken_back() -> Exists:
+    """Of executions: whether a stop has come over it since it was granted, lifted or
+    not."""
+    since = Q(lifted_at__isnull=True) | Q(at__gte=OuterRef("grant__issued_at"))
+    return Exists(_over_row().filter(since, mode=StopMode.STOPPED))
+
+
+def revoked() -> Exists:
+    """Of executions: whether somebody whose vote counts was stopped since it."""
+    since = Q(lifted_at__isnull=True) | Q(at__gte=OuterRef("at"))
+    theirs = Stop.objects.filter(
+        since, scope=Scope.REVIEWER, key=OuterRef("reviewer__public_id")
+    )
+    votes = Decision.objects.filter(
+        Exists(theirs), request__proposal=OuterRef("proposal"), counts=True
+    )
+    return Exists(votes)
+
+
+def _under(mode: StopMode) -> Exists:
+    return Exists(_over_row().filter(mode=mode, lifted_at__isnull=True))
+
+
+def _over_row() -> QuerySet[Stop]:
     run = Concat(
         OuterRef("proposal__agent"),
         Value("/"),
@@ -35,9 +62,7 @@ def paused() -> Exists:
         | Q(scope=Scope.TOOL, key=OuterRef("proposal__tool_name"))
         | Q(scope=Scope.THREAD, key=run)
     )
-    return Exists(
-        Stop.objects.filter(over, mode=StopMode.PAUSED, lifted_at__isnull=True)
-    )
+    return Stop.objects.filter(over)
 
 
 def within(scope: Scope, key: str, path: str = "") -> Q:

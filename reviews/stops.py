@@ -16,10 +16,12 @@ from . import permissions
 from .choices import Scope, StopMode
 from .models import Stop
 
-# By hand: one round trip of the gate asks five times.
-_IN_FORCE = """
+# By hand: one round trip of the gate asks five times. The switch of everything has no
+# key. A stop that was lifted is over what had been granted when it came.
+_OVER = """
 SELECT scope, key, mode FROM reviews_stop
-WHERE lifted_at IS NULL AND (scope = 'everything' OR key = ANY(%s))
+WHERE key = ANY(%(keys)s)
+  AND (lifted_at IS NULL OR mode = 'stopped' AND at >= %(since)s)
 """
 ANY = "stops"  # announced: every page that shows something stoppable looks again
 Action = tuple[str, str, str]  # agent, thread, tool
@@ -37,19 +39,28 @@ def in_force(agent: str, thread: str, tool: str) -> StopMode | None:
     return in_force_over([action])[action]
 
 
+def over(action: Action, granted_at: datetime) -> StopMode | None:
+    """The strictest switch that keeps an effect from beginning: one in force, or a stop
+    that has come since it was granted, lifted or not. What a stop took back once is
+    asked anew."""
+    return _over([action], granted_at)[action]
+
+
 def in_force_over(actions: Collection[Action]) -> dict[Action, StopMode | None]:
-    """The same for many actions, in one query."""
+    """The same as `in_force` for many actions, in one query."""
+    return _over(actions, None)
+
+
+def _over(
+    actions: Collection[Action], since: datetime | None
+) -> dict[Action, StopMode | None]:
     switches = {action: _switches(*action) for action in actions}
     keys = {key for named in switches.values() for _, key in named}
     with connection.cursor() as cursor:
-        cursor.execute(_IN_FORCE, [sorted(keys)])
+        cursor.execute(_OVER, {"keys": sorted(keys), "since": since})
         off = cursor.fetchall()
     return {
-        action: _strictest(
-            mode
-            for scope, key, mode in off
-            if scope == Scope.EVERYTHING or (scope, key) in named
-        )
+        action: _strictest(mode for scope, key, mode in off if (scope, key) in named)
         for action, named in switches.items()
     }
 
@@ -59,6 +70,7 @@ def _switches(agent: str, thread: str, tool: str) -> set[tuple[str, str]]:
         (Scope.AGENT, agent),
         (Scope.THREAD, thread_key(agent, thread)),
         (Scope.TOOL, tool),
+        (Scope.EVERYTHING, ""),
     }
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from .looking import ask_first, denies, may_repeat
 from .recording import keep_found, keep_late, record
 from .refusing import give_back, refuse
 from .results import kept, redacted, result_of
 from .running import note_outside, run
 
 __all__ = [
+    "ask_first",
+    "denies",
     "give_back",
     "keep_found",
     "keep_late",
     "kept",
+    "may_repeat",
     "note_outside",
     "record",
     "redacted",

@@ -13,7 +13,7 @@ from journal import clock, faults, log
 from policies import facts
 from policies.choices import ExecutionClass
 
-from .. import alarms, claims, endings, fences, locks, turns
+from .. import alarms, approved, endings, fences, locks, turns
 from ..executors import Outcome
 from ..models import Execution
 from .requeueing import back_off, requeue, tries_left
@@ -89,9 +89,9 @@ def _doubt(
     execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
 ) -> None:
     """It may have happened. A keyed or queryable tool is asked again, soon."""
-    due = now + back_off(execution)
+    due = _asked_again_at(execution, now)
     again = (
-        claims.class_of(execution) is not ExecutionClass.OPAQUE
+        approved.class_of(execution) is not ExecutionClass.OPAQUE
         and tries_left(execution)
         and due < execution.grant.expires_at
         and not execution.by_agent
@@ -104,6 +104,16 @@ def _doubt(
     endings.lose(execution, outcome.code, outcome.detail, now, actor)
 
 
+def _asked_again_at(execution: Execution, now: datetime) -> datetime:
+    """Where the service is looked up first, not before the lease is over: what it is
+    still at, it would deny, and then do beside the attempt that follows."""
+    due = now + back_off(execution)
+    looked_up = approved.can_be_asked(execution)
+    if execution.began_at is None or execution.lease_until is None or not looked_up:
+        return due
+    return max(due, execution.lease_until)
+
+
 @transaction.atomic(durable=True)
 def keep_late(
     *,
@@ -112,12 +122,13 @@ def keep_late(
     action_hash: str,
     outcome: Outcome,
     actor: log.Actor,
-) -> None:
+) -> bool:
     """Keep what was said of an effect when it could no longer count. It settles
-    nothing. Raises NotFound."""
+    nothing. Whether it only says again what was recorded. Raises NotFound."""
     execution = locks.execution(execution_id)
     said = _report(execution, fence, action_hash, redacted(execution, outcome))
     alarms.keep(execution, said=said, actor=actor, now=clock.now())
+    return alarms.repeats(execution, said)
 
 
 def keep_found(

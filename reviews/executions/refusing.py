@@ -7,7 +7,7 @@ from django.db import transaction
 from journal import clock
 from journal.errors import StaleFence
 
-from .. import claims, endings, fences
+from .. import claims, endings, fences, rechecks
 from ..claims import Claim
 from ..models import Execution
 from ..rechecks import No
@@ -17,7 +17,8 @@ from .requeueing import back_off, requeue, tries_left
 @transaction.atomic(durable=True)
 def give_back(*, claim: Claim, no: No) -> None:
     """A check said no to what an agent redeemed, and nobody was given it: nothing of it
-    happens, or after an attempt that may have had an effect all is as before a switch.
+    happens, or after an attempt that may have had an effect all is as before, where the
+    reason is one that passes or a switch.
 
     Raises StaleFence, also when a repeated call was given it meanwhile: what may be
     under way stands.
@@ -27,7 +28,7 @@ def give_back(*, claim: Claim, no: No) -> None:
         raise StaleFence
     if claim.untouched:
         _refuse(execution, no)
-    elif no.code in {"stopped", "paused"}:
+    elif no.later or no in {rechecks.STOPPED, rechecks.STOPPED_SINCE}:
         Execution.objects.filter(pk=execution.pk, fence=claim.fence).update(
             lease_until=clock.now(), attempts=execution.attempts - 1
         )

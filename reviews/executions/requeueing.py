@@ -7,17 +7,17 @@ from typing import Any
 
 from journal import log
 
-from .. import claims, transitions
+from .. import approved, transitions
 from ..models import Execution
 
 
 def back_off(execution: Execution) -> timedelta:
     """Before the next attempt, after as many as the row counts."""
-    return claims.definition_of(execution).retry.after(execution.attempts)
+    return approved.definition_of(execution).retry.after(execution.attempts)
 
 
 def tries_left(execution: Execution) -> bool:
-    return execution.attempts < claims.definition_of(execution).retry.attempts
+    return execution.attempts < approved.definition_of(execution).retry.attempts
 
 
 def requeue(

@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from journal import canonical, encryption
+from journal.errors import InvalidJson
 from policies import tools
 
 from .. import redacting
@@ -57,5 +58,8 @@ def result_of(execution: Execution) -> dict[str, Any] | None:
     blob = encryption.open(
         settings.HOLDPOINT.data_key, bytes(execution.result), execution.pk.encode()
     )
-    value: dict[str, Any] = canonical.parse(blob)
+    try:
+        value: dict[str, Any] = canonical.parse(blob)
+    except InvalidJson:  # kept by a release that did not ask whether it can be read
+        return {"unreadable": True}
     return value

@@ -3,16 +3,18 @@ runs a tool itself: it queues again, and the claim decides."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import structlog
 
 from journal import faults
 from journal.errors import StaleFence
-from policies.choices import ExecutionClass
 
 from .. import claims, executors, fences, rechecks
 from ..claims import Claim
 from ..executors import Outcome
 from ..rechecks import No
+from .looking import ask_first, denies, may_repeat
 from .recording import keep_late, record
 from .refusing import refuse
 
@@ -61,41 +63,38 @@ def _too_late(claim: Claim, outcome: Outcome | No) -> None:
 
 def _attempt(claim: Claim) -> Outcome | No:
     """Look up what an earlier attempt did, re-check the world, perform."""
-    untouched = claim.untouched
-    if not untouched and claim.definition.look_up is not None:
-        found = executors.look_up(claim.definition, claim.call)
-        faults.point("looked_up", claim.execution.pk)
-        if found.code != "not_found" and not _may_repeat(claim, found):
+    found = ask_first(claim)
+    if found is not None:
+        denied = denies(claim, found)
+        if not denied and not may_repeat(claim, found):
             return found
         if claim.over:
             return No(claim.over, "It never ran, and nothing is begun any more.")
-        untouched = found.code == "not_found"
+        claim = replace(claim, untouched=denied)
     no = rechecks.check(claim.execution, claim.definition)
-    if no is not None and untouched:
+    if no is not None and claim.untouched:
         return no
     if no is not None and no.code != "precondition":
         return Outcome("unknown", code=no.code, detail=no.detail)
     # A keyed provider answers a repeated key from its memory, so a state that our
     # own earlier attempt changed is no reason to stop here.
     faults.point("rechecked", claim.execution.pk)
+    return _perform(claim)
+
+
+def _perform(claim: Claim) -> Outcome | No:
     no = note_outside()
     fences.check_held(claim)
-    no = no or rechecks.switches(claim.execution)  # nothing is asked after this [I24]
+    no = no or rechecks.at_last(claim.execution)  # nothing is asked after this [I24]
     if no is not None:
-        return no if untouched else Outcome("unknown", code=no.code, detail=no.detail)
+        doubt = Outcome("unknown", code=no.code, detail=no.detail)
+        return no if claim.untouched else doubt
     faults.point("before_effect", claim.execution.pk)
     outcome = executors.perform(claim.definition, claim.call)
     faults.point("after_effect", claim.execution.pk)
-    if outcome.this_attempt_only and not untouched:
+    if outcome.leaves_earlier_open and not claim.untouched:
         return Outcome("unknown", code=outcome.code, detail=outcome.detail)
     return outcome
-
-
-def _may_repeat(claim: Claim, found: Outcome) -> bool:
-    """A keyed provider that cannot say is asked for the effect itself: under the same
-    key that is no second one."""
-    keyed = claims.class_of(claim.execution) is ExecutionClass.KEYED
-    return keyed and found.status == "unknown" and not claim.over
 
 
 def note_outside() -> No | None:

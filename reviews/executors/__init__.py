@@ -19,7 +19,7 @@ from . import callable as in_process
 from . import webhook
 from .base import Call, KnownFailure, Outcome, failed, said, unknown
 
-__all__ = ["Call", "KnownFailure", "Outcome", "look_up", "perform"]
+__all__ = ["Call", "KnownFailure", "Outcome", "look_up", "perform", "unknown"]
 
 log = structlog.get_logger(__name__)
 NOT_FOUND = "not_found"

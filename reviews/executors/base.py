@@ -7,9 +7,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from journal import canonical
+from journal.errors import InvalidJson
 
 # The most a stored result may be, as canonical bytes (gate.md 7).
 RESULT_LIMIT = 64 * 1024
+
+# What a service that verifies grants says of one that it does not take (README,
+# "Verify a grant without the gate").
+GRANT_REFUSED = frozenset(
+    f"grant_{why}"
+    for why in (
+        *("malformed", "unknown_key", "forged", "wrong_issuer", "wrong_audience"),
+        *("not_yet", "expired", "not_redeemed", "other_tool", "other_action"),
+    )
+)
 
 Status = Literal["succeeded", "failed", "unknown"]
 
@@ -50,6 +61,13 @@ class Outcome:
     looked_up: bool = False
     # How many effects the service counts under our reference, where it says so.
     effects: int | None = None
+
+    @property
+    def leaves_earlier_open(self) -> bool:
+        """Whether it is about this attempt alone: the request never left, or its grant
+        was not taken, by a service that may have taken an earlier one."""
+        refused = self.status == "failed" and self.code in GRANT_REFUSED
+        return self.this_attempt_only or refused
 
 
 class KnownFailure(Exception):
@@ -106,10 +124,13 @@ def _kept(result: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if result is None:
         return None
     try:
-        size = len(canonical.encode(dict(result)))
-    except (ValueError, TypeError, RecursionError):
+        raw = canonical.encode(dict(result))
+        if len(raw) > RESULT_LIMIT:
+            return {"truncated": True, "bytes": len(raw)}
+        canonical.parse(raw)  # as it is read back, which takes less than is written
+    except (ValueError, TypeError, RecursionError, InvalidJson):
         return {"unreadable": True}
-    return dict(result) if size <= RESULT_LIMIT else {"truncated": True, "bytes": size}
+    return dict(result)
 
 
 def _count(value: Any) -> int | None:
@@ -117,8 +138,14 @@ def _count(value: Any) -> int | None:
 
 
 def _code(value: Any, default: str) -> str:
-    return value[:64] if isinstance(value, str) and value else default
+    return _storable(value)[:64] if isinstance(value, str) and value else default
 
 
 def _detail(value: Any) -> str:
-    return value[:2000] if isinstance(value, str) else ""
+    return _storable(value)[:2000] if isinstance(value, str) else ""
+
+
+def _storable(text: str) -> str:
+    """A column holds neither NUL nor half a character."""
+    whole = text.encode("utf-8", "replace").decode("utf-8")
+    return whole.replace("\0", "\ufffd")

@@ -41,6 +41,7 @@ class Stop(models.Model):
                 | Q(lifted_at__isnull=False) & ~Q(lifted_by=""),
             ),
         ]
+        indexes: ClassVar = [models.Index(fields=["key", "at"], name="stop_by_key")]
 
     def __str__(self) -> str:
         return f"{self.mode} {self.scope} {self.key}".rstrip()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import socket
 
 import pytest
 from structlog.testing import capture_logs
 
+from holdpoint_client import grants
 from reviews import executors
 from reviews.executors import base
 from tests.reviews.definitions import tool
@@ -32,6 +35,25 @@ def refuses(call):
 
 def breaks(call):
     raise RuntimeError(f"secret {call.args}")
+
+
+def refuses_oddly(call):
+    raise executors.KnownFailure("no\0", "half \ud800 of it")
+
+
+def says_a_large_number(call):
+    return {"at": 1.7e18}
+
+
+def says_it_deeply(call):
+    deep: dict[str, object] = {}
+    for _ in range(40):
+        deep = {"in": deep}
+    return deep
+
+
+def says_nul(call):
+    return {"said": "a\0b"}
 
 
 def says_nothing(call):
@@ -103,12 +125,20 @@ class TestCallable:
             ("says_nothing", None),
             ("says_text", {"value": "done"}),
             ("says_nonsense", {"unreadable": True}),
+            ("says_a_large_number", {"unreadable": True}),
+            ("says_it_deeply", {"unreadable": True}),
+            ("says_nul", {"unreadable": True}),
             ("says_much", {"truncated": True, "bytes": base.RESULT_LIMIT + 11}),
         ],
     )
     def test_an_odd_result_never_denies_the_effect(self, name, result):
         outcome = executors.perform(in_process(name), CALL)
         assert (outcome.status, outcome.result) == ("succeeded", result)
+
+    def test_what_no_column_holds_is_taken_out_of_a_failure(self):
+        outcome = executors.perform(in_process("refuses_oddly"), CALL)
+        assert (outcome.status, outcome.code) == ("failed", "no\ufffd")
+        assert outcome.detail == "half ? of it"
 
 
 class TestWebhook:
@@ -243,3 +273,9 @@ class TestLookUp:
         service.body = body
         definition = tool(look_up={"url": service.url})
         assert executors.look_up(definition, CALL).status == "unknown"
+
+
+def test_what_a_service_says_of_a_refused_grant_is_what_the_client_says() -> None:
+    source = inspect.getsource(grants)
+    codes = set(re.findall(r'InvalidGrant\(\s*"(\w+)"', source))
+    assert {f"grant_{code}" for code in codes} == base.GRANT_REFUSED

@@ -10,10 +10,19 @@ from django.core import mail
 from agents import outcomes
 from journal import clock, errors, log
 from journal.models import LogRecord, OutboxMessage
-from reviews import claims, deadlines, executions, revocations, stops, tasks
+from reviews import (
+    claims,
+    deadlines,
+    executions,
+    revocations,
+    settlements,
+    stops,
+    tasks,
+)
 from reviews.choices import ExecutionStatus, GrantStatus, RequestStatus, Scope
 from reviews.executions import running
 from reviews.models import ApprovalRequest, Execution, Grant, Stop
+from reviews.queries import retrying
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -230,3 +239,17 @@ def test_what_they_said_as_the_stop_came_is_taken_back_as_well(gate: Gate) -> No
     assert Execution.objects.get(proposal=request.proposal_id).code == (
         "approval_revoked"
     )
+
+
+def test_who_is_switched_on_again_votes_anew(gate: Gate) -> None:
+    """What their vote had allowed, and failed, is not tried again on it."""
+    execution = states.failed(gate)
+    row = revoke(gate)
+    stops.lift(stop_id=row.pk, person=gate.sam, reason="it was nothing")
+    assert not retrying.able(gate.tom, [execution.pk], clock.now())
+    with pytest.raises(errors.Conflict, match="no longer has the authority"):
+        settlements.retry(execution_id=execution.pk, person=gate.tom)
+    again = propose(gate.agent, customer="C-9").request
+    decide(again, gate.rita)
+    executions.run(again.proposal.executions.get().pk)
+    assert len(worlds.effects()) == 1

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from journal import errors
+from journal import clock, errors, log
 from journal.models import LogRecord, OutboxMessage
-from reviews import executions, stop_work, stops, tasks
+from reviews import executions, settlements, stop_work, stops, tasks
 from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
-from reviews.models import Stop
+from reviews.executors.base import failed
+from reviews.models import Execution, Stop
+from reviews.queries import retrying
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -141,3 +144,66 @@ def test_a_finished_thread_is_not_touched(gate: Gate) -> None:
     executions.run(proposal.executions.get().pk)
     stop = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
     assert stop_work.under(stop) == []
+
+
+@pytest.fixture
+def off_and_on(gate: Gate) -> Callable[[], None]:
+    """Everything of the agent is stopped, and soon switched on again."""
+
+    def do() -> None:
+        row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="odd")
+        enforce()
+        stops.lift(stop_id=row.pk, person=gate.sue, reason="over")
+
+    return do
+
+
+def test_what_had_failed_before_a_stop_is_asked_anew(
+    gate: Gate, off_and_on: Callable[[], None]
+) -> None:
+    execution = states.failed(gate)
+    off_and_on()
+    assert not retrying.able(gate.rita, [execution.pk], clock.now())
+    with pytest.raises(errors.Conflict, match="stopped"):
+        settlements.retry(execution_id=execution.pk, person=gate.rita)
+
+
+def test_what_ran_at_a_stop_is_not_tried_again_by_itself_when_it_is_over(
+    gate: Gate, off_and_on: Callable[[], None]
+) -> None:
+    execution = states.claimed(gate)
+    execution.refresh_from_db()
+    off_and_on()
+    executions.record(
+        execution_id=execution.pk,
+        fence=execution.fence,
+        outcome=failed("busy", "", again=True),
+        actor=log.SYSTEM,
+    )
+    Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "taken_back")
+    assert worlds.effects() == []
+
+
+def test_what_is_granted_after_it_runs(
+    gate: Gate, off_and_on: Callable[[], None]
+) -> None:
+    off_and_on()
+    executions.run(states.queued(gate).pk)
+    assert len(worlds.effects()) == 1
+
+
+def test_a_pause_that_is_over_keeps_nothing(gate: Gate) -> None:
+    execution = states.queued(gate)
+    row = stops.stop(
+        scope=Scope.AGENT,
+        key="riley",
+        mode=StopMode.PAUSED,
+        person=gate.sue,
+        reason="look",
+    )
+    stops.lift(stop_id=row.pk, person=gate.sue, reason="over")
+    executions.run(execution.pk)
+    assert len(worlds.effects()) == 1

@@ -12,7 +12,7 @@ from guardian.shortcuts import remove_perm
 
 from journal import errors
 from policies.models import Person, Queue
-from reviews import executions, settlements, stops
+from reviews import executions, redeeming, stops
 from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
 from reviews.models import Execution
 from tests import factories, worlds
@@ -291,13 +291,13 @@ def test_an_agent_redeems_nothing_that_changed_since(gate: Gate, name: str) -> N
     change, refusal, code = BY_AGENT[name]
     change(gate)
     with pytest.raises(refusal) as found:
-        settlements.redeem(token=token, agent="riley")
+        redeeming.redeem(token=token, agent="riley")
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", code)
     assert found.value.facts.get("reason") in {None, code}
     if refusal is not errors.Precondition:
         with pytest.raises(refusal):
-            settlements.redeem(token=token, agent="riley")
+            redeeming.redeem(token=token, agent="riley")
 
 
 def test_a_paused_agent_redeems_later(gate: Gate) -> None:
@@ -310,6 +310,6 @@ def test_a_paused_agent_redeems_later(gate: Gate) -> None:
         reason="wait",
     )
     with pytest.raises(errors.Conflict):
-        settlements.redeem(token=token, agent="riley")
+        redeeming.redeem(token=token, agent="riley")
     stops.lift(stop_id=row.pk, person=gate.sam, reason="go on")
-    assert settlements.redeem(token=token, agent="riley").fence == 1
+    assert redeeming.redeem(token=token, agent="riley").fence == 1

@@ -9,7 +9,14 @@ import pytest
 
 from journal import clock, errors
 from policies import calendars, tools
-from reviews import deadlines, executions, grants, readers, settlements
+from reviews import (
+    deadlines,
+    executions,
+    grants,
+    readers,
+    redeeming,
+    settlements,
+)
 from reviews.choices import ExecutionStatus, GrantStatus
 from reviews.models import ApprovalRequest, Execution, Grant
 from tests import factories, worlds
@@ -143,7 +150,7 @@ def test_what_is_still_queued_after_it_is_refused(gate: Gate, by_agent: bool) ->
     if by_agent:
         token = grants.token(execution.grant_id)
         with pytest.raises(errors.GrantExpired):
-            settlements.redeem(token=token, agent="riley")
+            redeeming.redeem(token=token, agent="riley")
 
 
 def ending(execution: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +184,7 @@ def test_so_it_is_for_an_agent_that_redeems(
     token = grants.token(execution.grant_id)
     ending(execution, monkeypatch)
     with pytest.raises(errors.GrantExpired):
-        settlements.redeem(token=token, agent="riley")
+        redeeming.redeem(token=token, agent="riley")
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "window_closed")
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from reviews import grants
-from reviews.executors import KnownFailure
+import pytest
+
+from journal import log
+from reviews import executions, grants, redeeming
+from reviews.choices import ExecutionStatus
+from reviews.executors import KnownFailure, Outcome
 from reviews.models import Execution, Grant
+from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 
@@ -21,13 +26,39 @@ def granted(gate: Gate, tool: str = "pay", **fields: Any) -> Execution:
     return Execution.objects.get(proposal=request.proposal_id)
 
 
-def deployment(gate: Gate) -> tuple[Execution, str]:
+def declined(gate: Gate, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Execution:
+    """A payment that its reviewer approved, and that the provider did not make."""
+
+    def no(call: Any) -> None:
+        raise KnownFailure("declined", "not now")
+
+    execution = granted(gate, **fields)
+    with monkeypatch.context() as patched:
+        patched.setattr(worlds, "keyed", no)
+        executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.FAILED
+    return execution
+
+
+def deployment(gate: Gate, **fields: Any) -> tuple[Execution, str]:
     """An effect that its agent may redeem, and the token."""
-    request = propose(gate.agent, "deploy").request
+    request = propose(gate.agent, "deploy", **fields).request
     decide(request, gate.sue)
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
     return execution, grants.token(execution.grant_id)
+
+
+def reported(execution: Execution, fence: int, outcome: Outcome) -> None:
+    """What its agent says of the attempt that it redeemed under this fence."""
+    redeeming.report(
+        execution=execution,
+        fence=fence,
+        action_hash=execution.grant.action_hash,
+        outcome=outcome,
+        actor=log.Actor("agent", "riley"),
+    )
 
 
 def ends(execution: Execution, end: str) -> str:

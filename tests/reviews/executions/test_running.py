@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from journal import log
-from reviews import claims, executions
-from reviews.choices import ExecutionStatus, GrantStatus
+from reviews import claims, executions, rechecks, stops
+from reviews.choices import ExecutionStatus, GrantStatus, Scope
+from reviews.executors import KnownFailure
 from reviews.models import Decision, Execution
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -61,6 +64,19 @@ def test_a_lapsed_lease_of_an_opaque_tool_is_unknown(gate: Gate) -> None:
     assert worlds.effects() == []
 
 
+def test_what_failed_in_an_attempt_that_never_ended_is_its_outcome(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution = granted(gate, "pay_queryable")
+    claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    factories.lapsed(execution)
+    monkeypatch.setattr(worlds, "find", lambda call: {"status": "failed"})
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.FAILED
+    assert worlds.effects() == []
+
+
 @pytest.mark.parametrize("ran", [True, False])
 @pytest.mark.parametrize("end", ["window", "attempts"])
 def test_what_can_be_looked_up_is_before_it_is_unknown(
@@ -92,6 +108,49 @@ def test_a_look_up_without_an_answer_is_unknown(
     executions.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("unknown", "ambiguous")
+
+
+def test_what_a_service_may_still_be_at_is_looked_up_when_the_lease_is_over(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked sooner it would deny it, do it, and do it again for the next attempt."""
+    execution = granted(gate, "pay_queryable")
+    plain, at_it = worlds.plain, []
+
+    def slow(call: Any) -> dict[str, Any]:
+        at_it.append(call)
+        raise TimeoutError
+
+    monkeypatch.setattr(worlds, "plain", slow)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("claimed", "callable_raised")
+    assert execution.claimed_at is not None
+    lease = timedelta(seconds=settings.HOLDPOINT.lease_seconds)
+    assert execution.lease_until == execution.claimed_at + lease
+    monkeypatch.setattr(worlds, "plain", plain)
+    plain(at_it[0])
+    factories.lapsed(execution)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, len(worlds.effects())) == ("succeeded", 1)
+
+
+def test_a_keyed_service_and_one_that_was_only_asked_are_asked_again_soon(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worlds, "keyed", lambda call: 1 / 0)
+    monkeypatch.setattr(worlds, "find", lambda call: {"status": "who knows"})
+    keyed, asked = granted(gate), granted(gate, "pay_queryable", thread="t-2")
+    claims.take(execution_id=asked.pk, actor=claims.EXECUTOR)
+    factories.lapsed(asked)
+    for execution in (keyed, asked):
+        executions.run(execution.pk)
+        execution.refresh_from_db()
+        assert execution.claimed_at
+        assert execution.lease_until
+        wait = execution.lease_until - execution.claimed_at
+        assert wait < timedelta(seconds=settings.HOLDPOINT.lease_seconds / 2)
 
 
 def test_who_dies_of_every_look_up_is_not_followed_for_ever(gate: Gate) -> None:
@@ -139,3 +198,74 @@ def test_the_worker_says_when_it_asks_for_the_effect(
     factories.lapsed(execution)
     executions.run(execution.pk)
     assert seen != [None]
+
+
+@pytest.mark.parametrize("code", ["grant_unknown_key", "grant_expired"])
+def test_a_grant_that_is_not_taken_says_nothing_of_the_attempt_before(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    """Its answer was lost, and the service does not look at its key any more."""
+    execution = granted(gate)
+    claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
+    assert claim is not None
+    worlds.keyed(claim.call)
+    factories.lapsed(execution)
+
+    def refuses(call: Any) -> None:
+        raise KnownFailure(code)
+
+    monkeypatch.setattr(worlds, "keyed", refuses)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("claimed", code), "it is asked again"
+    factories.lapsed(execution)
+    ends(execution, "window")
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.UNKNOWN
+
+
+def test_a_grant_that_was_never_taken_is_a_known_failure(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(call: Any) -> None:
+        raise KnownFailure("grant_expired")
+
+    monkeypatch.setattr(worlds, "keyed", refuses)
+    execution = granted(gate)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("failed", "grant_expired")
+
+
+def off(gate: Gate, scope: Scope, key: str) -> None:
+    stops.stop(scope=scope, key=key, person=gate.sam, reason="enough")
+
+
+@pytest.mark.parametrize("end", ["window", "reviewer", "stop"])
+def test_what_ends_while_the_rest_is_checked_is_seen_before_the_effect(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """Readers and verifiers may take seconds."""
+    execution, check = granted(gate), rechecks.check
+
+    def slow(execution: Execution, definition: Any) -> Any:
+        found = check(execution, definition)
+        if end == "window":
+            ends(execution, "window")
+        elif end == "reviewer":
+            off(gate, Scope.REVIEWER, gate.rita.public_id)
+        else:
+            off(gate, Scope.TOOL, "pay")
+        return found
+
+    monkeypatch.setattr(rechecks, "check", slow)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    code = {
+        "window": "window_closed",
+        "reviewer": "approver_revoked",
+        "stop": "stopped",
+    }[end]
+    assert (execution.status, execution.code) == ("refused", code)
+    assert not worlds.effects()
