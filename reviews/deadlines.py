@@ -11,12 +11,12 @@ from django.db.models import F, Q, QuerySet
 
 from journal import clock, epochs, faults, log, outbox
 from journal.errors import Conflict, Decided, Expired
-from policies import facts
 from policies.choices import ExecutionClass
 from policies.models import Person
 
 from . import (
     freezing,
+    inherited,
     locks,
     membership,
     permissions,
@@ -27,6 +27,7 @@ from . import (
 )
 from .choices import ExecutionStatus, RequestStatus
 from .models import ApprovalRequest, Execution, RequestVersion
+from .models.executions import BLIND
 
 CHUNK = 500
 # All that is said of a request that expires: thousands may be due in one second.
@@ -41,7 +42,9 @@ TIMER = log.Actor("system", "timer")
 @transaction.atomic(durable=True)
 def expire_chunk() -> list[str]:
     """End up to 500 overdue requests as EXPIRED; the ids of their proposals. Under an
-    open incident nothing is, however late its deadlines are moved on."""
+    open incident nothing is, however late its deadlines are moved on; nor while a
+    restored database is not looked at (Restored)."""
+    epochs.check()
     locks.deadlines(shared=True)
     overdue = ApprovalRequest.objects.filter(
         ~freezing.is_frozen(),
@@ -54,7 +57,7 @@ def expire_chunk() -> list[str]:
         rows, "expire", actor=TIMER, now=now, changes={"settled_at": now}
     )
     proposals = [row.proposal_id for row in rows]
-    facts.release_many(proposals)
+    inherited.release(proposals)
     faults.point("expiry_uncommitted")
     return proposals
 
@@ -108,7 +111,9 @@ def extend(*, request_id: str, person: Person) -> ApprovalRequest:
     if request.status != RequestStatus.PENDING:
         raise Decided("There is nothing to decide here any more. Nothing was changed.")
     if request.expires_at <= now:
-        raise Expired("This has expired, so it cannot be extended. Nothing was run.")
+        raise Expired(
+            f"This has expired, so it cannot be extended. {inherited.said_of(request)}"
+        )
     permissions.check_can_decide(person, request, request.sealed)
     later, before = extended(request, request.sealed), request.expires_at
     if later <= before:
@@ -153,7 +158,9 @@ def lapsed_executions() -> list[str]:
     )
     opaque = Q(grant__revision__tool__execution_class=ExecutionClass.OPAQUE)
     hopeless = opaque | Q(by_agent=False) | Q(grant__expires_at__lte=now)
-    return _ids(lapsed.filter(hopeless))
+    # What a pause keeps would stand before all others; but what can be looked up is.
+    kept = BLIND & ~opaque & stop_work.paused() & Q(grant__expires_at__gt=now)
+    return _ids(lapsed.filter(hopeless & ~kept))
 
 
 def _ids(rows: QuerySet[Execution]) -> list[str]:

@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from journal import log
-from policies import facts, tools
+from policies import facts
 
-from . import alarms, inherited, transitions, turns
+from . import alarms, doubts, transitions
 from .choices import ExecutionStatus, GrantStatus
 from .models import Execution
 from .rechecks import No
 
-EXECUTOR = log.Actor("system", "executor")
+EXECUTOR = doubts.EXECUTOR
 # After an outcome became unknown: what was under way then is over by now.
 FIRST_LOOK_UP = timedelta(seconds=30)
 
@@ -43,30 +43,16 @@ def lose(
     now: datetime,
     actor: log.Actor = EXECUTOR,
 ) -> None:
-    tool = execution.grant.revision.known_tool
-    looked_up = tools.definition(tool).look_up is not None
-    transitions.execution.apply(
-        execution,
-        "lose",
-        actor=actor,
-        now=now,
-        changes={
-            "lease_until": None,
-            "code": code,
-            "detail": detail,
-            "unknown_at": now,
-            "ask_at": now + FIRST_LOOK_UP if looked_up else None,
-        },
-        data={"execution": execution.pk, "fence": execution.fence, "code": code},
-    )
-    turns.halt(execution, now)
+    why = doubts.Doubt(code, detail, actor)
+    doubts.forget(execution, why, now, ask_at=now + FIRST_LOOK_UP)
 
 
 def refuse(execution: Execution, no: No, now: datetime) -> None:
     """Nothing of it happens; what came back with a backup may have, and is unknown."""
     queued = execution.status == ExecutionStatus.QUEUED
-    if queued and inherited.is_inherited(execution):
-        inherited.doubt(execution, now)
+    doubt = doubts.of_restore(execution) if queued else None
+    if doubt is not None:
+        doubts.lose(execution, doubt, now)
         return
     if execution.grant.status == GrantStatus.LIVE:
         event = "expire" if no.code == "window_closed" else "revoke"

@@ -87,6 +87,25 @@ def catch_up(
     return request
 
 
+def begin_anew(request_ids: Iterable[str], now: datetime) -> int:
+    """Leave each of these at least the time that it was given in all, from where its
+    clock stands: what passed before that is nobody's. How many. Caller holds a
+    transaction and the locks of the rows."""
+    # PostgreSQL's GREATEST leaves NULL out.
+    stands = Greatest(Value(now, output_field=DateTimeField()), "frozen_through")
+    given = ExpressionWrapper(
+        stands + (F("expires_at") - F("opened_at") - F("frozen_for")), DateTimeField()
+    )
+    until = Greatest("expires_at", given)
+    more = ExpressionWrapper(until - F("expires_at"), DurationField())
+    return ApprovalRequest.objects.filter(pk__in=list(request_ids)).update(
+        expires_at=until,
+        expires_at_most=Greatest("expires_at_most", given),
+        frozen_for=F("frozen_for") + more,
+        reminded_at=None,
+    )
+
+
 def running_from(request: ApprovalRequest, now: datetime) -> datetime:
     """From when time that is given now counts: where the clock stands, not earlier."""
     return max(now, request.frozen_through or now)

@@ -8,13 +8,13 @@ from datetime import datetime
 from django.db import transaction
 
 from journal import clock, epochs, faults, log, witness
-from journal.errors import Conflict, Reason
+from journal.errors import Conflict, Unwritten
 from journal.models import Epoch
 from policies.models import Person
 
-from . import alarms, inherited, locks, permissions
-from .choices import AlarmKind, ExecutionStatus
-from .models import Execution
+from . import alarms, doubts, freezing, locks, permissions
+from .choices import AlarmKind, ExecutionStatus, RequestStatus
+from .models import ApprovalRequest, Execution
 from .permissions import Permission
 
 
@@ -32,7 +32,7 @@ def watch() -> str:
     """Compare with what was seen before; why nothing may run, or "". Where it is only
     this host that knows, all others are told."""
     why = epochs.watch()
-    if why and why != epochs.TOLD:
+    if why and why not in {epochs.TOLD, epochs.UNREAD}:
         notice(why=why)
     if why == epochs.UNREADABLE:
         witness.set_aside()
@@ -54,7 +54,7 @@ def _notice(why: str, now: datetime) -> None:
     Epoch.objects.bulk_create([row], ignore_conflicts=True)
     log.append(
         "epoch.noticed",
-        actor=inherited.RESTORED,
+        actor=doubts.RESTORE,
         at=now,
         data={"epoch": number, "code": why},
     )
@@ -64,7 +64,7 @@ def _notice(why: str, now: datetime) -> None:
         proposal=None,
         data={"code": why},
         now=now,
-        actor=inherited.RESTORED,
+        actor=doubts.RESTORE,
     )
 
 
@@ -73,12 +73,14 @@ def look_at(*, person: Person, reason: str) -> Epoch:
     """One person says what happened to the database; when another agrees, a new epoch
     begins and things run again.
 
-    What was under way is UNKNOWN from then on, and no record ever gets a number that
-    one of the lost history had. Locks: executions. Raises NotYours, Reason, Conflict.
+    What was under way is UNKNOWN from then on, what waits for people has its whole time
+    again, and no record ever gets a number that one of the lost history had. Locks:
+    requests, executions. Raises NotYours, Unwritten,
+    Conflict.
     """
     permissions.check(person, Permission.LIFT)
     if not reason.strip():
-        raise Reason(errors=[{"path": "reason", "message": "say what happened"}])
+        raise Unwritten(errors=[{"path": "reason", "message": "say what happened"}])
     now = clock.now()
     epoch = _held(now)
     if not epoch.asked_by:
@@ -91,7 +93,7 @@ def look_at(*, person: Person, reason: str) -> Epoch:
 def _held(now: datetime) -> Epoch:
     """Noticed here, where no sweep had come by yet. Raises Conflict."""
     why = epochs.why()
-    if why and waiting() is None:
+    if why and why != epochs.UNREAD and waiting() is None:
         _notice(why, now)
     epoch = waiting()
     if epoch is None:
@@ -120,15 +122,24 @@ def _begin(epoch: Epoch, person: Person, reason: str, now: datetime) -> Epoch:
         raise Conflict
     # Noticed by another host as well, under a number of its own.
     Epoch.objects.filter(began_at__isnull=True).delete()
+    waiting = _give_time(now)
     lost = _doubt_what_ran(now)
     epoch.by, epoch.began_at, epoch.from_record = person.public_id, now, highest
-    _tell("epoch.began", epoch, person, reason, now, unknown=lost)
+    _tell("epoch.began", epoch, person, reason, now, unknown=lost, waiting=waiting)
     alarms.close_itself(
         AlarmKind.RESTORED, subject=f"epoch-{epoch.pk}", now=now, code="began"
     )
     faults.point("epoch_uncommitted", str(epoch.pk))
     transaction.on_commit(epochs.accept)
     return epoch
+
+
+def _give_time(now: datetime) -> int:
+    """Each that waits for people has from now on at least as long as it was given: its
+    deadline may have passed while nobody could decide. How many."""
+    pending = ApprovalRequest.objects.filter(status=RequestStatus.PENDING)
+    rows = list(locks.requests_in_order(pending).values_list("pk", flat=True))
+    return freezing.begin_anew(rows, now)
 
 
 def _doubt_what_ran(now: datetime) -> int:
@@ -138,7 +149,7 @@ def _doubt_what_ran(now: datetime) -> int:
     for pk in claimed.order_by("pk").values_list("pk", flat=True):
         execution = locks.execution(pk)
         if execution.status == ExecutionStatus.CLAIMED:
-            inherited.doubt(execution, now)
+            doubts.lose(execution, doubts.RESTORED, now)
             found += 1
     return found
 

@@ -17,6 +17,7 @@ from policies.models import Person
 from . import (
     cases,
     freezing,
+    inherited,
     leases,
     locks,
     notes,
@@ -91,7 +92,9 @@ def _check_waiting(request: ApprovalRequest, now: datetime) -> None:
     if request.status != RequestStatus.PENDING:
         raise Decided("There is nothing to decide here any more. Nothing was changed.")
     if request.expires_at <= now:
-        raise Expired("This has expired. Nothing was changed and nothing was run.")
+        raise Expired(
+            f"This has expired. Nothing was changed. {inherited.said_of(request)}"
+        )
 
 
 def _check_supervises(person: Person, request: ApprovalRequest) -> None:

@@ -13,7 +13,7 @@ from django.db.models import Count, Q
 
 from policies.models import Person, Queue
 from reviews import permissions
-from reviews.choices import OPEN
+from reviews.choices import EVERY_QUEUE, OPEN
 from reviews.models import ApprovalRequest, Incident
 from reviews.permissions import Permission
 
@@ -99,6 +99,15 @@ class Page:
     may: bool
     queues: list[Queue]  # that may still be frozen alone
     every: bool  # whether all of them may be
+
+    @property
+    def offered(self) -> dict[str, str]:
+        """What may still be frozen, by what the form calls it, and its title."""
+        every = {EVERY_QUEUE: EVERY} if self.every else {}
+        return every | {str(queue.pk): queue.title for queue in self.queues}
+
+    def offers(self, chosen: str) -> bool:
+        return chosen in self.offered
 
 
 def page(person: Person) -> Page:

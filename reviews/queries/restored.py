@@ -17,6 +17,8 @@ WHY = {
     epochs.BEHIND: "It is older than what this gate had seen.",
     epochs.ANOTHER: "It is on another server, or another timeline, than before.",
     epochs.UNREADABLE: "The note that is kept beside the database cannot be read.",
+    epochs.UNREAD: "The disk does not give the note that is kept beside the database."
+    " Everything goes on by itself when it does.",
 }
 
 
@@ -32,6 +34,7 @@ class Looked:
 @dataclass(frozen=True, slots=True)
 class RestoredPage:
     why: str  # "" when all is well
+    asks: bool  # two people, to look; the disk asks nobody
     waiting: Looked | None
     seen: int | None  # the record this host saw last
     here: int | None  # the newest one
@@ -40,6 +43,11 @@ class RestoredPage:
     may: bool
     mine: bool  # this person looked first
     before: list[Looked]
+
+    @property
+    def offered(self) -> bool:
+        """Whether this person may say now that they have looked."""
+        return bool(self.why) and self.asks and self.may and not self.mine
 
 
 def page(person: Person) -> RestoredPage:
@@ -50,6 +58,7 @@ def page(person: Person) -> RestoredPage:
     looked = {row.pk: _looked(row, names) for row in rows}
     return RestoredPage(
         why=_words(why, waiting),
+        asks=waiting is not None or why != epochs.UNREAD,
         waiting=looked[waiting.pk] if waiting else None,
         seen=_seen(),
         here=epochs.look(None).newest,
@@ -70,7 +79,7 @@ def _words(why: str, waiting: Epoch | None) -> str:
 def _seen() -> int | None:
     try:
         seen = witness.read()
-    except witness.Unreadable:
+    except (witness.Unreadable, OSError):
         return None
     return seen.record if seen else None
 

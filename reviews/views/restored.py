@@ -27,6 +27,8 @@ def restored(request: HttpRequest) -> HttpResponse:
             done = restores.waiting() is None
             messages.success(request, BEGUN if done else LOOKED)
             return redirect("reviews:restored")
-    context = {"page": queries.page(who), "error": error, "reason": reason}
+    page = queries.page(who)
+    kept = "" if page.offered else reason
+    context = {"page": page, "problem": error, "reason": reason, "kept": kept}
     status = error.status if error else 200
     return render(request, "reviews/restored.html", context, status=status)

@@ -15,6 +15,7 @@ from reviews.models import ApprovalRequest, Execution, Grant
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.reviews import states
 
 
 def patient(gate: Gate) -> None:
@@ -229,3 +230,25 @@ def test_nothing_is_brought_back_by_an_extension(gate: Gate) -> None:
     deadlines.expire_chunk()
     with pytest.raises(errors.Decided):
         deadlines.extend(request_id=request.pk, person=gate.rita)
+
+
+def test_a_claim_that_a_pause_keeps_stands_before_no_other(gate: Gate) -> None:
+    """But what can be looked up is, under any switch."""
+    kept, looked = states.claimed(gate), states.claimed(gate, "pay_queryable")
+    for execution in (kept, looked):
+        factories.lapsed(execution)
+    assert set(deadlines.lapsed_executions()) == {kept.pk, looked.pk}
+    row = stops.stop(
+        scope=Scope.AGENT,
+        key="riley",
+        mode=StopMode.PAUSED,
+        person=gate.sue,
+        reason="look first",
+    )
+    assert deadlines.lapsed_executions() == [looked.pk]
+    past = clock.now() - timedelta(seconds=1)
+    Grant.objects.filter(pk=kept.grant_id).update(expires_at=past)
+    assert set(deadlines.lapsed_executions()) == {kept.pk, looked.pk}
+    Grant.objects.update(expires_at=clock.now() + timedelta(minutes=5))
+    stops.lift(stop_id=row.pk, person=gate.sue, reason="go on")
+    assert set(deadlines.lapsed_executions()) == {kept.pk, looked.pk}

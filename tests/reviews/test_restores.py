@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,58 +20,22 @@ from agents import reversals
 from journal import clock, epochs, log, witness
 from journal.errors import Conflict, NotYours, Reason, Restored
 from journal.models import Epoch, LogRecord
-from policies.models import Observation
 from reviews import (
     claims,
-    endings,
     executions,
     fences,
-    proposals,
     restores,
-    settlements,
 )
 from reviews.choices import AlarmKind, ExecutionStatus, RequestStatus
-from reviews.models import Alarm, ApprovalRequest, Execution
+from reviews.models import Alarm
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.journeys import dying
-from tests.reviews import states
+from tests.reviews.backups import queued, restore_an_older_one, seen, two_people_look
 
-Q, U = ExecutionStatus.QUEUED, ExecutionStatus.UNKNOWN
-
-
-@pytest.fixture(autouse=True)
-def _own_note(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A host of its own, and no broker: that would remember between tests."""
-    monkeypatch.setattr(witness, "path", lambda: tmp_path / "epoch")
-    monkeypatch.setattr(witness, "_exchange", lambda mine: None)
-    yield
-    epochs.known = epochs.Known()
-
-
-def seen() -> witness.Seen:
-    found = witness.read()
-    assert found is not None
-    return found
-
-
-def restore_an_older_one() -> None:
-    """As if the database had lost its last ten records."""
-    epochs.advance()
-    now = seen()
-    witness.keep(replace(now, record=now.record + 10, leaf="00" * 32))
-
-
-def queued(gate: Gate, tool: str = "pay") -> Execution:
-    request = propose(gate.agent, tool).request
-    decide(request, gate.rita)
-    return Execution.objects.get(proposal=request.proposal_id)
-
-
-def two_people_look(gate: Gate) -> Epoch:
-    restores.look_at(person=gate.sue, reason="the disk died")
-    return restores.look_at(person=gate.sam, reason="seen the books")
+Q = ExecutionStatus.QUEUED
+pytestmark = pytest.mark.usefixtures("own_note")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -145,6 +110,20 @@ def test_a_note_that_nobody_can_read_holds_everything(gate: Gate) -> None:
         epochs.advance()
 
 
+@pytest.mark.django_db
+def test_so_does_one_that_the_disk_does_not_give(gate: Gate) -> None:
+    propose(gate.agent)
+    witness.path().mkdir()
+    assert epochs.why() == epochs.UNREAD
+    assert epochs.inherited_until() is not None
+    assert restores.watch() == epochs.UNREAD
+    assert not Epoch.objects.exists(), "nobody need look at the database"
+    with pytest.raises(Conflict):
+        restores.look_at(person=gate.sue, reason="all is well")
+    witness.path().rmdir()
+    assert restores.watch() == ""
+
+
 @pytest.mark.django_db(transaction=True)
 def test_two_people_lead_out_of_a_note_that_nobody_can_read(gate: Gate) -> None:
     propose(gate.agent)
@@ -170,10 +149,36 @@ def test_a_note_that_a_full_disk_cut_short_is_not_written(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     propose(gate.agent)
-    write = os.write
-    monkeypatch.setattr(os, "write", lambda file, line: write(file, line[:20]))
-    with pytest.raises(OSError, match="cut short"):
-        witness.keep(_now())
+    write, now = os.write, _now()
+    for before in (None, now):
+        with monkeypatch.context() as full:
+            full.setattr(os, "write", lambda file, line: write(file, line[:20]))
+            with pytest.raises(OSError, match="cut short"):
+                witness.keep(replace(now, record=now.record + 1))
+        assert witness.read() == before, "nothing was restored"
+        witness.keep(now)
+
+
+@pytest.mark.django_db
+def test_a_note_that_another_process_set_aside_is_left_alone(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    propose(gate.agent)
+    now, locked = _now(), witness._open
+    witness.path().write_text("{torn\n")
+
+    @contextmanager
+    def after_another(lock: int) -> Iterator[int]:
+        with monkeypatch.context() as theirs:
+            theirs.setattr(witness, "_open", locked)
+            witness.set_aside()
+            witness.keep(now)
+        with locked(lock) as file:
+            yield file
+
+    monkeypatch.setattr(witness, "_open", after_another)
+    witness.set_aside()
+    assert witness.read() == now
 
 
 @pytest.mark.django_db
@@ -275,101 +280,6 @@ def test_a_backup_from_before_the_epoch_is_noticed_as_well(gate: Gate) -> None:
     Epoch.objects.all().delete()
     assert epochs.why() == epochs.BEHIND
     assert epochs.next_number() == 3
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("tool", "ran_before", "status", "effects"),
-    [
-        ("pay", True, ExecutionStatus.SUCCEEDED, 1),
-        ("pay", False, ExecutionStatus.SUCCEEDED, 1),
-        ("pay_queryable", True, ExecutionStatus.SUCCEEDED, 1),
-        ("pay_queryable", False, ExecutionStatus.SUCCEEDED, 1),
-        ("pay_opaque", True, ExecutionStatus.UNKNOWN, 1),
-        ("pay_opaque", False, ExecutionStatus.UNKNOWN, 0),
-    ],
-)
-def test_what_came_back_is_never_untouched(
-    gate: Gate, tool: str, ran_before: bool, status: str, effects: int
-) -> None:
-    execution = queued(gate, tool)
-    if ran_before:  # in the history that is lost
-        definition = claims.definition_of(execution)
-        perform = worlds.keyed if tool == "pay" else worlds.plain
-        perform(claims.Claim(execution, definition, 1, untouched=True).call)
-    restore_an_older_one()
-    two_people_look(gate)
-    epochs.accept()
-    executions.run(execution.pk)
-    execution.refresh_from_db()
-    assert (execution.status, len(worlds.effects())) == (status, effects)
-    if status == U:
-        assert execution.code == "restored"
-
-
-@pytest.mark.django_db
-def test_what_was_claimed_is_unknown_and_is_never_said_to_be_refused(
-    gate: Gate,
-) -> None:
-    claimed, closed = queued(gate), queued(gate, "pay_queryable")
-    claims.take(execution_id=claimed.pk, actor=log.SYSTEM)
-    restore_an_older_one()
-    two_people_look(gate)
-    epochs.accept()
-    closed.refresh_from_db()
-    endings.close_window(closed, clock.now())
-    for execution in (claimed, closed):
-        execution.refresh_from_db()
-        assert (execution.status, execution.code) == (U, "restored")
-
-
-@pytest.mark.django_db
-def test_what_is_taken_back_after_a_restore_may_have_happened_and_weighs_on(
-    gate: Gate,
-) -> None:
-    withdrawn, stopped = queued(gate), queued(gate, "pay_queryable")
-    restore_an_older_one()
-    two_people_look(gate)
-    epochs.accept()
-    states.withdraw(gate.agent, withdrawn.proposal)
-    proposals.withdraw_stopped(proposal_id=stopped.proposal_id, code="stopped")
-    for execution in (withdrawn, stopped):
-        execution.refresh_from_db()
-        assert (execution.status, execution.code) == (U, "restored")
-    sums = Observation.objects.filter(proposal=withdrawn.proposal_id)
-    assert set(sums.values_list("counts", flat=True)) == {True}
-
-
-@pytest.mark.django_db
-def test_what_is_approved_after_the_restore_but_was_asked_before_is_doubted(
-    gate: Gate,
-) -> None:
-    request: ApprovalRequest = propose(gate.agent, "pay_opaque").request
-    restore_an_older_one()
-    two_people_look(gate)
-    epochs.accept()
-    decide(request, gate.rita)
-    execution = Execution.objects.get(proposal=request.proposal_id)
-    executions.run(execution.pk)
-    execution.refresh_from_db()
-    assert (execution.status, worlds.effects()) == (U, [])
-    settlements.settle_unknown(
-        execution_id=execution.pk, person=gate.sue, happened=True, reason="the books"
-    )
-
-
-@pytest.mark.django_db
-def test_what_is_proposed_in_the_new_epoch_runs_as_ever(gate: Gate) -> None:
-    propose(gate.agent)
-    restore_an_older_one()
-    two_people_look(gate)
-    epochs.accept()
-    request = propose(gate.agent, "pay_opaque", thread="t-9").request
-    decide(request, gate.rita)
-    execution = Execution.objects.get(proposal=request.proposal_id)
-    executions.run(execution.pk)
-    execution.refresh_from_db()
-    assert execution.status == ExecutionStatus.SUCCEEDED
 
 
 @pytest.mark.django_db

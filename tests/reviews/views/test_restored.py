@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 from django.test import Client
 
-from journal import clock, epochs
+from journal import clock, epochs, witness
 from journal.models import Epoch
 from reviews import restores
+from reviews.models import Alarm
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.security.world import BACKEND
@@ -37,6 +38,14 @@ def test_all_is_well_without_one(gate: Gate) -> None:
     assert b"<textarea" not in page.content
 
 
+def test_its_alarm_leads_there(gate: Gate) -> None:
+    restores.notice(why=epochs.BEHIND)
+    alarm = Alarm.objects.get()
+    for address in ("/alarms/", f"/alarms/{alarm.pk}/"):
+        page = as_(gate, "sue").get(address).content.decode()
+        assert f'<a href="{URL}">Restored database</a>' in page
+
+
 def test_two_people_look_and_a_new_epoch_begins(gate: Gate) -> None:
     propose(gate.agent)
     restores.notice(why=epochs.BEHIND)
@@ -55,6 +64,18 @@ def test_a_reason_is_needed_and_the_refusal_is_on_the_page(gate: Gate) -> None:
     page = as_(gate, "sue").post(URL, {"reason": " "})
     assert page.status_code == 422
     assert b'id="problem"' in page.content
+
+
+def test_whoever_comes_too_late_keeps_their_words(gate: Gate) -> None:
+    restores.notice(why=epochs.BEHIND)
+    sue, sam = as_(gate, "sue"), as_(gate, "sam")
+    sue.post(URL, {"reason": "the disk was lost"})
+    twice = sue.post(URL, {"reason": "and the books compared"})
+    sam.post(URL, {"reason": "books compared"})
+    third = as_(gate, "alma").post(URL, {"reason": "the ledger compared"})
+    for page, words in ((twice, b"the books compared"), (third, b"the ledger")):
+        assert page.status_code == 409
+        assert words in page.content
 
 
 @pytest.mark.parametrize("name", ["rita", "otto", "owen"])
@@ -83,5 +104,25 @@ def test_an_open_request_that_came_back_says_so(gate: Gate) -> None:
     assert (
         b"came back with a backup" not in client.get(f"/requests/{request.pk}/").content
     )
-    epochs.known.began_at = clock.now()
+    epochs.known.restores = ((clock.now(), clock.now()),)
     assert b"came back with a backup" in client.get(f"/requests/{request.pk}/").content
+
+
+def test_a_disk_that_does_not_give_the_note_asks_nobody_to_look(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(witness, "read", broken)
+    epochs.watch()
+    sue = as_(gate, "sue")
+    page = sue.get(URL)
+    assert page.status_code == 200
+    assert b"Mend the disk" in page.content
+    assert b"<textarea" not in page.content
+    assert b"The database was restored." not in sue.get("/queue/").content
+    assert b'data-testid="unread"' in sue.get("/queue/").content
+    refused = sue.post(URL, {"reason": "the books compared"})
+    assert refused.status_code == 409
+    assert b"the books compared" in refused.content
