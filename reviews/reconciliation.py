@@ -10,19 +10,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
 from journal import clock, log
 from journal.errors import Conflict
-from policies import facts, tools
+from policies import facts
 from policies.documents import ToolDefinition
 from policies.models import Person
 
 from . import (
     alarms,
+    approved,
     claims,
+    doubts,
     endings,
     executions,
     executors,
@@ -86,7 +87,7 @@ def plan(*, execution_id: str, person: Person | None = None) -> Inquiry | None:
     Raises NotFound, and for a person NotYours or Conflict.
     """
     execution = locks.execution(execution_id)
-    definition = claims.definition_of(execution)
+    definition = approved.definition_of(execution)
     if person is not None:
         permissions.check_can_settle(person, execution)
         if definition.look_up is None:
@@ -108,7 +109,10 @@ def _is_due(execution: Execution, now: datetime, known: bool) -> bool:
 
 
 def _next(execution: Execution, now: datetime) -> datetime | None:
-    """Twice as long after each, never over the widest; None when its time is over."""
+    """Twice as long after each, never over the widest; None when its time is over, or
+    when only people can tell."""
+    if execution.code == doubts.OTHER_VERSION.code:
+        return None
     wait = endings.FIRST_LOOK_UP * 2 ** min(execution.asked + 1, 10)
     later = now + min(wait, WIDEST)
     since = execution.unknown_at or now
@@ -142,7 +146,8 @@ def keep(*, inquiry: Inquiry, found: Outcome, actor: log.Actor) -> Execution:
     )
     _note(execution, inquiry, said, actor, now)
     if execution.status == ExecutionStatus.UNKNOWN:
-        _settle(execution, found, said, now)
+        if execution.fence == inquiry.execution.fence:  # else it is of another attempt
+            _settle(execution, found, said, now)
     elif execution.status == ExecutionStatus.FAILED and said == "succeeded":
         executions.keep_found(execution, found, actor, now)
     alarms.counted(execution, found.effects, now)
@@ -172,20 +177,17 @@ def _settle(execution: Execution, found: Outcome, said: str, now: datetime) -> N
     if said == "succeeded":
         kept = executions.kept(execution, found.result or {})
         _move(execution, "settle_succeeded", now, happened=True, **kept)
-    elif said == "failed" or (said == NOT_FOUND and _is_quiet(execution, now)):
+    elif execution.code == doubts.OTHER_VERSION.code:
+        return  # it was asked about these bytes, and others may have run
+    elif said == "failed" or (
+        # A service that has not seen our reference yet may see it in a moment.
+        said == NOT_FOUND and claims.quiet_from(execution) <= now
+    ):
         detail = found.detail or "The service never saw our reference."
         _move(execution, "settle_failed", now, happened=False, detail=detail)
         proposal = execution.grant.proposal
         facts.release(proposal.pk)
         facts.observe_failure(agent=proposal.agent, proposal=proposal.pk, at=now)
-
-
-def _is_quiet(execution: Execution, now: datetime) -> bool:
-    """Whether nothing of the last attempt can still be on its way: a service that has
-    not seen our reference yet may see it in a moment."""
-    lease = timedelta(seconds=settings.HOLDPOINT.lease_seconds)
-    began = execution.claimed_at or execution.queued_at
-    return began + lease <= now
 
 
 def _move(
@@ -203,9 +205,3 @@ def _move(
             "asked": execution.asked,
         },
     )
-
-
-def can_be_asked(execution: Execution) -> bool:
-    """Whether its tool says where to look."""
-    tool = execution.grant.revision.known_tool
-    return tools.definition(tool).look_up is not None

@@ -12,11 +12,17 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from journal import canonical, clock, log
-from journal.errors import Conflict, NotYours, Reason, at
+from journal.errors import Conflict, NotYours, Unwritten, at
 from policies.models import Person
 
-from . import endings, locks, permissions, transitions
-from .choices import ExecutionStatus, RepairChange, RepairStatus, RepairSubject
+from . import doubts, endings, locks, permissions, transitions
+from .choices import (
+    ExecutionStatus,
+    GrantStatus,
+    RepairChange,
+    RepairStatus,
+    RepairSubject,
+)
 from .models import Execution, Repair
 from .permissions import Permission
 from .rechecks import No
@@ -43,7 +49,7 @@ class Wanted:
 def propose_repair(
     *, execution_id: str, change: RepairChange, person: Person, reason: str
 ) -> Repair:
-    """Propose to mend an execution. Raises NotFound, NotYours, Reason, Conflict."""
+    """Propose to mend an execution. Raises NotFound, NotYours, Unwritten, Conflict."""
     execution = locks.execution(execution_id)
     permissions.admitted_role(person, execution.grant.revision.known_tool.queue_id)
     now = clock.now()
@@ -71,12 +77,12 @@ def confirm_repair(*, repair_id: str, person: Person) -> Repair:
 @transaction.atomic(durable=True)
 def refuse_repair(*, repair_id: str, person: Person, answer: str) -> Repair:
     """Refuse it, or take back one's own; whatever it is about stays as it is. Raises
-    NotFound, NotYours, Reason, Conflict."""
+    NotFound, NotYours, Unwritten, Conflict."""
     repair = locks.repair(repair_id)
     if repair.proposed_by != person.public_id:
         permissions.check(person, Permission.CONFIRM_REPAIR)
     if not answer.strip():
-        raise Reason(errors=[at("answer", "say why not")])
+        raise Unwritten(errors=[at("answer", "say why not")])
     now = clock.now()
     changes = {"settled_by": person.public_id, "settled_at": now, "answer": answer}
     return _move(repair, "refuse", person, now, changes, answer=answer)
@@ -138,10 +144,13 @@ def _never_run(execution: Execution, now: datetime) -> tuple[Any, Any]:
         "grant": execution.grant.status,
         "window until": ends.isoformat(timespec="seconds"),
     }
-    spent = execution.grant.status != "live"
-    grant = execution.grant.status if spent else "expired"
-    after = {**before, "status": ExecutionStatus.REFUSED.value, "grant": grant}
-    return before, after
+    # What came back with a backup may have run, and is never said to be refused.
+    doubted = doubts.of_restore(execution) is not None
+    status = ExecutionStatus.UNKNOWN if doubted else ExecutionStatus.REFUSED
+    live = execution.grant.status == GrantStatus.LIVE
+    ended = GrantStatus.SPENT if doubted else GrantStatus.EXPIRED
+    grant = ended.value if live else execution.grant.status
+    return before, {**before, "status": status.value, "grant": grant}
 
 
 def _nothing(execution: Execution, now: datetime) -> tuple[Any, Any]:
@@ -157,11 +166,11 @@ _EXECUTIONS = {
 
 
 def put(wanted: Wanted, *, person: Person, reason: str, now: datetime) -> Repair:
-    """Write the proposal down, for another to confirm. A step. Raises NotYours, Reason,
-    or Conflict when one is open already. Caller holds the subject's lock."""
+    """Write the proposal down, for another to confirm. A step. Raises NotYours,
+    Unwritten, or Conflict when one is open already. Caller holds the subject's lock."""
     permissions.check(person, Permission.PROPOSE_REPAIR)
     if not reason.strip():
-        raise Reason(errors=[at("reason", "say what is wrong")])
+        raise Unwritten(errors=[at("reason", "say what is wrong")])
     open_ = Repair.objects.filter(subject=wanted.subject, key=wanted.key)
     if open_.filter(status=RepairStatus.PROPOSED).exists():
         raise Conflict("A repair of this is proposed already. Nothing was changed.")
@@ -216,12 +225,16 @@ def check_may_confirm(person: Person, repair: Repair) -> None:
 def check_unchanged(repair: Repair, wanted: Wanted) -> None:
     """Raises Conflict when what is to be mended is not as it was when somebody looked:
     whoever confirms saw another before."""
-    same = canonical.encode(repair.before) == canonical.encode(dict(wanted.before))
-    if not same:
+    then, now = (repair.before, repair.after), (wanted.before, wanted.after)
+    if [*map(_bytes, then)] != [*map(_bytes, now)]:
         raise Conflict(
             "It changed since the repair was proposed. Nothing was changed. "
             "Look at it again, and propose anew if it still needs it."
         )
+
+
+def _bytes(values: Mapping[str, Any]) -> bytes:
+    return canonical.encode(dict(values))
 
 
 def applied(repair: Repair, *, person: Person, now: datetime) -> Repair:

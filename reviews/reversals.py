@@ -9,17 +9,16 @@ from datetime import datetime
 from typing import Any
 
 from journal import log
-from journal.errors import Conflict, Invalid, NotFound, Reason, at
+from journal.errors import Conflict, Invalid, NotFound, Unwritten, at
 from policies import tools
 from policies.documents import ToolDefinition
 from policies.models import Person, Tool
 
-from . import executions, permissions, stops
+from . import alarms, executions, permissions, stops
 from .choices import (
     REVERSAL,
-    SETTLED,
+    UNGRANTED,
     ExecutionStatus,
-    RequestStatus,
     StopMode,
 )
 from .governance import Action
@@ -31,7 +30,6 @@ STOPPED = (
     "Its run, its agent or the tool that undoes it is stopped. Nothing was proposed."
     " Once that is switched on again, it can be."
 )
-DEAD = frozenset(SETTLED) - {RequestStatus.AUTHORIZED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +111,22 @@ def standing(execution: Execution, now: datetime) -> Reversal | None:
 
 
 def is_dead(proposal: Proposal, now: datetime) -> bool:
-    """Whether nothing can come of it any more. What is unknown may have happened, and
-    what failed may be tried again while its time lasts."""
+    """Whether nothing has come of it, or can any more. What is unknown may have
+    happened, what failed may be tried again while its time lasts, and of what a late
+    report says that it happened somebody must find out first."""
     if proposal.blocked_by:
         return True
     request = getattr(proposal, "request", None)
-    if request is not None and request.status in DEAD:
+    if request is not None and request.status in UNGRANTED:
         return True
     execution = newest(proposal)
     if execution is None:
         return False
-    if execution.status == ExecutionStatus.FAILED:
-        return execution.grant.expires_at <= now
-    return execution.status == ExecutionStatus.REFUSED
+    if execution.status == ExecutionStatus.FAILED and execution.grant.expires_at > now:
+        return False
+    if execution.status not in {ExecutionStatus.FAILED, ExecutionStatus.REFUSED}:
+        return False
+    return not alarms.says_it_happened(execution)
 
 
 def newest(proposal: Proposal) -> Execution | None:
@@ -135,15 +136,22 @@ def newest(proposal: Proposal) -> Execution | None:
 
 
 def propose(
-    undoing: Undoing, action: Action, *, person: Person, reason: str, now: datetime
+    undoing: Undoing,
+    action: Action,
+    *,
+    person: Person,
+    reason: str,
+    heard: bool,
+    now: datetime,
 ) -> Proposal:
-    """Put it before the policy and before people, never decided by who asks [I9].
+    """Put it before the policy and before people, never decided by who asks [I9]; with
+    `heard` its agent is told what becomes of it.
 
-    A step of the agents' operation. Raises Reason and what `submit` raises. Caller
+    A step of the agents' operation. Raises Unwritten and what `submit` raises. Caller
     holds the thread's lock, and has looked under it that nothing undoes it already.
     """
     if not reason.strip():
-        raise Reason(errors=[at("reason", "say why it is to be undone")])
+        raise Unwritten(errors=[at("reason", "say why it is to be undone")])
     original, actor = undoing.execution.proposal, _actor(person)
     proposal = submit(
         action,
@@ -153,6 +161,7 @@ def propose(
             on_behalf_of=original.on_behalf_of,
             parent=original.pk,
             source=REVERSAL,
+            heard=heard,
         ),
         now=now,
         by=actor,

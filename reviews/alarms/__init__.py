@@ -7,7 +7,7 @@ from __future__ import annotations
 from .answering import acknowledge, check_may_answer, close
 from .noticing import about, counted, refused, succeeded
 from .raising import close_itself, raise_
-from .reporting import keep
+from .reporting import keep, repeats, said_done, says_it_happened, unanswered
 from .watching import watch
 
 __all__ = [
@@ -20,6 +20,10 @@ __all__ = [
     "keep",
     "raise_",
     "refused",
+    "repeats",
+    "said_done",
+    "says_it_happened",
     "succeeded",
+    "unanswered",
     "watch",
 ]

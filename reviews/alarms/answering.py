@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from journal import clock, log
-from journal.errors import Conflict, NotYours, Reason
+from journal.errors import Conflict, NotYours, Unwritten
 from policies.models import Person
 from reviews import locks, permissions, transitions
 from reviews.choices import AlarmStatus, ClosedHow
@@ -40,12 +40,12 @@ def acknowledge(*, alarm_id: int, person: Person) -> Alarm:
 def close(*, alarm_id: int, person: Person, note: str) -> Alarm:
     """Say what it was and what was done about it.
 
-    Raises NotFound, NotYours, Reason without a note, Conflict.
+    Raises NotFound, NotYours, Unwritten without a note, Conflict.
     """
     alarm = locks.alarm(alarm_id)
     check_may_answer(person, alarm)
     if not note.strip():
-        raise Reason(errors=[{"path": "note", "message": "say what you found"}])
+        raise Unwritten(errors=[{"path": "note", "message": "say what you found"}])
     if alarm.status == AlarmStatus.CLOSED:
         raise Conflict("This alarm was closed before you. Your note was not recorded.")
     now = clock.now()

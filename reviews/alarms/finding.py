@@ -18,24 +18,19 @@ from django.db.models import (
     TextField,
 )
 
+from journal import epochs
 from reviews.choices import AlarmKind, ExecutionStatus, GrantStatus, RequestStatus
-from reviews.models import Alarm, ApprovalRequest, Execution
+from reviews.models import Alarm, ApprovalRequest, Execution, LateReport
 from reviews.models.alarms import STANDING
 
 from .noticing import DELIBERATE
+from .reporting import ABOUT_REPORTS
 
 HORIZON = timedelta(hours=24)
 # After its window a queued execution has this long to be refused by those who do that.
 GRACE = timedelta(minutes=1)
 CHUNK = 100
 Search = Callable[[datetime], QuerySet[Execution]]
-# Whatever was raised about a late report of the same effect has said it already.
-_ABOUT_REPORTS = (
-    AlarmKind.LATE_REPORT,
-    AlarmKind.TWICE,
-    AlarmKind.WITHOUT_GRANT,
-    AlarmKind.OTHER_BYTES,
-)
 
 
 class _Hash(Func):
@@ -54,8 +49,12 @@ def refused(now: datetime) -> QuerySet[Execution]:
 
 
 def stuck(now: datetime) -> QuerySet[Execution]:
-    """Approved, and still queued after its window."""
+    """Approved, and still queued after its window; but what came back with a backup
+    may have run, and is never said not to have."""
+    until = epochs.inherited_until()
+    own = Q() if until is None else Q(proposal__created_at__gte=until)
     found = Execution.objects.filter(
+        own,
         status=ExecutionStatus.QUEUED,
         due_at__lt=now - GRACE,
         grant__expires_at__lt=now - GRACE,
@@ -95,18 +94,23 @@ def altered(status: ExecutionStatus) -> Search:
 
 
 def denied(now: datetime) -> QuerySet[Execution]:
-    """A lost attempt says that it happened, and nobody else found it."""
-    found = Execution.objects.filter(
-        late_reports__at__gt=now - HORIZON,
-        late_reports__status="succeeded",
-        late_reports__counted=False,
+    """A lost attempt says that it happened, nobody else found it, and nobody has dealt
+    with that since."""
+    dealt = Q(closed_at__isnull=True) | Q(closed_at__gte=OuterRef("at"))
+    about = Alarm.objects.filter(
+        dealt, subject=OuterRef("execution"), kind__in=ABOUT_REPORTS
+    )
+    said = LateReport.objects.filter(
+        ~Exists(about), at__gt=now - HORIZON, status="succeeded", counted=False
+    )
+    return Execution.objects.filter(
+        pk__in=said.values("execution"),
         status__in=[
             ExecutionStatus.FAILED,
             ExecutionStatus.REFUSED,
             ExecutionStatus.UNKNOWN,
         ],
-    )
-    return _new(found, *_ABOUT_REPORTS)
+    ).order_by()
 
 
 def after_all(now: datetime) -> QuerySet[Alarm]:

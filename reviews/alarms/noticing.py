@@ -15,7 +15,13 @@ from .raising import close_itself, raise_
 
 # Somebody wanted it not to run: that is no surprise to anybody.
 DELIBERATE = frozenset(
-    {"stopped", "withdrawn_by_agent", "thread_finished", "approval_revoked"}
+    {
+        "stopped",
+        "taken_back",
+        "withdrawn_by_agent",
+        "thread_finished",
+        "approval_revoked",
+    }
 )
 
 

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Exists, OuterRef, QuerySet
+
 from journal import log
+from policies.choices import ExecutionClass
+from reviews import approved
 from reviews.choices import (
     BY_LOOK_UP,
     BY_PERSON,
@@ -14,11 +18,18 @@ from reviews.choices import (
     ExecutionStatus,
     GrantStatus,
 )
-from reviews.models import Execution, LateReport
+from reviews.models import Alarm, Execution, LateReport
 
 from .noticing import about, same_effect
 
 MOST_KEPT = 50  # of one execution: what repeats itself tells nothing more
+# Whatever was raised about a late report of the same effect has said it already.
+ABOUT_REPORTS = (
+    AlarmKind.LATE_REPORT,
+    AlarmKind.TWICE,
+    AlarmKind.WITHOUT_GRANT,
+    AlarmKind.OTHER_BYTES,
+)
 _SAME = ("fence", "status", "action_hash", "result_digest", "code")
 
 
@@ -50,6 +61,34 @@ def keep(
     if kind is not None:
         about(execution, kind, now, **_facts(execution, report))
     return report
+
+
+def repeats(execution: Execution, said: Mapping[str, Any]) -> bool:
+    """Whether a report of these columns only says again what was recorded under its
+    fence. Caller holds the execution's lock."""
+    return _repeats(execution, LateReport(execution=execution, **said))
+
+
+def said_done(execution: Execution) -> QuerySet[LateReport]:
+    """Reports that it happened which came too late to count."""
+    return execution.late_reports.filter(status="succeeded", counted=False)
+
+
+def says_it_happened(execution: Execution) -> bool:
+    """Whether somebody reported too late that it happened, and nobody has dealt with
+    that yet. Who begins something by it holds the execution's lock."""
+    return unanswered().filter(execution=execution).exists()
+
+
+def unanswered() -> QuerySet[LateReport]:
+    """The same of all executions: reports whose alarm no person has closed since."""
+    closed = Alarm.objects.filter(
+        subject=OuterRef("execution"),
+        kind__in=ABOUT_REPORTS,
+        closed_by__isnull=False,
+        closed_at__gte=OuterRef("at"),
+    )
+    return LateReport.objects.filter(~Exists(closed), status="succeeded", counted=False)
 
 
 def _repeats(execution: Execution, report: LateReport) -> bool:
@@ -116,11 +155,10 @@ def _is_harmless(execution: Execution, report: LateReport) -> bool:
     the sweep comes back to it when they do not find it."""
     if report.status != "succeeded":
         return execution.status != ExecutionStatus.UNKNOWN
-    return execution.status in {
-        ExecutionStatus.SUCCEEDED,
-        ExecutionStatus.CLAIMED,
-        ExecutionStatus.QUEUED,
-    }
+    looks = {ExecutionStatus.CLAIMED, ExecutionStatus.QUEUED}
+    if execution.status in looks:
+        return approved.class_of(execution) is not ExecutionClass.OPAQUE
+    return execution.status == ExecutionStatus.SUCCEEDED
 
 
 def _facts(execution: Execution, report: LateReport) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, F, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from journal import clock
@@ -45,6 +45,7 @@ FATES = {
     "queued": ("wait", "Being cancelled"),
     "kept": ("pause", "Kept, does not run"),
     "cancelled": ("void", "Cancelled. It never ran."),
+    "late": ("void", "Its time to run was over. It never ran."),
     "asked": ("back", "Asked again of others: this vote is void"),
     "before": ("ok", "Had finished before"),
     "unknown_before": ("ask", "Had begun before. Nobody knows whether it happened."),
@@ -120,7 +121,7 @@ def met(row: Stop) -> Iterator[Line]:
     unasked = ended.filter(
         proposal__request__isnull=True, proposal__created_at__gte=since
     )
-    for one in [*_with_loss(asked), *_with_loss(unasked)]:
+    for one in [*_newest(asked), *_newest(unasked)]:
         if fate := _ended(one, row):
             yield _line(one, fate)
     yield from _asked_again(row) if row.scope == Scope.REVIEWER else _withdrawn(row)
@@ -147,17 +148,17 @@ def earlier(scope: Scope, key: str, at: datetime) -> Iterator[Line]:
     since = at - (APPROVED if scope is Scope.REVIEWER else EARLIER)
     within = stop_work.within(scope, key, TO_PROPOSAL)
     ended = Q(status=ExecutionStatus.SUCCEEDED, finished_at__range=(since, at))
-    lost = Q(status=ExecutionStatus.UNKNOWN, claimed_at__range=(since, at))
-    found = Execution.objects.filter(within, ended | lost).select_related(
-        "proposal__request"
-    )
+    lost = Q(status=ExecutionStatus.UNKNOWN, unknown_at__range=(since, at))
+    known_since = Q(status=ExecutionStatus.SUCCEEDED, unknown_at__range=(since, at))
+    found = Execution.objects.filter(within, ended | lost | known_since)
+    found = found.select_related("proposal__request")
     asked = found.filter(proposal__request__settled_at__gte=since - BEFORE)
     unasked = found.filter(
         proposal__request__isnull=True, proposal__created_at__gte=since - BEFORE
     )
     for rows in (asked, unasked):
-        for one in _with_loss(rows):
-            if one.lost_at is None or one.lost_at < at:
+        for one in _newest(rows):
+            if (_over_at(one) or since) < at:
                 fate = "unknown_before" if one.finished_at is None else "before"
                 yield replace(_line(one, fate), request=_request_of(one))
 
@@ -167,18 +168,17 @@ def _request_of(execution: Any) -> str:
     return request.pk if request else ""
 
 
-def _with_loss(found: QuerySet[Execution]) -> list[Any]:
-    lost = (
-        LogRecord.objects.filter(
-            proposal=OuterRef("proposal"), kind="execution.unknown"
-        )
-        .order_by()
-        .values("proposal")
-        .annotate(at=Min("at"))
-        .values("at")
-    )
-    rows = found.annotate(lost_at=Subquery(lost)).order_by("-queued_at")
-    return list(rows[:MOST_COUNTED])
+def _newest(found: QuerySet[Execution]) -> list[Execution]:
+    return list(found.order_by("-queued_at")[:MOST_COUNTED])
+
+
+def _over_at(execution: Execution) -> datetime | None:
+    """When it ended, or when nobody knew of its last attempt any more: what was found
+    out of that later ended nothing."""
+    lost, claimed = execution.unknown_at, execution.claimed_at
+    if lost is None or execution.status == ExecutionStatus.REFUSED:
+        return execution.finished_at
+    return execution.finished_at if claimed and claimed > lost else lost
 
 
 def _unfinished(execution: Execution, row: Stop) -> str:
@@ -187,17 +187,17 @@ def _unfinished(execution: Execution, row: Stop) -> str:
     return "kept" if row.mode == StopMode.PAUSED else "queued"
 
 
-def _ended(execution: Any, row: Stop) -> str:
-    """What became of it, if that was not before the stop; `execution` is as
-    `_with_loss` annotates it."""
-    ended = execution.lost_at or execution.finished_at
+def _ended(execution: Execution, row: Stop) -> str:
+    """What became of it, if that was not before the stop."""
+    ended = _over_at(execution)
     if ended is None or ended < row.at or (row.lifted_at and ended > row.lifted_at):
         return ""
+    refused = "late" if row.mode == StopMode.PAUSED else "cancelled"
     return {
         ExecutionStatus.SUCCEEDED: "finished",
         ExecutionStatus.FAILED: "failed",
         ExecutionStatus.UNKNOWN: "unknown",
-        ExecutionStatus.REFUSED: "cancelled",
+        ExecutionStatus.REFUSED: refused,
     }[ExecutionStatus(execution.status)]
 
 
@@ -208,7 +208,7 @@ def _line(execution: Execution, fate: str) -> Line:
         tool=proposal.tool_name,
         run=(proposal.agent, proposal.thread),
         fate=fate,
-        at=execution.finished_at,
+        at=_over_at(execution),
         execution=execution.pk,
     )
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
+from django.db.models import Exists, OuterRef
+
 from journal.errors import NotFound
 from policies.models import Person
-from reviews import permissions
+from reviews import alarms, permissions, stop_work
 from reviews.choices import ExecutionStatus
 from reviews.models import Execution
 
@@ -15,13 +17,17 @@ from . import visible
 
 
 def able(person: Person, executions: Collection[str], now: datetime) -> set[str]:
-    """Those of these ids that this person may have tried again: the same rules as
-    `settlements.retry`. Two queries at most, none for who decides nothing."""
+    """Those of these ids that this person may have tried again, by the rules of
+    `settlements.retry` that a query can ask for: not whether the sums have grown. Two
+    queries at most, none for who decides nothing."""
     if not executions or permissions.deciding_role(person) is None:
         return set()
     rows = Execution.objects.filter(
         pk__in=executions, status=ExecutionStatus.FAILED, grant__expires_at__gt=now
     ).filter(grant__revision__tool__queue__in=permissions.queues_of(person))
+    rows = rows.exclude(batch__halted_at__isnull=False)
+    rows = rows.exclude(Exists(alarms.unanswered().filter(execution=OuterRef("pk"))))
+    rows = rows.exclude(stop_work.taken_back()).exclude(stop_work.revoked())
     mine = set(rows.values_list("pk", flat=True))
     return set() if mine and permissions.reviewer_stopped(person) else mine
 

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from policies.models import Person
-from reviews import claims, permissions
+from reviews import approved, permissions
 from reviews.choices import BY_LOOK_UP, BY_PERSON, ExecutionStatus
 from reviews.models import Execution, LookUp
 from reviews.permissions import Permission
@@ -58,12 +58,16 @@ class UnknownPage:
 
 def readable(person: Person) -> QuerySet[Execution]:
     """What this person may see, of what was ever unknown."""
-    mine = visible.proposals(person).values("pk")
-    found = Execution.objects.filter(proposal__in=mine).select_related(
-        "grant__revision__tool", "grant__proposal", "proposal"
-    )
+    found = _of(person)
     return found.filter(status=ExecutionStatus.UNKNOWN) | found.filter(
         unknown_at__isnull=False
+    )
+
+
+def _of(person: Person) -> QuerySet[Execution]:
+    mine = visible.proposals(person).values("pk")
+    return Execution.objects.filter(proposal__in=mine).select_related(
+        "grant__revision__tool", "grant__proposal", "proposal"
     )
 
 
@@ -84,8 +88,9 @@ def page(person: Person) -> UnknownPage:
     """Oldest first, and what is known by now, newest first; in four queries."""
     found = readable(person)
     open_ = list(found.filter(status=ExecutionStatus.UNKNOWN).order_by("queued_at"))
-    known = found.exclude(status=ExecutionStatus.UNKNOWN).order_by("-finished_at")
-    over = list(known[:SETTLED])
+    known = _of(person).filter(unknown_at__isnull=False)
+    known = known.exclude(status=ExecutionStatus.UNKNOWN)
+    over = list(known.order_by("-finished_at")[:SETTLED])
     mine = set(settleable(person).values_list("pk", flat=True))
     newest = _newest(open_)
     return UnknownPage(
@@ -131,7 +136,7 @@ def _heard(execution: Execution) -> tuple[str, str]:
 
 
 def _looked(execution: Execution, newest: LookUp | None) -> str:
-    if claims.definition_of(execution).look_up is None:
+    if not approved.can_be_asked(execution):
         return "Cannot be looked up"
     if newest is None:
         return "Not looked up yet"

@@ -15,7 +15,7 @@ from journal.errors import DomainError, NotFound
 from journal.models import LogRecord
 from policies.choices import ExecutionClass
 from policies.models import Person
-from reviews import claims, permissions
+from reviews import alarms, approved, permissions, rechecks, settlements, turns
 from reviews.models import Execution
 from reviews.permissions import Permission
 
@@ -103,7 +103,7 @@ def item(person: Person, pk: str, now: datetime) -> UnknownItem:
     step, at = _last_step(execution)
     return UnknownItem(
         line=line(execution, newest, not why_not),
-        execution_class=CLASSES[claims.class_of(execution)],
+        execution_class=CLASSES[approved.class_of(execution)],
         key=execution.idempotency_key,
         reference=execution.pk,
         last_step=step,
@@ -114,7 +114,7 @@ def item(person: Person, pk: str, now: datetime) -> UnknownItem:
             for one in look_ups
         ],
         late=late_reports.of(execution),
-        can_be_asked=claims.definition_of(execution).look_up is not None,
+        can_be_asked=approved.can_be_asked(execution),
         settlers=_settlers(person, execution),
         why_not=why_not,
         answers=_answers(execution, now),
@@ -145,6 +145,8 @@ def _settlers(person: Person, execution: Execution) -> list[str]:
 def _last_step(execution: Execution) -> tuple[str, datetime | None]:
     """What whoever had it last is known to have done. Whoever asks for an effect says
     so first: without that it was not begun by us."""
+    if execution.claimed_at is None:
+        return "Nobody is known to have taken it: see why nobody knows", None
     if execution.by_agent:
         return "The agent took it to perform it itself", execution.claimed_at
     if execution.began_at is not None:
@@ -159,6 +161,8 @@ def _attempts(execution: Execution) -> Iterator[Attempt]:
     current: Attempt | None = None
     for row in rows.order_by("id"):
         data = json.loads(bytes(row.leaf))["data"] or {}
+        if row.kind in BEGUN and "code" in data:  # a doubt, and no attempt
+            continue
         if row.kind in BEGUN:
             if current is not None:
                 yield current
@@ -194,13 +198,22 @@ def _note(row: Any) -> str:
     return ": ".join(part for part in (row.code, row.detail) if part)
 
 
-def _answers(execution: Execution, now: datetime) -> list[Answer]:
+def _again(execution: Execution, now: datetime) -> str:
+    """Whether it may be tried once more where it did not happen, by what is known now
+    (`settlements.retry`)."""
     until = execution.grant.expires_at
-    again = (
-        f"A reviewer can have it tried again until {until:%H:%M}, with the same key."
-        if until > now
-        else "Its time to run is over: to be done after all it is proposed anew."
-    )
+    if until <= settlements.due_again(execution, now):
+        return "Its time to run is over: to be done after all it is proposed anew."
+    if rechecks.stopped(execution) is not None:
+        return "It was stopped: to be done after all it is proposed anew."
+    if alarms.says_it_happened(execution):
+        return "It is not tried again while an alarm says that it happened."
+    if turns.is_halted(execution):
+        return f"It can be tried again from its batch until {until:%H:%M}."
+    return f"A reviewer can have it tried again until {until:%H:%M}, with the same key."
+
+
+def _answers(execution: Execution, now: datetime) -> list[Answer]:
     return [
         Answer(
             "yes",
@@ -216,7 +229,7 @@ def _answers(execution: Execution, now: datetime) -> list[Answer]:
             [
                 "The agent is told that it failed and changed nothing.",
                 "Sums and limits count it no more.",
-                again,
+                _again(execution, now),
             ],
         ),
     ]

@@ -16,7 +16,15 @@ from agents.choices import ThreadResult
 from journal import clock, errors, faults, log
 from journal.models import LogRecord, OutboxMessage
 from policies.choices import Risk
-from reviews import alarms, audits, claims, executions, grants, settlements, stops
+from reviews import (
+    alarms,
+    audits,
+    claims,
+    executions,
+    grants,
+    redeeming,
+    stops,
+)
 from reviews.alarms import finding
 from reviews.alarms.reporting import MOST_KEPT
 from reviews.choices import AlarmKind, Scope
@@ -59,7 +67,7 @@ def letter(gate: Gate, text: str = "hello") -> Execution:
 
 
 def redeemed(execution: Execution) -> Execution:
-    settlements.redeem(token=grants.token(execution.grant_id), agent="riley")
+    redeeming.redeem(token=grants.token(execution.grant_id), agent="riley")
     execution.refresh_from_db()
     return execution
 
@@ -72,7 +80,7 @@ def report(execution: Execution, status: str = "succeeded", **fields: Any) -> No
         "unknown": lambda: base.unknown("ambiguous", "it hung"),
     }
     execution.grant.refresh_from_db()
-    settlements.report(
+    redeeming.report(
         execution=execution,
         fence=fields.get("fence", execution.fence),
         action_hash=fields.get("action_hash", execution.grant.action_hash),
@@ -242,10 +250,29 @@ def test_a_service_knows_an_effect_that_was_refused(gate: Gate) -> None:
     past = clock.now() - timedelta(minutes=2)
     Execution.objects.filter(pk=execution.pk).update(finished_at=past)
     assert audits.due() == [execution.pk]
-    assert (audits.audit_due(), audits.audit_due()) == (1, 0)
+    assert (audit_all(), audit_all()) == (1, 0)
     assert [kind for kind, _, _ in raised()] == ["never_executed", "without_grant"]
     execution.refresh_from_db()
     assert execution.status == "refused"
+
+
+def test_what_a_service_says_unclearly_is_asked_again(gate: Gate) -> None:
+    """After as long again each time, until it says something clear."""
+    execution = ended(states.queued(gate, "pay_queryable"))
+    executions.run(execution.pk)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(worlds.LEDGER, "/nowhere/ledger")
+        for minutes in (1, 3, 10):
+            _over_since(execution, timedelta(minutes=minutes))
+            assert (audits.due(), audit_all()) == ([execution.pk], 0)
+            assert audits.due() == []
+            assert _asked_again(execution) == minutes
+    worlds.plain(_call(execution))
+    _over_since(execution, timedelta(minutes=20))
+    assert audit_all() == 1
+    assert ("without_grant", execution.pk, 1) in raised()
+    execution.refresh_from_db()
+    assert (execution.ask_at, audits.due()) == (None, [])
 
 
 def test_a_service_that_knows_nothing_is_asked_once(gate: Gate) -> None:
@@ -253,9 +280,28 @@ def test_a_service_that_knows_nothing_is_asked_once(gate: Gate) -> None:
     executions.run(execution.pk)
     past = clock.now() - timedelta(minutes=2)
     Execution.objects.filter(pk=execution.pk).update(finished_at=past)
-    assert audits.audit_due() == 0
+    assert audit_all() == 0
     assert audits.due() == []
     assert [kind for kind, _, _ in raised()] == ["never_executed"]
+
+
+def audit_all() -> int:
+    """The sweep, and all whom it names; how many were found."""
+    return [audits.look(one) for one in audits.due()].count(True)
+
+
+def _over_since(execution: Execution, age: timedelta) -> None:
+    now = clock.now()
+    Execution.objects.filter(pk=execution.pk).update(finished_at=now - age)
+    Execution.objects.filter(pk=execution.pk, ask_at__isnull=False).update(ask_at=now)
+
+
+def _asked_again(execution: Execution) -> int:
+    """In how many minutes."""
+    execution.refresh_from_db()
+    assert execution.ask_at is not None
+    assert execution.audited_at is not None
+    return round((execution.ask_at - execution.audited_at).total_seconds() / 60)
 
 
 def _call(execution: Execution) -> Any:
@@ -410,10 +456,10 @@ def test_whoever_asks_again_whether_they_were_heard_tells_nothing_new(
     execution = redeemed(letter(gate))
     report(execution)
     for _ in range(3):
-        too_late(execution)
+        report(execution)
     unsure = redeemed(letter(gate, "unsure"))
-    report(unsure, "unknown")
-    too_late(unsure, "unknown")
+    for _ in range(2):
+        report(unsure, "unknown")
     assert not LateReport.objects.exists()
     assert raised() == []
 
@@ -659,7 +705,7 @@ def test_a_clean_run_raises_nothing(
         else:
             broken += _by_worker(gate, tool, number, armed)
     alarms.watch()
-    audits.audit_due()
+    audit_all()
     assert raised() == []
     assert not LateReport.objects.exists()
     record_proof(

@@ -178,13 +178,31 @@ def test_what_was_unknown_once_is_looked_up_before_it_is_tried_again(
     settlements.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=False, reason="not there"
     )
+    execution = tried_again(execution, gate)
+    assert (execution.status, execution.looked_up) == ("succeeded", True)
+    assert len(worlds.effects()) == 1
+
+
+def test_what_a_look_up_said_had_failed_is_performed_when_it_is_tried_again(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service says so still, and that is why it is tried again."""
+    execution = doubtful(gate)
+    monkeypatch.setattr(worlds, "find", lambda call: {"status": "failed"})
+    assert looked_up(execution).status == ExecutionStatus.FAILED
+    execution = tried_again(execution, gate)
+    assert (execution.status, execution.looked_up) == ("succeeded", False)
+    assert len(worlds.effects()) == 1
+
+
+def tried_again(execution: Execution, gate: Gate) -> Execution:
+    """By a person, while there is time."""
     window = clock.now() + timedelta(minutes=5)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=window)
     settlements.retry(execution_id=execution.pk, person=gate.rita)
     executions.run(execution.pk)
     execution.refresh_from_db()
-    assert (execution.status, execution.looked_up) == ("succeeded", True)
-    assert len(worlds.effects()) == 1
+    return execution
 
 
 def test_the_previous_releases_unknowns_are_asked_about_too(gate: Gate) -> None:
@@ -224,3 +242,16 @@ def test_a_keyed_provider_that_cannot_say_is_asked_for_the_effect(
     executions.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, len(worlds.effects())) == ("succeeded", 1)
+
+
+def test_an_answer_about_another_attempt_settles_nothing(gate: Gate) -> None:
+    """It came while somebody had it tried again, and that became unknown as well."""
+    execution = doubtful(gate)
+    asked = reconciliation.plan(execution_id=execution.pk)
+    assert asked is not None
+    Execution.objects.filter(pk=execution.pk).update(fence=2)
+    failed = Outcome("failed", code="declined")
+    reconciliation.keep(inquiry=asked, found=failed, actor=reconciliation.RECONCILER)
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.UNKNOWN
+    assert LookUp.objects.get(execution=execution).said == "failed"

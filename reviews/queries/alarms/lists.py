@@ -12,7 +12,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.urls import reverse
 
 from policies.models import Person
-from reviews.choices import GRAVE, AlarmStatus
+from reviews.choices import GRAVE, AlarmKind, AlarmStatus
 from reviews.models import Alarm, ApprovalRequest, Proposal, Revision
 from reviews.presenters.shapes import Part
 from reviews.queries import showing, upkeep
@@ -47,6 +47,7 @@ class Line:
     run_url: str
     request_url: str
     letter_url: str  # to an agent that did not take it
+    restored_url: str
     log_url: str
     queue: str
     opened_at: datetime
@@ -121,12 +122,18 @@ def _line(row: Any, briefs: Mapping[int, showing.Brief]) -> Line:
         run_url=_run(proposal) if proposal else "",
         request_url=_request(row.request) if row.request else "",
         letter_url=_letter(row),
+        restored_url=_restored(row),
         log_url=f"{log}?{about}" if proposal else f"{log}?kind=alarm",
         queue=row.queue.title if row.queue else "",
         opened_at=row.opened_at,
         last_seen_at=row.last_seen_at,
         times=row.times,
     )
+
+
+def _restored(alarm: Alarm) -> str:
+    is_so = alarm.kind == AlarmKind.RESTORED
+    return reverse("reviews:restored") if is_so else ""
 
 
 def _run(proposal: Proposal) -> str:

@@ -6,7 +6,7 @@ import pytest
 from guardian.shortcuts import remove_perm
 
 from journal import errors, log
-from reviews import alarms, settlements
+from reviews import alarms, redeeming
 from reviews.executors import base
 from reviews.models import Alarm, Execution
 from tests.conftest import Gate
@@ -185,7 +185,7 @@ def test_what_an_agent_reports_is_inert(gate: Gate, as_: SignIn) -> None:
     execution = Execution.objects.select_related("grant").get()
     for said in (base.succeeded({hostile: hostile}), base.unknown(hostile, hostile)):
         with pytest.raises(errors.StaleFence):
-            settlements.report(
+            redeeming.report(
                 execution=execution,
                 fence=1,
                 action_hash=execution.grant.action_hash,

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from guardian.shortcuts import remove_perm
 
+from journal import clock
 from policies.models import Person, Queue
 from reviews import claims, executions, settlements, stops
 from reviews.choices import ExecutionStatus, Scope
@@ -17,7 +18,7 @@ from reviews.queries import settlers
 from reviews.queries.unknown import settleable
 from tests import worlds
 from tests.conftest import Gate
-from tests.reviews import states
+from tests.reviews import backups, states
 from tests.reviews.test_reconciliation import PENDING, doubtful, looked_up
 from tests.reviews.views.conftest import SignIn
 
@@ -97,6 +98,22 @@ def test_what_was_reported_late_is_there_as_on_its_alarm(
         assert "Not what was granted" in said
         assert "&lt;b&gt;sale" in said
         assert "It is kept as evidence." in said
+
+
+def test_what_follows_is_what_a_retry_would_be_told(gate: Gate, as_: SignIn) -> None:
+    execution, client = states.unknown(gate), as_("sue")
+    assert "can have it tried again until" in page(client, execution)
+    executions.keep_late(
+        execution_id=execution.pk,
+        fence=1,
+        action_hash=execution.grant.action_hash,
+        outcome=base.succeeded({"page": "sale"}),
+        actor=claims.EXECUTOR,
+    )
+    assert "not tried again while an alarm says" in page(client, execution)
+    now = clock.now()
+    Grant.objects.filter(pk=execution.grant_id).update(expires_at=now)
+    assert "Its time to run is over" in page(client, execution)
 
 
 def test_a_supervisor_has_it_looked_up_again(gate: Gate, as_: SignIn) -> None:
@@ -187,3 +204,14 @@ def test_the_list_costs_the_same_however_long(
     client.get("/unknown/")
     with django_assert_max_num_queries(16):
         client.get("/unknown/")
+
+
+@pytest.mark.usefixtures("own_note")
+def test_what_came_back_was_taken_by_nobody(gate: Gate, as_: SignIn) -> None:
+    """Nobody made an attempt in this history: it is only not known to be untouched."""
+    execution = backups.queued(gate, "pay_opaque")
+    backups.restored(gate)
+    executions.run(execution.pk)
+    source = page(as_("sue"), execution)
+    assert "Nobody is known to have taken it" in source
+    assert "fence 0" not in source
