@@ -10,14 +10,15 @@ from django.conf import settings
 from django.db import transaction
 
 from journal import clock, epochs, faults, log
-from policies import tools
 from policies.choices import ExecutionClass
 from policies.documents import ToolDefinition
 
 from . import (
+    approved,
+    doubts,
+    earlier,
     endings,
     grant_tokens,
-    inherited,
     locks,
     rechecks,
     redeem_keys,
@@ -71,6 +72,11 @@ def inquiry(execution: Execution) -> Call:
     )
 
 
+def quiet_from(execution: Execution) -> datetime:
+    """From when on nothing of its last attempt can still be on its way."""
+    return (execution.claimed_at or execution.queued_at) + _lease_span()
+
+
 @transaction.atomic(durable=True)
 def take(
     *, execution_id: str, actor: log.Actor, redeeming: bool = False, key: str = ""
@@ -94,7 +100,7 @@ def take(
 
 
 def _again(execution: Execution) -> Claim:
-    definition = definition_of(execution)
+    definition = approved.definition_of(execution)
     return Claim(execution, definition, execution.fence, untouched=False, replayed=True)
 
 
@@ -121,18 +127,13 @@ def _take_queued(
         if not no.later:
             endings.refuse(execution, no, now)
         return None
-    if _may_have_run(execution):
-        inherited.doubt(execution, now)
+    doubt = earlier.doubt(execution)
+    if doubt is not None:
+        doubts.lose(execution, doubt, now)
         return None
     if execution.grant.status == GrantStatus.LIVE:
         transitions.grant.apply(execution.grant, "spend", actor=actor, now=now)
     return _lease(execution, "claim", actor, now)
-
-
-def _may_have_run(execution: Execution) -> bool:
-    """Before a restore, where nobody can look and no provider knows our key."""
-    opaque = class_of(execution) is ExecutionClass.OPAQUE
-    return opaque and inherited.is_inherited(execution)
 
 
 def _take_lapsed(
@@ -140,29 +141,29 @@ def _take_lapsed(
 ) -> Claim | None:
     if execution.lease_until is None or execution.lease_until > now:
         return None
-    over = _over(execution, now)
-    if not over and class_of(execution) is not ExecutionClass.OPAQUE:
+    why = over(execution, now)
+    if not why and approved.class_of(execution) is not ExecutionClass.OPAQUE:
         held = not ours or _held_back(execution)
         return None if held else _lease(execution, "reclaim", actor, now)
     if not _may_look(execution):
         endings.lose(execution, "lease_lapsed", "Nobody knows whether it ran.", now)
     elif not (ours and execution.by_agent):  # an agent that redeems asks nobody
-        return replace(_lease(execution, "reclaim", actor, now), over=over)
+        return replace(_lease(execution, "reclaim", actor, now), over=why)
     return None
 
 
-def _over(execution: Execution, now: datetime) -> str:
+def over(execution: Execution, now: datetime) -> str:
     """Why nothing may be begun again, as a code; "" while it may."""
     if execution.grant.expires_at <= now:
         return "window_closed"
-    most = definition_of(execution).retry.attempts
+    most = approved.definition_of(execution).retry.attempts
     return "tried_out" if execution.attempts >= most else ""
 
 
 def _may_look(execution: Execution) -> bool:
     """Whether the service can say what became of it; not for ever, where every worker
     that asks dies of it."""
-    definition = definition_of(execution)
+    definition = approved.definition_of(execution)
     most = 2 * definition.retry.attempts
     return definition.look_up is not None and execution.attempts < most
 
@@ -173,21 +174,16 @@ def _held_back(execution: Execution) -> bool:
     no = rechecks.switches(execution)
     if no is None:
         return False
-    looked_up = definition_of(execution).look_up is not None
+    looked_up = approved.can_be_asked(execution)
     return execution.by_agent or (no.later and not looked_up)
 
 
-def class_of(execution: Execution) -> ExecutionClass:
-    return ExecutionClass(execution.grant.revision.known_tool.execution_class)
-
-
-def definition_of(execution: Execution) -> ToolDefinition:
-    """What the tool's version that was approved says of itself."""
-    return tools.definition(execution.grant.revision.known_tool)
+def _lease_span() -> timedelta:
+    return timedelta(seconds=settings.HOLDPOINT.lease_seconds)
 
 
 def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) -> Claim:
-    lease = timedelta(seconds=settings.HOLDPOINT.lease_seconds)
+    until = now + _lease_span()
     transitions.execution.apply(
         execution,
         event,
@@ -196,7 +192,7 @@ def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) ->
         changes={
             "fence": execution.fence + 1,
             "attempts": execution.attempts + 1,
-            "lease_until": now + lease,
+            "lease_until": until,
             "claimed_at": now,
             "began_at": None,
             "code": "",
@@ -205,19 +201,13 @@ def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) ->
         data={
             "execution": execution.pk,
             "fence": execution.fence + 1,
-            "lease_until": (now + lease).isoformat(),
+            "lease_until": until.isoformat(),
         },
     )
     faults.point("claim_uncommitted", execution.pk)
-    untouched = event == "claim" and _is_untouched(execution)
     return Claim(
-        execution, definition_of(execution), execution.fence, untouched=untouched
+        execution,
+        approved.definition_of(execution),
+        execution.fence,
+        untouched=event == "claim" and earlier.is_untouched(execution),
     )
-
-
-def _is_untouched(execution: Execution) -> bool:
-    """What was unknown once may have happened, whatever was said of it later: where
-    somebody can look, they look before it is repeated."""
-    doubted = execution.unknown_at is not None
-    can_look = definition_of(execution).look_up is not None
-    return not (doubted and can_look) and not inherited.is_inherited(execution)

@@ -46,7 +46,7 @@ def _begin(claim: Claim, enough: timedelta) -> None:
         fence=claim.fence,
         lease_until__gt=clock.ClockTimestamp() + enough,
     )
-    if held.update(began_at=clock.ClockTimestamp()) != 1:
+    if held.update(began_at=clock.ClockTimestamp(), retried_at=None) != 1:
         raise StaleFence
 
 

@@ -12,7 +12,7 @@ from policies import facts, tools
 from policies.documents import ToolDefinition
 from policies.models import Queue
 
-from . import inherited, transitions, turns
+from . import doubts, transitions, turns
 from .choices import ExecutionStatus, GrantStatus
 from .grant_tokens import find, tag, token, token_hash
 from .models import ApprovalRequest, Execution, Grant, Proposal, Revision
@@ -146,8 +146,9 @@ def revoke(
     queued = Execution.objects.filter(proposal=proposal, status=ExecutionStatus.QUEUED)
     rows = list(queued.select_related("proposal", "grant__proposal", "grant__revision"))
     for execution in rows:
-        if inherited.is_inherited(execution):
-            inherited.doubt(execution, now)
+        doubt = doubts.of_restore(execution)
+        if doubt is not None:
+            doubts.lose(execution, doubt, now)
         else:
             _refuse(execution, actor, now, code=code, detail=detail)
     return bool(rows)

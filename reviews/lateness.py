@@ -7,6 +7,7 @@ from datetime import datetime
 
 from journal.errors import Decided, DomainError, Expired, LeaseLapsed, Withdrawn
 
+from . import inherited
 from .choices import RequestStatus, Verdict
 from .models import ApprovalRequest, Decision
 from .said import Said
@@ -43,7 +44,7 @@ def _expired(request: ApprovalRequest, now: datetime) -> DomainError:
     late = max(int((now - request.expires_at).total_seconds()), 0)
     return Expired(
         f"This expired at {request.expires_at:%H:%M:%S}, {_seconds(late)} before your "
-        "decision arrived. Nothing was executed.",
+        f"decision arrived. {inherited.said_of(request)}",
         expired_at=request.expires_at.isoformat(),
     )
 

@@ -16,6 +16,7 @@ from reviews import freezing, locks, permissions
 from reviews.choices import LostHow, RequestStatus
 from reviews.models import ApprovalRequest, Lease
 
+from .. import inherited
 from .rows import NOTHING_LOST, TIMER, ended, free, is_held, tell
 
 LEASE = timedelta(minutes=5)
@@ -52,7 +53,7 @@ def check_open(request: ApprovalRequest, now: datetime) -> None:
     if request.status != RequestStatus.PENDING:
         raise Decided("There is nothing to decide here any more. Nothing was changed.")
     if request.expires_at <= now:
-        raise Expired("This has expired. Nothing was executed.")
+        raise Expired(f"This has expired. {inherited.said_of(request)}")
 
 
 def take_first(*, request_ids: Iterable[str], person: Person) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from journal import errors
-from reviews import claims, executions, settlements, stops
+from reviews import claims, executions, redeeming, stops
 from reviews.choices import ExecutionStatus, Scope, StopMode
 from tests import factories
 from tests.conftest import Gate
@@ -23,19 +23,19 @@ SWITCHES = [
 
 def test_the_agent_redeems_once(gate: Gate) -> None:
     _, token = deployment(gate)
-    claim = settlements.redeem(token=token, agent="riley")
+    claim = redeeming.redeem(token=token, agent="riley")
     assert claim.call.args == {"ref": "v1"}
     with pytest.raises(errors.GrantSpent):
-        settlements.redeem(token=token, agent="riley")
+        redeeming.redeem(token=token, agent="riley")
     with pytest.raises(errors.NotFound):
-        settlements.redeem(token=token, agent="somebody-else")
+        redeeming.redeem(token=token, agent="somebody-else")
 
 
 def test_after_a_lapsed_lease_the_agent_redeems_again(gate: Gate) -> None:
     execution, token = deployment(gate)
-    first = settlements.redeem(token=token, agent="riley")
+    first = redeeming.redeem(token=token, agent="riley")
     factories.lapsed(execution)
-    again = settlements.redeem(token=token, agent="riley")
+    again = redeeming.redeem(token=token, agent="riley")
     assert again.fence == first.fence + 1
     assert again.call.idempotency_key == first.call.idempotency_key
 
@@ -53,14 +53,18 @@ def test_a_redeem_that_a_switch_refuses_is_no_attempt(
     gate: Gate, mode: StopMode, refusal: type[errors.DomainError]
 ) -> None:
     execution, token = deployment(gate)
-    first = settlements.redeem(token=token, agent="riley")
+    first = redeeming.redeem(token=token, agent="riley")
     factories.lapsed(execution)
     lift = switch(gate, mode)
     for _ in range(MOST_ATTEMPTS):
         with pytest.raises(refusal):
-            settlements.redeem(token=token, agent="riley")
+            redeeming.redeem(token=token, agent="riley")
     lift()
-    again = settlements.redeem(token=token, agent="riley")
+    if mode is StopMode.STOPPED:
+        with pytest.raises(errors.Precondition, match="asked anew"):
+            redeeming.redeem(token=token, agent="riley")
+        return
+    again = redeeming.redeem(token=token, agent="riley")
     assert (again.fence, again.execution.attempts) == (first.fence + 1, 2)
 
 
@@ -75,7 +79,7 @@ def test_a_switch_that_comes_during_a_redeem_takes_no_attempt(
 ) -> None:
     execution, token = deployment(gate)
     if lapsed:
-        settlements.redeem(token=token, agent="riley")
+        redeeming.redeem(token=token, agent="riley")
         factories.lapsed(execution)
     take = claims.take
 
@@ -86,7 +90,7 @@ def test_a_switch_that_comes_during_a_redeem_takes_no_attempt(
 
     monkeypatch.setattr(claims, "take", take_then_switch)
     with pytest.raises(refusal):
-        settlements.redeem(token=token, agent="riley")
+        redeeming.redeem(token=token, agent="riley")
     execution.refresh_from_db()
     refused = mode is StopMode.STOPPED and not lapsed
     assert execution.status == (

@@ -13,7 +13,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from journal import clock, errors, log
-from reviews import claims, grant_keys, grant_tokens, grants, settlements
+from reviews import (
+    claims,
+    grant_keys,
+    grant_tokens,
+    grants,
+    redeeming,
+)
 from reviews.choices import ExecutionStatus
 from reviews.models import Execution, Grant
 from tests import factories
@@ -88,7 +94,7 @@ def test_the_target_is_what_the_tools_reader_said(gate: Gate) -> None:
 
 def redeemed(token: str) -> None:
     """The agent takes it, and nothing stands against that."""
-    assert settlements.redeem(token=token, agent="riley").fence == 1
+    assert redeeming.redeem(token=token, agent="riley").fence == 1
 
 
 OTHERS = {
@@ -129,7 +135,7 @@ def test_a_token_of_ours_that_differs_from_its_row_is_refused(
     if differing == known:
         return
     with pytest.raises(errors.GrantExpired if name == "exp" else errors.NotFound):
-        settlements.redeem(token=grant_keys.sign(differing), agent="riley")
+        redeeming.redeem(token=grant_keys.sign(differing), agent="riley")
     assert Execution.objects.get().status == ExecutionStatus.QUEUED
 
 
@@ -181,10 +187,10 @@ def test_what_nobody_of_ours_signed_redeems_nothing(gate: Gate) -> None:
 
 def test_what_a_claim_gave_out_redeems_nothing(gate: Gate) -> None:
     grant = deployment(gate)
-    taken = settlements.redeem(token=grants.token(grant.pk), agent="riley")
+    taken = redeeming.redeem(token=grants.token(grant.pk), agent="riley")
     factories.lapsed(taken.execution)
     with pytest.raises(errors.NotFound):
-        settlements.redeem(token=taken.call.grant, agent="riley")
+        redeeming.redeem(token=taken.call.grant, agent="riley")
 
 
 def test_a_token_of_a_window_that_was_moved_says_so(gate: Gate) -> None:
@@ -193,7 +199,7 @@ def test_a_token_of_a_window_that_was_moved_says_so(gate: Gate) -> None:
     later = grant.expires_at + timedelta(minutes=5)
     Grant.objects.filter(pk=grant.pk).update(expires_at=later)
     with pytest.raises(errors.GrantExpired, match="new token"):
-        settlements.redeem(token=token, agent="riley")
+        redeeming.redeem(token=token, agent="riley")
     redeemed(grants.token(grant.pk))
 
 
@@ -202,7 +208,7 @@ def test_after_its_time_a_token_is_expired(gate: Gate) -> None:
     past = clock.now() - timedelta(seconds=1)
     Grant.objects.filter(pk=grant.pk).update(expires_at=past)
     with pytest.raises(errors.GrantExpired):
-        settlements.redeem(token=grants.token(grant.pk), agent="riley")
+        redeeming.redeem(token=grants.token(grant.pk), agent="riley")
 
 
 # A change of keys.
@@ -219,10 +225,10 @@ def test_tokens_of_before_a_change_of_keys_are_redeemed_until_their_window_ends(
     assert grants.token(second.pk) != before[1]
     redeemed(before[1])
     with pytest.raises(errors.GrantSpent):
-        settlements.redeem(token=grants.token(second.pk), agent="riley")
+        redeeming.redeem(token=grants.token(second.pk), agent="riley")
     keys(settings, NEW)  # the old one is forgotten
     with pytest.raises(errors.NotFound):
-        settlements.redeem(token=before[2], agent="riley")
+        redeeming.redeem(token=before[2], agent="riley")
     redeemed(grants.token(third.pk))
 
 
@@ -265,7 +271,7 @@ def test_what_the_previous_release_gave_out_is_redeemed(gate: Gate) -> None:
         grants.find(token[:-2] + "AA", agent="riley")
     redeemed(token)
     with pytest.raises(errors.GrantSpent):
-        settlements.redeem(token=token, agent="riley")
+        redeeming.redeem(token=token, agent="riley")
 
 
 def test_the_previous_release_finds_a_grant_by_the_hash_it_knows(gate: Gate) -> None:

@@ -7,7 +7,7 @@ from agents.choices import ThreadResult
 from journal import errors, log
 from journal.models import LogRecord
 from policies.models import Observation
-from reviews import claims, executions, grants, settlements
+from reviews import claims, executions, grants, redeeming
 from reviews.choices import GrantStatus
 from reviews.models import Execution, Grant
 from reviews.rechecks import No
@@ -61,8 +61,9 @@ def test_what_an_agent_gave_back_ends_with_its_run(gate: Gate) -> None:
     )
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "thread_finished")
-    with pytest.raises(errors.GrantSpent):
-        settlements.redeem(token=token, agent="riley")
+    with pytest.raises(errors.Precondition) as refusal:
+        redeeming.redeem(token=token, agent="riley")
+    assert refusal.value.facts == {"reason": "thread_finished"}
 
 
 def test_the_log_never_holds_a_token(gate: Gate) -> None:

@@ -14,7 +14,14 @@ import pytest
 from journal import clock, errors, log
 from journal.models import Epoch, LogRecord
 from policies.models import Person
-from reviews import claims, executions, grants, redeem_keys, settlements, stops
+from reviews import (
+    claims,
+    executions,
+    grants,
+    redeem_keys,
+    redeeming,
+    stops,
+)
 from reviews.choices import ExecutionStatus, Scope, StopMode
 from reviews.claims import Claim
 from reviews.executors import Outcome
@@ -34,7 +41,7 @@ def deployment(gate: Gate, **fields: Any) -> tuple[Execution, Callable[..., Clai
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
     token = grants.token(execution.grant_id)
-    return execution, partial(settlements.redeem, token=token, agent="riley")
+    return execution, partial(redeeming.redeem, token=token, agent="riley")
 
 
 def said(claim: Claim) -> tuple[Any, ...]:
