@@ -19,6 +19,7 @@ class RequestStatus(StrEnum):
 
 OPEN = (RequestStatus.PENDING, RequestStatus.RECALLABLE)
 SETTLED = tuple(status for status in RequestStatus if status not in OPEN)
+UNGRANTED = frozenset(SETTLED) - {RequestStatus.AUTHORIZED}  # ended without a yes
 
 
 class GrantStatus(StrEnum):
@@ -46,6 +47,8 @@ FINISHED = (
     ExecutionStatus.FAILED,
     ExecutionStatus.REFUSED,
 )
+# What the form calls an incident over all queues.
+EVERY_QUEUE = "every"
 # The code of an execution whose outcome a person gave, or a look-up once nobody knew
 # it; no tool may say so.
 BY_PERSON = "settled_by_person"

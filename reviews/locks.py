@@ -2,11 +2,13 @@
 ApprovalRequest by pk, a person's leases (advisory), Lease, keys of sums (advisory),
 Grant, Execution, Alarm (advisory, then its row); the outermost first, never
 backwards (house.md). What halts a batch is a guarded update of its row by whoever
-holds an execution: nobody who holds a batch waits for one."""
+holds an execution: nobody who holds a batch waits for one. Whoever writes a mail holds
+no row."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager
 
 from django.db.models import QuerySet
 
@@ -84,6 +86,12 @@ def leases_of(person: str) -> None:
     policy_locks.leases(person)
 
 
+def mails_to(person: str) -> AbstractContextManager[None]:
+    """One mail of what was gathered for this person at a time. Caller holds no
+    transaction. Raises OperationalError when another has it too long."""
+    return policy_locks.mails(person)
+
+
 def lease(request: str) -> Lease | None:
     """Who holds a request, locked; None when nobody ever did."""
     return leases([request]).get(request)
@@ -149,6 +157,12 @@ def repairs_due(
     return queryset.order_by("pk").select_for_update(
         of=("self",), no_key=True, skip_locked=skip_locked
     )
+
+
+def executions_due(queryset: QuerySet[Execution]) -> QuerySet[Execution]:
+    """Lock these without their grants; rows that somebody else holds are left out. For
+    a sweep that changes nothing which either says."""
+    return queryset.select_for_update(of=("self",), no_key=True, skip_locked=True)
 
 
 def execution(pk: str) -> Execution:

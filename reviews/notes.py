@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 
 from journal import clock, log
-from journal.errors import NotFound, Reason
+from journal.errors import NotFound, Unwritten
 from policies.models import Person
 
 from . import permissions, transitions
@@ -24,7 +24,8 @@ def add(
 ) -> Note:
     """Write on the record of a request, whatever its state.
 
-    Raises NotFound, NotYours for who decides nothing in its queue, Reason for no text.
+    Raises NotFound, Unwritten for no text, NotYours for who decides nothing in its
+    queue.
     """
     request = (
         ApprovalRequest.objects.select_related("proposal").filter(pk=request_id).first()
@@ -33,7 +34,7 @@ def add(
         raise NotFound
     permissions.admitted_role(person, request.queue_id)
     if not text.strip():
-        raise Reason("Write something first. Nothing was recorded.")
+        raise Unwritten
     return write(request, person, kind, text, now=clock.now())
 
 

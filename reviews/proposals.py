@@ -12,10 +12,9 @@ from django.db.models import Q
 
 from journal import clock, faults, log, outbox
 from journal.errors import Conflict, Decided, NotFound, RationaleMissing, TooLittleTime
-from policies import facts
 from policies.choices import Tier
 
-from . import grants, locks, requests, stops, transitions
+from . import grants, inherited, locks, requests, stops, transitions
 from .choices import OPEN, ExecutionStatus, RequestStatus
 from .governance import Action, Ruling, govern, observe
 from .models import Proposal, Revision
@@ -174,7 +173,7 @@ def _supersede(proposal_id: str, agent: str, actor: log.Actor, now: datetime) ->
     transitions.request.apply(
         request, "supersede", actor=actor, now=now, changes={"settled_at": now}
     )
-    facts.release(proposal_id)
+    inherited.release([proposal_id])
 
 
 def withdraw(
@@ -198,7 +197,7 @@ def withdraw(
             changes={"settled_at": now, "recall_until": None},
             data={"code": code},
         )
-        facts.release(proposal_id)
+        inherited.release([proposal_id])
     elif not grants.revoke(proposal, actor=actor, now=now, code=code):
         raise Decided("There is nothing left to take back.")
 
@@ -219,6 +218,10 @@ def be_heard(agent: str) -> int:
     may end unheard."""
     own = Proposal.objects.filter(agent=agent)
     asked = own.filter(request__status__in=OPEN)
-    runs = own.filter(executions__status__in=UNDER_WAY)
+    again = Q(
+        executions__status=ExecutionStatus.FAILED,
+        executions__grant__expires_at__gt=clock.now(),
+    )
+    runs = own.filter(Q(executions__status__in=UNDER_WAY) | again)
     both = Q(pk__in=asked.values("pk")) | Q(pk__in=runs.values("pk"))
     return Proposal.objects.filter(both, heard=False).update(heard=True)

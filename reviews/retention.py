@@ -11,6 +11,7 @@ from django.db import transaction
 
 from journal import clock, log, pruning
 
+from . import locks
 from .models import Execution
 
 CHUNK = 500
@@ -36,11 +37,13 @@ def forget_sessions() -> int:
 
 @transaction.atomic(durable=True)
 def erase_results() -> int:
-    """What services answered long ago; how many. Its digest and the outcome stay."""
+    """What services answered long ago; how many. Its digest and the outcome stay.
+    Locks: the executions (skipping locked)."""
     now = clock.now()
     over = now - timedelta(days=settings.HOLDPOINT.keep_results_days)
     kept = Execution.objects.filter(result__isnull=False, finished_at__lt=over)
-    rows = list(kept.select_related("proposal").order_by("finished_at")[:CHUNK])
+    found = kept.select_related("proposal").order_by("finished_at")
+    rows = list(locks.executions_due(found)[:CHUNK])
     pks = [row.pk for row in rows]
     Execution.objects.filter(pk__in=pks).update(result=None, result_shown=None)
     log.append_many(

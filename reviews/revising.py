@@ -15,7 +15,7 @@ from journal.errors import (
 )
 from policies.choices import Tier
 
-from . import freezing, locks, requests, stops
+from . import freezing, inherited, locks, requests, stops
 from .blocked import blocked_edit
 from .choices import OPEN, RequestStatus
 from .governance import Action, Ruling, govern
@@ -43,7 +43,7 @@ def _check_open(request: ApprovalRequest, now: datetime) -> None:
         late = max(int((now - request.expires_at).total_seconds()), 0)
         raise Expired(
             f"This expired {late} seconds before your decision arrived. "
-            "Nothing was executed.",
+            f"{inherited.said_of(request)}",
             expired_at=request.expires_at.isoformat(),
         )
     if request.status in {RequestStatus.WITHDRAWN, RequestStatus.SUPERSEDED}:

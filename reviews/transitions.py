@@ -53,9 +53,14 @@ def _about_execution(row: Execution) -> Mapping[str, Any]:
 def _told_of_execution(row: Execution) -> Mapping[str, Any] | None:
     if not row.grant.proposal.heard:
         return None
+    if row.status == X.QUEUED and not row.by_agent:
+        return None  # the gate tries again, and nothing is offered to anybody
     # The code of a refusal is ours; of anything else it may be somebody's own word.
     code = row.code if row.status == X.REFUSED else ""
-    return {"execution": row.pk, "fence": row.fence, "code": code}
+    said = {"execution": row.pk, "fence": row.fence, "code": code}
+    if row.status == X.QUEUED and row.retried_at is not None:
+        return {**said, "again": row.retried_at.isoformat()}
+    return said
 
 
 def _about_batch(row: Batch) -> Mapping[str, Any]:
@@ -228,7 +233,14 @@ execution = Machine(
             "execution.refused",
             told_as="proposal.settled",
         ),
-        Edge(X.FAILED, "retry", X.QUEUED, "execution.retried", "execution.queued"),
+        Edge(
+            X.FAILED,
+            "retry",
+            X.QUEUED,
+            "execution.retried",
+            "execution.queued",
+            told_as="proposal.settled",
+        ),
         Edge(
             X.UNKNOWN,
             "settle_succeeded",

@@ -57,6 +57,15 @@ def must_wait(execution: Execution) -> bool:
     return Execution.objects.filter(waiting(), pk=execution.pk).exists()
 
 
+def is_halted(execution: Execution) -> bool:
+    """Whether its batch waits since a failure: nothing of it runs until a person lets
+    the batch go on."""
+    if execution.batch_id is None:
+        return False
+    batches = Batch.objects.filter(pk=execution.batch_id, stop_at_failure=True)
+    return batches.filter(halted_at__isnull=False).exists()
+
+
 def halt(execution: Execution, now: datetime) -> None:
     """One that failed, or may have, keeps those behind it from starting. Caller has
     just written that it did."""

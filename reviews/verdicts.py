@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from policies import facts
 from policies.choices import Tier
 
-from . import requests, stops, transitions
+from . import inherited, requests, stops, transitions
 from .cases import Case, people_of_complete_steps
 from .choices import Verdict
 from .tallies import tally, unchanged
@@ -34,7 +33,7 @@ def reject(votes: Sequence[Vote]) -> None:
         guard=unchanged(*rows),
         verdict=Verdict.REJECT,
     )
-    facts.release_many([request.proposal_id for request in rows])
+    inherited.release([request.proposal_id for request in rows])
     for case, _ in votes:
         if case.said.pause:
             _pause_run(case)

@@ -43,8 +43,7 @@ def retry_failed(*, batch_id: str, person: Person) -> int:
     again = [row for row in rows if row.status == ExecutionStatus.FAILED]
     if not again:
         raise Conflict("Nothing of it has failed. Nothing was changed.")
-    for execution in again:
-        settlements.queue_again(execution, person, now)
+    settlements.queue_again(again, person, now)
     if batch.halted_at is not None:
         _lift(batch, person, now)
     return len(again)

@@ -10,6 +10,7 @@ from django.db.models import F, Q, QuerySet
 
 from journal import clock
 from policies.models import Person
+from reviews import locks
 from reviews.choices import RequestStatus
 from reviews.models import Notice
 
@@ -24,18 +25,27 @@ PIECE = 1000
 
 def send(public_id: str) -> bool:
     """What was gathered for this person and still concerns them; whether there was
-    anything. Of more than `MOST` messages the rest is a number."""
+    anything. Of more than `MOST` messages the rest is a number. Locks: mails to them.
+    Raises OperationalError when another writes to them too long."""
     person = Person.objects.select_related("preferences").get(public_id=public_id)
-    now = clock.now()
+    with locks.mails_to(person.public_id):  # or two would send the same
+        return _send(person, clock.now())
+
+
+def _send(person: Person, now: datetime) -> bool:
     gathered = _gathered(person, now)
     _drop(person, gathered, now)
-    first = list(_ordered(gathered)[:MOST])
-    rest = _rest(gathered, first)
+    # What comes from here on is not in this mail: it is the next one's.
+    these = _keys(_ordered(gathered))
+    first = list(_ordered(gathered.filter(pk__in=these[:MOST])))
+    rest = email.Rest()
+    if len(these) > MOST:
+        rest = _rest(gathered.filter(pk__in=these), first)
     still = _concerning(person, first)
     if still or rest.count:
         said = [lines.line(one) for one in _once_each(still)]
         email.digest(person, said, rest)
-    _in_pieces(gathered, _ordered(gathered), sent_at=clock.now())
+    _in_pieces(gathered, these, sent_at=clock.now())
     return bool(still or rest.count)
 
 
@@ -48,19 +58,22 @@ def _gathered(person: Person, now: datetime) -> QuerySet[Notice]:
 def _drop(person: Person, gathered: QuerySet[Notice], now: datetime) -> None:
     """What is over for everybody, however much it is, without a look at each."""
     if not person.is_active or not person.email:
-        _in_pieces(gathered, gathered, let_go="not_theirs")
+        _in_pieces(gathered, _keys(gathered), let_go="not_theirs")
         return
     asked = gathered.filter(kind__in=lines.WAITING, request__isnull=False)
     waits = Q(request__status=RequestStatus.PENDING, request__expires_at__gt=now)
     over = asked.exclude(waits, request__version=F("version"))
-    _in_pieces(gathered, over, let_go="settled")
+    _in_pieces(gathered, _keys(over), let_go="settled")
+
+
+def _keys(rows: QuerySet[Notice]) -> list[int]:
+    return list(rows.values_list("pk", flat=True))
 
 
 def _in_pieces(
-    gathered: QuerySet[Notice], rows: QuerySet[Notice], **values: datetime | str
+    gathered: QuerySet[Notice], keys: Sequence[int], **values: datetime | str
 ) -> None:
     """Write that these were sent or let go; a piece that is written stays so."""
-    keys = list(rows.values_list("pk", flat=True))
     for start in range(0, len(keys), PIECE):
         gathered.filter(pk__in=keys[start : start + PIECE]).update(**values)
 
@@ -77,11 +90,9 @@ def _ordered(gathered: QuerySet[Notice]) -> QuerySet[Notice]:
     return related.annotate(waits=waits).order_by("-waits", "request__expires_at", "pk")
 
 
-def _rest(gathered: QuerySet[Notice], first: Sequence[Notice]) -> email.Rest:
+def _rest(these: QuerySet[Notice], first: Sequence[Notice]) -> email.Rest:
     """How many things the others are about, and how many of these wait."""
-    if len(first) < MOST:
-        return email.Rest()
-    things = gathered.values("request", "execution", "alarm").distinct()
+    things = these.values("request", "execution", "alarm").distinct()
     waiting = things.filter(kind__in=lines.WAITING).count()
     told = _once_each([one for one in first if one.kind in lines.WAITING])
     return email.Rest(things.count() - len(_once_each(first)), waiting - len(told))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -96,9 +97,11 @@ def _due(about: Mapping[str, Any], kind: str, now: datetime) -> QuerySet[Notice]
     """Those of an earlier version too: whoever planned them may have died before they
     went, and no promise but this one leads to them."""
     same = {name: what for name, what in about.items() if name != "version"}
-    return Notice.objects.filter(
+    waiting = Notice.objects.filter(
         **same, kind=kind, digest=False, due_at__lte=now, sent_at=None, let_go=""
-    ).select_related("person__preferences")
+    )
+    # In no order: a few whose mails hang would keep the same others from theirs.
+    return waiting.select_related("person__preferences").order_by("?")
 
 
 def _each(notices: Iterable[Notice], known: Mapping[int, Person]) -> int:
@@ -109,6 +112,8 @@ def _each(notices: Iterable[Notice], known: Mapping[int, Person]) -> int:
         notice.person = known.get(notice.person_id, notice.person)
         try:
             sent += delivery.deliver(notice)
+        except SoftTimeLimitExceeded:
+            raise  # or the worker is killed, and whoever comes next waits for nothing
         except Exception as error:  # whatever a mail server answers
             failed = error
     if failed is not None:

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from policies.models import Person, Queue
 from reviews import tokens
 from reviews.choices import (
+    EVERY_QUEUE,
     REASONS,
     STOP_REASONS,
     Scope,
@@ -113,17 +114,25 @@ class ReasonForm(forms.Form):
 
 
 class IncidentForm(forms.Form):
-    """Which deadlines stand still, and why; without a queue all of them."""
+    """Which deadlines stand still, and why: a queue's, or by name those of all. What
+    says nothing freezes nothing."""
 
-    queue = forms.ModelChoiceField(
-        queryset=Queue.objects.order_by("title"),
-        required=False,
-        error_messages={"invalid_choice": "Choose one of these queues."},
+    queue = forms.CharField(
+        max_length=20, error_messages={"required": "Choose whose deadlines."}
     )
     reason = forms.CharField(
         max_length=NOTE_LENGTH,
         error_messages={"required": "Say what happened. People and the log read it."},
     )
+
+    def clean_queue(self) -> Queue | None:
+        said: str = self.cleaned_data["queue"]
+        if said == EVERY_QUEUE:
+            return None
+        found = Queue.objects.filter(pk=said).first() if said.isdecimal() else None
+        if found is None:
+            raise forms.ValidationError("Choose one of these queues.")
+        return found
 
 
 class CloseAlarmForm(forms.Form):

@@ -48,6 +48,11 @@ class Grant(models.Model):
         return self.id
 
 
+_LOOK_UP = "grant__revision__tool__definition__look_up"
+# Of a tool that says nowhere how to look up what became of it.
+BLIND = Q(**{_LOOK_UP: None}) | Q(**{f"{_LOOK_UP}__isnull": True})
+
+
 class Execution(models.Model):
     """The ledger of attempts under one grant."""
 
@@ -73,6 +78,8 @@ class Execution(models.Model):
     fence = models.PositiveIntegerField(default=0)
     attempts = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
+    # A person let it be tried again, and nothing of that has begun.
+    retried_at = models.DateTimeField(null=True)
     due_at = models.DateTimeField()  # not before; moved on by the back-off of a retry
     result = models.BinaryField(null=True)  # encrypted
     result_shown = models.JSONField(null=True)  # redacted
@@ -94,7 +101,8 @@ class Execution(models.Model):
     finished_at = models.DateTimeField(null=True)
     # It succeeded as a look-up says: its last attempt performed nothing.
     looked_up = models.BooleanField(default=False, db_default=False)
-    # When the service was asked whether what was refused happened all the same.
+    # When the service was last asked whether what was refused happened all the same; it
+    # is asked again at `ask_at` while its answer is not clear.
     audited_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -140,6 +148,12 @@ class Execution(models.Model):
             ),
             models.Index(
                 fields=["finished_at"],
+                name="execution_to_audit",
+                condition=Q(status="refused")
+                & (Q(audited_at__isnull=True) | Q(ask_at__isnull=False)),
+            ),
+            models.Index(
+                fields=["finished_at"],
                 name="execution_result_kept",
                 condition=Q(result__isnull=False),
             ),
@@ -147,6 +161,16 @@ class Execution(models.Model):
                 fields=["announced_in", "-queued_at"],
                 name="execution_announced",
                 condition=Q(announced_in__isnull=False),
+            ),
+            models.Index(  # of all queues
+                fields=["-queued_at"],
+                name="execution_announced_newest",
+                condition=Q(announced_in__isnull=False),
+            ),
+            models.Index(
+                fields=["finished_at"],
+                name="execution_known_by_now",
+                condition=Q(unknown_at__isnull=False) & ~Q(status="unknown"),
             ),
         ]
 

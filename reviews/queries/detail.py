@@ -11,8 +11,15 @@ from django.db.models.functions import Coalesce
 
 from journal.errors import NotFound
 from policies.models import Person
-from reviews import freezing, permissions, stops
-from reviews.choices import FINISHED, OPEN, RequestStatus, StopMode, Verdict
+from reviews import freezing, permissions, stops, turns
+from reviews.choices import (
+    FINISHED,
+    OPEN,
+    ExecutionStatus,
+    RequestStatus,
+    StopMode,
+    Verdict,
+)
 from reviews.models import (
     ApprovalRequest,
     Decision,
@@ -96,7 +103,20 @@ class Loaded:
             now=self.now,
             held=self.holding,
             by=self._ended_by,
+            behind=self.behind,
         )
+
+    @cached_property
+    def behind(self) -> bool:
+        """Whether it is approved, and not its turn in its batch."""
+        row = self.execution
+        queued = row is not None and row.status == ExecutionStatus.QUEUED
+        return row is not None and queued and turns.must_wait(row)
+
+    @cached_property
+    def halted(self) -> bool:
+        """Whether its batch waits since a failure, this one or another."""
+        return self.execution is not None and turns.is_halted(self.execution)
 
     @cached_property
     def holding(self) -> Holding:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from datetime import datetime
+from typing import Any, TypeVar
 
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.http import urlencode
 
@@ -19,7 +21,7 @@ from .in_flight import UNFINISHED
 
 MOST_READ = 200  # of what is under way, the newest
 MOST_NAMED = 8
-Row = tuple[str, str, str]  # agent, thread, tool
+Row = tuple[datetime, str, str, str]  # since, agent, thread, tool
 One = TypeVar("One")
 
 
@@ -41,23 +43,36 @@ class Narrower:
         return bool(self.runs or self.tools)
 
 
-def at_work(person: Person, *, runs: bool, tools: bool) -> Narrower:
+def at_work(person: Person, *, runs: bool, tools: bool, own: bool) -> Narrower:
     """Of what this person may see those with something under way, the newest first;
-    in two queries. `runs` and `tools`: what they may stop or pause."""
-    rows = _under_way(person) if runs or tools else []
+    in two queries. `runs` and `tools`: what they may stop or pause; `own`: or the runs
+    of their own agents."""
+    if not (runs or tools or own):
+        return Narrower()
+    rows = _under_way(person, only_own=not (runs or tools))
+    threads = _first(rows, lambda row: row[1:3]) if runs or own else []
     return Narrower(
-        runs=[_run(*one) for one in _first(rows, lambda row: row[:2])] if runs else [],
-        tools=[_tool(one) for one in _first(rows, lambda row: row[2])] if tools else [],
+        runs=[_run(*one) for one in threads],
+        tools=[_tool(one) for one in _first(rows, lambda row: row[3])] if tools else [],
     )
 
 
-def _under_way(person: Person) -> list[Row]:
-    asked = visible.requests(person).filter(status__in=OPEN).order_by("-opened_at")
-    mine = visible.proposals(person).values("pk")
-    queued = Execution.objects.filter(status__in=UNFINISHED, proposal__in=mine)
+def _under_way(person: Person, *, only_own: bool) -> list[Row]:
+    asked = visible.requests(person).filter(status__in=OPEN)
+    mine = visible.proposals(person)
+    if only_own:
+        asked = asked.filter(barred__contains=[person.public_id])
+        mine = mine.filter(barred__contains=[person.public_id])
+    queued = Execution.objects.filter(
+        status__in=UNFINISHED, proposal__in=mine.values("pk")
+    )
+    rows = [*_newest(queued, "queued_at"), *_newest(asked, "opened_at")]
+    return sorted(rows, key=lambda row: row[0], reverse=True)
+
+
+def _newest(found: QuerySet[Any], since: str) -> Iterable[Row]:
     names = ("proposal__agent", "proposal__thread", "proposal__tool_name")
-    runs = queued.order_by("-queued_at").values_list(*names)[:MOST_READ]
-    return [*runs, *asked.values_list(*names)[:MOST_READ]]
+    return found.order_by(f"-{since}").values_list(since, *names)[:MOST_READ]
 
 
 def _first(rows: Iterable[Row], part: Callable[[Row], One]) -> list[One]:

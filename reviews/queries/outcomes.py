@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from policies.choices import Role
 from policies.tools import definition
-from reviews import permissions
+from reviews import inherited, permissions
 from reviews.choices import (
     BY_LOOK_UP,
     BY_PERSON,
@@ -32,6 +32,7 @@ from . import attempts, holding, retrying, showing, undoing
 from .detail import Loaded
 from .log import HIDDEN_NAME
 
+HALTED = "Its batch waits since a failure, until a person lets it go on."
 SAID = {
     Verdict.APPROVE: "Approved",
     Verdict.REJECT: "Rejected",
@@ -155,7 +156,8 @@ def _lines(loaded: Loaded) -> Sequence[str]:
         return list(_held(loaded))
     if loaded.waiting:
         return [_why_not(loaded), _whose(loaded)]
-    return [*_about(loaded, status), *_about_effect(loaded)]
+    about = [HALTED] if _is_kept(loaded) else _about_effect(loaded)
+    return [*_about(loaded, status), *about]
 
 
 def _held(loaded: Loaded) -> Iterator[str]:
@@ -192,13 +194,18 @@ def _whose(loaded: Loaded) -> str:
 def _about(loaded: Loaded, status: RequestStatus) -> list[str]:
     said = {
         RequestStatus.PENDING: ["Nobody answered in time. The agent is told."],
-        RequestStatus.RECALLABLE: ["It is held until then. Nothing has run yet."],
+        RequestStatus.RECALLABLE: [
+            "It is held until then. Nothing has run yet.",
+            *_if_paused(loaded),
+        ],
         RequestStatus.REJECTED: [
-            "Nothing was executed. The agent has the reason.",
+            f"{inherited.said_of(loaded.request)} The agent has the reason.",
             *_if_paused(loaded),
         ],
         RequestStatus.EXPIRED: ["Nobody answered in time. The agent is told."],
-        RequestStatus.WITHDRAWN: ["There is nothing to decide. Nothing was executed."],
+        RequestStatus.WITHDRAWN: [
+            f"There is nothing to decide. {inherited.said_of(loaded.request)}"
+        ],
         RequestStatus.SUPERSEDED: ["There is nothing to decide here any more."],
         RequestStatus.AUTHORIZED: [],
     }
@@ -211,14 +218,22 @@ def _if_paused(loaded: Loaded) -> list[str]:
     return ["Its run, its agent or its tool is paused: nothing more of it starts."]
 
 
+def _is_kept(loaded: Loaded) -> bool:
+    """Whether nothing of it runs before its batch goes on."""
+    row = loaded.execution
+    open_ends = {ExecutionStatus.QUEUED, ExecutionStatus.FAILED}
+    return row is not None and row.status in open_ends and loaded.halted
+
+
 def _about_effect(loaded: Loaded) -> list[str]:
     execution, tool = loaded.execution, loaded.revision.tool
     if execution is None or tool is None:
         return []
     status, most = ExecutionStatus(execution.status), definition(tool).retry.attempts
     tried = execution.attempts
-    if status is ExecutionStatus.QUEUED and tried:
-        return [f"{attempts.coming(execution, most)}."]
+    if status is ExecutionStatus.QUEUED:
+        coming = [f"{attempts.coming(execution, most)}."] if tried else []
+        return coming + _if_paused(loaded)
     if status is ExecutionStatus.UNKNOWN:
         return ["It may or may not have happened. It is not tried again by itself."]
     if status is ExecutionStatus.CLAIMED:
@@ -277,6 +292,9 @@ def _links(loaded: Loaded) -> list[Link]:
         settles = permissions.allowed(loaded.person, Permission.SETTLE_UNKNOWN)
         said = "Say what happened" if settles else "What is known of it"
         links.append(Link(said, reverse("reviews:unknown_one", args=[execution.pk])))
+    if execution is not None and _is_kept(loaded):
+        url = reverse("reviews:batch", args=[execution.batch_id])
+        links.append(Link("Go on with the batch", url, testid="batch"))
     links += _undoing(loaded)
     if loaded.holding.by:
         links += _about_hold(loaded)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from reviews import freezing
+from reviews import freezing, inherited
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.models import ApprovalRequest, Execution
 
@@ -55,9 +55,10 @@ def of_request(
     since: datetime | None = None,
     held: Holding | None = None,
     by: str = "",
+    behind: bool = False,
 ) -> State:
     """The request's state; once authorized, its execution's. `since` is when its
-    version was made, `by` who ended it."""
+    version was made, `by` who ended it; `behind` others of its batch it waits."""
     if request.status == RequestStatus.PENDING:
         return _held(_pending(request, tally, cause, now, since), held)
     if request.status == RequestStatus.RECALLABLE:
@@ -69,6 +70,8 @@ def of_request(
             until_words="runs in {}",
         )
     if request.status == RequestStatus.AUTHORIZED:
+        if behind:
+            return State("queued", "Approved, waits in its batch", icon="wait")
         return of_execution(execution)
     return _ended(request, by)
 
@@ -110,7 +113,7 @@ def _pending(
 
 
 def _expired(request: ApprovalRequest) -> str:
-    return f"Expired {request.expires_at:%H:%M:%S}. Nothing was executed."
+    return f"Expired {request.expires_at:%H:%M:%S}. {inherited.said_of(request)}"
 
 
 def _ended(request: ApprovalRequest, by: str) -> State:

@@ -56,6 +56,8 @@ class StoppedPage:
         """When the last of it was over, or it was switched on again."""
         if self.switch.lifted_at is not None:
             return self.switch.lifted_at
+        if self.switch.paused:
+            return self.switch.at
         return max([self.switch.at, *(one.at for one in self.met if one.at)])
 
     @property
@@ -86,6 +88,8 @@ class StoppedPage:
 
     def _kept(self) -> Iterator[str]:
         yield "nothing was cancelled"
+        if late := self.fates["late"]:
+            yield f"the time of {capped(late)} to run was over"
         if self.fates["kept"]:
             yield f"{self.fates['kept']} kept in the queue"
         if self.waiting:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from journal.errors import DomainError, NotFound
+from policies.choices import Role
 from policies.models import Person
 from reviews import permissions, stops
 from reviews.choices import STOP_REASONS, Scope, StopMode
@@ -108,7 +109,7 @@ def page(person: Person, asked: Asked) -> StopPage:
     targets = _targets(person, asked)
     off = switches.in_force(person)
     return StopPage(
-        scopes=_scopes(targets, asked.target, off),
+        scopes=_scopes(targets, asked.target, off, _stoppable(person, targets, asked)),
         modes=_modes(person, targets, asked),
         switches=off,
         actions=_actions(person, targets),
@@ -125,6 +126,7 @@ def _narrower(person: Person) -> Narrower:
         person,
         runs=_may(person, Scope.THREAD, owns=False),
         tools=_may(person, Scope.TOOL, owns=False),
+        own=Role.OWNER in permissions.roles_of(person),
     )
 
 
@@ -149,13 +151,28 @@ def _busy(person: Person) -> list[str]:
     return in_flight.agents(MOST_AGENTS)
 
 
-def _scopes(targets: list[Target], target: str, off: list[Switch]) -> list[Choice]:
+def _stoppable(person: Person, targets: list[Target], asked: Asked) -> set[str]:
+    """What they may stop: of what is paused already, all that they can still do."""
+    return {
+        f"{scope}:{key}"
+        for scope, key in targets
+        if may_stop(person, scope, StopMode.STOPPED, owns=asked.owns)
+    }
+
+
+def _scopes(
+    targets: list[Target], target: str, off: list[Switch], stoppable: set[str]
+) -> list[Choice]:
     """The narrowest that is not stopped already is chosen, if nothing was: who chose
     what is stopped by now chooses anew, lest they stop more than they meant."""
     loads = in_flight.loads(targets)
     held = {one.target: one for one in off}
     values = [f"{scope}:{key}" for scope, key in targets]
-    free = [one for one in values if one not in held or held[one].paused]
+    free = [
+        one
+        for one in values
+        if one not in held or (held[one].paused and one in stoppable)
+    ]
     wanted = target or next(iter(free), "")
     chosen = wanted if wanted in free else ""
     return [

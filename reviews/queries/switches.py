@@ -108,11 +108,17 @@ def _switch(
         asked_by=names.get(row.lift_asked_by, "Someone") if row.lift_asked_by else "",
         asked_me=row.lift_asked_by == person.public_id,
         everything=row.scope == Scope.EVERYTHING,
-        may_lift=open_ and lifts and row.lift_asked_by != person.public_id,
+        may_lift=open_ and lifts and _may_lift(person, row),
         running=running,
         lifted_at=row.lifted_at,
         lifted_by=names.get(row.lifted_by, "Someone") if row.lifted_by else "",
     )
+
+
+def _may_lift(person: Person, row: Stop) -> bool:
+    """Neither twice what takes two, nor what is over oneself (`stops.lift`)."""
+    of_mine = row.scope == Scope.REVIEWER and row.key == person.public_id
+    return not of_mine and row.lift_asked_by != person.public_id
 
 
 def _said(row: Stop, names: dict[str, str]) -> str:

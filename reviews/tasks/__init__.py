@@ -14,6 +14,7 @@ from .deadlines import (
 )
 from .delivery import send_digest, send_notice, send_test
 from .effects import (
+    audit_one,
     audit_refused,
     execute,
     lapse_repairs,
@@ -46,6 +47,7 @@ from .stops import enforce_stop
 from .upkeep import drop_old_drafts, prune, watch, watch_epoch
 
 __all__ = [
+    "audit_one",
     "audit_refused",
     "close_recall_windows",
     "drop_old_drafts",

@@ -29,6 +29,6 @@ def drop_old_drafts() -> int:
 @task()
 def prune() -> int:
     """What is needed no more: messages to people, sessions, results."""
-    gone = pruning.pieces(retention.forget_notices)
+    gone = retention.forget_notices()
     gone += pruning.pieces(retention.forget_sessions, whole=retention.CHUNK)
     return gone + pruning.pieces(retention.erase_results, whole=retention.CHUNK)

@@ -85,5 +85,5 @@ def batch_retry(request: HttpRequest, pk: str) -> HttpResponse:
 def batch_run(request: HttpRequest, pk: str) -> HttpResponse:
     """Let what waits behind a failure run."""
     operations.run_rest(batch_id=load(request, pk).batch.pk, person=person(request))
-    messages.success(request, "The rest runs now.")
+    messages.success(request, "The rest goes on. What is paused waits.")
     return see(request, pk)

@@ -109,6 +109,10 @@ def arbitrate(request: HttpRequest, pk: str) -> HttpResponse:
     if not form.is_valid():
         return _list(request, 422, closing=pk, split_form=form)
     text = form.cleaned_data["text"].replace("\r\n", "\n")
-    returns.arbitrate(request_id=pk, person=loaded.person, text=text)
+    problem = htmx.attempt(
+        lambda: returns.arbitrate(request_id=pk, person=loaded.person, text=text)
+    )
+    if problem is not None:
+        return _list(request, problem.status, problem=problem, kept=text)
     messages.success(request, "Closed. The rejection stands.")
     return redirect("reviews:escalations")

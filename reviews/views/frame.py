@@ -62,7 +62,12 @@ class Desk:
     @property
     def restored(self) -> bool:
         """Whether nothing runs until two people have looked at the database."""
-        return bool(epochs.known.why)
+        return bool(epochs.known.why) and not self.unread
+
+    @property
+    def unread(self) -> bool:
+        """Whether nothing runs until the disk gives the note beside the database."""
+        return epochs.known.why == epochs.UNREAD
 
     @cached_property
     def now(self) -> datetime:

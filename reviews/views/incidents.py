@@ -30,11 +30,25 @@ def incidents(request: HttpRequest) -> HttpResponse:
                 return _declare(request, form)
             except DomainError as error:
                 problem = error
-    tabs = upkeep.tabs(who, "reviews:incidents")
-    context = {"page": frozen.page(who), "form": form, "upkeep": tabs}
-    context["problem"] = problem
+    page = frozen.page(who)
+    context = {
+        "page": page,
+        "form": form,
+        "problem": problem,
+        "upkeep": upkeep.tabs(who, "reviews:incidents"),
+        **_chosen(page, form),
+    }
     status = htmx.status_of(problem, sent=request.method == "POST")
     return render(request, "reviews/incidents.html", context, status=status)
+
+
+def _chosen(page: frozen.Page, form: IncidentForm) -> dict[str, object]:
+    """What is chosen. Where that cannot be frozen by now nothing is: the widest would
+    be frozen by who only presses once more."""
+    chosen = form.data.get("queue", "")
+    gone = form.is_bound and not page.offers(chosen)
+    kept = form.data.get("reason", "") if not page.offered else ""
+    return {"chosen": chosen, "gone": gone, "kept": kept}
 
 
 def _declare(request: HttpRequest, form: IncidentForm) -> HttpResponse:

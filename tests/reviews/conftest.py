@@ -1,11 +1,13 @@
-"""Fixtures of the outward calls: which networks may be reached, and a real service."""
+"""Fixtures of the outward calls, and a host that keeps a note of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from journal import epochs, witness
 from tests.reviews import service as services
 
 
@@ -15,3 +17,12 @@ def service(networks: Callable[..., None]) -> Iterator[services.Service]:
     networks("127.0.0.1/32")
     with services.running() as running:
         yield running
+
+
+@pytest.fixture
+def own_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A host of its own, and no broker: that would remember between tests."""
+    monkeypatch.setattr(witness, "path", lambda: tmp_path / "epoch")
+    monkeypatch.setattr(witness, "_exchange", lambda mine: None)
+    yield
+    epochs.known = epochs.Known()

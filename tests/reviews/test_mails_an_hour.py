@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import time, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,10 +15,11 @@ from django.test.utils import CaptureQueriesContext
 from journal import clock
 from journal.models import OutboxMessage
 from policies.choices import Risk, Role
-from reviews.channels import delivery, digests, notices
+from reviews.channels import delivery, digests, email, notices
 from reviews.models import ApprovalRequest, Notice
 from tests.conftest import Gate
 from tests.factories import decide, propose
+from tests.races.together import at_once
 from tests.reviews.tasks.draining import drain
 from tests.reviews.test_notices import chooses, time_comes
 
@@ -140,6 +142,37 @@ def test_who_is_stopped_on_the_way_has_less_to_do_the_next_time(
     assert digests.send(gate.rita.public_id)
     assert settled.count() == 4
     assert subjects()[2:] == ["2 requests wait for you"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_comes_while_it_is_written_is_in_the_next(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was planned before, by the clock, and committed after."""
+    opened(gate, 3)
+    late = propose(gate.agent, customer="late").request
+
+    def write(*given: Any) -> None:
+        monkeypatch.undo()
+        about = {"request": late, "version": late.version, "kind": "opened"}
+        long_ago = {"at": clock.now(), "due_at": clock.now() - delivery.HOUR}
+        Notice.objects.create(person=gate.rita, **about, **long_ago, digest=True)
+        email.digest(*given)
+
+    Notice.objects.filter(sent_at=None).update(due_at=clock.now())
+    monkeypatch.setattr(email, "digest", write)
+    for _ in range(2):
+        assert digests.send(gate.rita.public_id)
+    assert [late.pk in one.body for one in mail.outbox[2:]] == [False, True]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_write_at_once_send_one(gate: Gate) -> None:
+    opened(gate, 5)
+    Notice.objects.filter(sent_at=None).update(due_at=clock.now())
+    sent = at_once(*[partial(digests.send, gate.rita.public_id)] * 6)
+    assert [one.value for one in sent].count(True) == 1
+    assert subjects()[2:] == ["3 requests wait for you"]
 
 
 class TimeIsUp:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from datetime import time, timedelta
@@ -9,6 +10,7 @@ from smtplib import SMTPException
 from typing import Any
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
 from django.core import mail
 from django.core.mail import EmailMessage
 
@@ -206,6 +208,44 @@ def test_one_dead_address_keeps_nobody_from_theirs(
     OutboxMessage.objects.update(held_until=None)
     tasks.mail_opened(message.pk)
     assert told() == ["rita", "sam", "sue", "tom"]
+
+
+def test_a_time_limit_is_no_dead_address(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who goes on after it is killed, and the promise has no time to be put off."""
+    propose(gate.agent)
+    tried = []
+
+    def slow(self: Any, *given: Any) -> int:
+        tried.append(self.to)
+        raise SoftTimeLimitExceeded
+
+    monkeypatch.setattr(EmailMessage, "send", slow)
+    message = OutboxMessage.objects.get(topic="request.opened")
+    with pytest.raises(SoftTimeLimitExceeded):
+        tasks.mail_opened(message.pk)
+    assert len(tried) == 1
+
+
+def test_some_who_hang_keep_nobody_from_theirs_for_long(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    propose(gate.agent)
+    send = EmailMessage.send
+
+    def hangs(self: Any, *given: Any) -> int:
+        if self.to != ["tom@example.com"]:
+            raise SoftTimeLimitExceeded
+        return send(self, *given)
+
+    monkeypatch.setattr(EmailMessage, "send", hangs)
+    message = OutboxMessage.objects.get(topic="request.opened")
+    for _ in range(60):  # each finds Tom first with one in four
+        OutboxMessage.objects.update(held_until=None)
+        with contextlib.suppress(SoftTimeLimitExceeded):
+            tasks.mail_opened(message.pk)
+    assert told() == ["tom"]
 
 
 def escalated_meanwhile(gate: Gate) -> tuple[str, Callable[[], object]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from journal.models import LogRecord
+from reviews.choices import StopMode
 from reviews.queries.words import Part, sentence
 
 HIDDEN_NAME = "A reviewer"
@@ -34,7 +35,7 @@ SENTENCES = {
     "request.revoked": "An approval was revoked; others are asked",
     "request.authorized": "It was authorized",
     "request.rejected": "{who} rejected it",
-    "request.expired": "Nobody answered in time; nothing was executed",
+    "request.expired": "Nobody answered in time",
     "request.withdrawn": "It was withdrawn; there is nothing to decide",
     "request.superseded": "A later proposal replaced it",
     "decision.tier_lowered": "{who} lowered the tier by an edit",
@@ -150,6 +151,8 @@ def said(row: LogRecord, leaf: Mapping[str, Any], actor: str) -> tuple[Part, ...
         tried = TRIED.get(verdict, "to decide")
         return sentence("{who} tried " + tried + "; it had no effect", who=actor)
     pattern = SENTENCES.get(row.kind, row.kind.replace(".", " ").replace("_", " "))
+    if row.kind == "stop.raised" and data.get("mode") == StopMode.PAUSED:
+        pattern = "{who} paused {scope} {key}"
     return sentence(
         pattern,
         who=actor,

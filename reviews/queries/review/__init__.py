@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from journal import epochs
-from reviews.choices import OPEN
+from reviews import inherited
 
 from . import banners
 from .banners import Banner
@@ -38,10 +37,7 @@ class ReviewPage(Deciding):
     @property
     def inherited(self) -> bool:
         """It came back with a backup: it may have been decided or have run before."""
-        began, request = epochs.known.began_at, self.loaded.request
-        if began is None or request.status not in OPEN:
-            return False
-        return request.proposal.created_at < began
+        return inherited.may_have_run(self.loaded.request)
 
     @cached_property
     def banner(self) -> Banner | None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from reviews.choices import RequestStatus
+import pytest
+
+from journal import errors
+from reviews import batches, settlements
+from reviews.choices import ExecutionStatus, RequestStatus
+from reviews.models import Execution
 from tests import worlds
 from tests.conftest import Gate
 from tests.reviews import states
-from tests.reviews.batching import formed, ran
+from tests.reviews.batching import decide, formed, ran
 from tests.reviews.views.batch_form import ASKED, Form, source, statuses, url
 from tests.reviews.views.conftest import SignIn
 
@@ -80,3 +85,27 @@ def test_the_result_says_the_verdict_and_leads_to_the_page(
         text = source(as_(name).get(url(batch)))
         assert "Rejected " in text
         assert ("The page as it was seen" in text) is opens
+
+
+def test_of_a_batch_that_waits_nothing_is_tried_again_alone(
+    gate: Gate, as_: SignIn
+) -> None:
+    """It would wait behind the failure that it was."""
+    worlds.WORLD["declined"] = {"C-1"}
+    batch = decide(formed(gate, *["7.00"] * 5), gate.rita)
+    ran(batch)
+    failed = Execution.objects.get(status=ExecutionStatus.FAILED)
+    with pytest.raises(errors.Conflict, match="from the batch"):
+        settlements.retry(execution_id=failed.pk, person=gate.rita)
+    behind = batch.executions.filter(status=ExecutionStatus.QUEUED).first()
+    assert behind is not None
+    for execution in (failed, behind):
+        path = f"/requests/{execution.proposal.request.pk}/"
+        source = as_("rita").get(path).content.decode()
+        assert "Its batch waits since a failure" in source
+        assert f'href="/batches/{batch.pk}/"' in source
+        assert "starts now" not in source
+        assert 'data-testid="retry"' not in source
+    worlds.WORLD["declined"] = set()
+    batches.retry_failed(batch_id=batch.pk, person=gate.rita)
+    assert ran(batch) == ["succeeded"] * 5

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from guardian.shortcuts import remove_perm
 
-from journal import clock
+from journal import clock, log
 from journal.models import LogRecord
 from policies.models import Queue
-from reviews import executions, stops
+from reviews import claims, executions, proposals, settlements, stops
 from reviews.choices import ExecutionStatus, Scope, StopMode
+from reviews.executors.base import succeeded
 from reviews.models import Execution, Stop
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
+from tests.reviews.executions.attempts import ends, granted
 from tests.reviews.views.conftest import SignIn
 
 RUN = "/stop/?agent=riley&thread=t-1"
@@ -99,6 +102,30 @@ def test_from_any_page_runs_and_tools_at_work_are_two_clicks_away(
     assert f'href="{run}"' in source
     assert tool not in source
     assert run not in as_("otto").get("/stop/").content.decode()
+
+
+def test_what_is_at_work_stands_newest_first_whatever_it_waits_for(
+    gate: Gate, as_: SignIn
+) -> None:
+    for number in range(8):
+        granted(gate, "pay_queryable", thread=f"old-{number}")
+    propose(gate.agent, thread="waits")
+    source = as_("rita").get("/stop/").content.decode()
+    runs = re.findall(r'href="/threads/riley/([^/]+)/stop/"', source)
+    assert runs == ["waits", *(f"old-{number}" for number in range(7, 0, -1))]
+
+
+def test_an_owner_is_led_to_the_runs_of_their_own_agents(
+    gate: Gate, as_: SignIn
+) -> None:
+    propose(gate.agent, thread="t-7")
+    run = "/threads/riley/t-7/stop/"
+    assert f'href="{run}"' in as_("owen").get("/stop/").content.decode()
+    said = stopping("thread", "riley/t-7")
+    assert as_("owen").post(run, said).status_code == 302
+    gate.people["olga"] = factories.person("olga", factories.CAST["owen"])
+    other = as_("olga").get("/stop/").content.decode()
+    assert run not in other
 
 
 def test_a_reviewer_is_offered_a_pause_and_no_more(gate: Gate, as_: SignIn) -> None:
@@ -270,6 +297,86 @@ def test_it_says_what_had_finished_before_and_that_it_was_sent(
     assert "1 had finished in the hour before it" in source
     assert "Had finished before" in source
     assert "Nothing to cancel" in source
+
+
+@pytest.mark.parametrize("ran", [False, True])
+def test_it_tells_of_what_was_unknown_once_and_was_tried_again(
+    gate: Gate, as_: SignIn, ran: bool
+) -> None:
+    execution = states.unknown(gate)
+    settlements.settle_unknown(
+        execution_id=execution.pk, person=gate.sue, happened=False, reason="not there"
+    )
+    settlements.retry(execution_id=execution.pk, person=gate.sam)
+    claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM) if ran else None
+    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    if claim is None:
+        proposals.withdraw_stopped(proposal_id=execution.proposal_id, code="stopped")
+    else:
+        executions.record(
+            execution_id=execution.pk,
+            fence=claim.fence,
+            outcome=succeeded({}),
+            actor=log.SYSTEM,
+        )
+    source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
+    told = "Had begun before, and finished" if ran else "Cancelled. It never ran."
+    assert told in source
+
+
+def test_what_became_known_after_the_stop_had_happened_before(
+    gate: Gate, as_: SignIn
+) -> None:
+    execution = states.unknown(gate)
+    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    settlements.settle_unknown(
+        execution_id=execution.pk, person=gate.sue, happened=True, reason="the books"
+    )
+    source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
+    assert "Had begun before, and finished" not in source
+    assert "1 had finished in the hour before it" in source
+    assert "Had finished before" in source
+
+
+def test_a_pause_says_what_ran_out_of_time_under_it(gate: Gate, as_: SignIn) -> None:
+    execution = states.queued(gate)
+    row = stops.stop(
+        scope=Scope.AGENT,
+        key="riley",
+        mode=StopMode.PAUSED,
+        person=gate.sue,
+        reason="look",
+    )
+    ends(execution, "window")
+    executions.run(execution.pk)
+    source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
+    assert "Nothing was cancelled, the time of 1 to run was over" in source
+    assert "Cancelled. It never ran." not in source
+    log_page = as_("otto").get("/log/?kind=stop.raised").content.decode()
+    assert "paused agent" in re.sub(r"<[^>]+>", "", log_page)
+
+
+def test_who_may_only_pause_is_not_offered_what_is_paused(
+    gate: Gate, as_: SignIn
+) -> None:
+    propose(gate.agent)
+    client = as_("rita")
+    client.post(RUN, stopping("thread", "riley/t-1", "paused"))
+    (only,) = re.findall(
+        r'<input[^>]*name="target"[^>]*>', client.get(RUN).content.decode()
+    )
+    assert "disabled" in only
+    assert "checked" not in only
+
+
+def test_nobody_is_offered_to_lift_what_is_over_themselves(
+    gate: Gate, as_: SignIn
+) -> None:
+    key = gate.sam.public_id
+    row = stops.stop(scope=Scope.REVIEWER, key=key, person=gate.sue, reason="x")
+    for name, offered in (("sam", False), ("sue", True)):
+        source = as_(name).get(f"/stop/{row.pk}/").content.decode()
+        assert ("Switch on again" in source) == offered, name
 
 
 def test_it_says_who_asked_and_that_they_cannot_confirm(

@@ -124,6 +124,9 @@ def test_a_disagreement_lands_here_with_both_answers(gate: Gate, as_: SignIn) ->
     path = f"/requests/{request.pk}/arbitrate/"
     assert as_("sue").post(path, {"text": ""}).status_code == 422
     as_("sue").post(path, {"text": "Check the account number."})
+    late = as_("sam").post(path, {"text": "Ring the bank."})
+    assert late.status_code == 409
+    assert "Ring the bank." in late.content.decode()
     assert Note.objects.get().text == "Check the account number."
     assert b'data-testid="splits"' not in as_("sue").get("/escalations/").content
     assert b'data-testid="splits"' not in as_("rita").get("/escalations/").content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -26,7 +27,9 @@ def declare(gate: Gate, queue: str = "") -> Incident:
 def test_a_supervisor_freezes_and_thaws(gate: Gate, as_: SignIn) -> None:
     request = propose(gate.agent).request
     client = as_("sue")
-    response = client.post(URL, {"queue": "", "reason": "disk on fire"}, follow=True)
+    response = client.post(
+        URL, {"queue": "every", "reason": "disk on fire"}, follow=True
+    )
     source = response.content.decode()
     assert "Deadlines are frozen. People can go on deciding." in source
     assert "1 open request, each with the time that it had left" in source
@@ -106,11 +109,40 @@ def test_a_reason_is_needed_and_the_choice_is_kept(gate: Gate, as_: SignIn) -> N
 
 
 def test_who_comes_second_keeps_their_words(gate: Gate, as_: SignIn) -> None:
-    as_("sam").post(URL, {"reason": "a fire"})
-    page = as_("sue").post(URL, {"reason": "a fire in the north"})
+    as_("sam").post(URL, {"queue": "every", "reason": "a fire"})
+    said = {"queue": "every", "reason": "a fire in the north"}
+    page = as_("sue").post(URL, said)
     assert page.status_code == 409
     assert "a fire in the north" in page.content.decode()
     assert Incident.objects.count() == 1
+
+
+def test_who_comes_second_freezes_no_more_by_pressing_again(
+    gate: Gate, as_: SignIn
+) -> None:
+    """What they had chosen is no choice any more, and nothing takes its place."""
+    said = {"queue": str(declare(gate, "money").queue_id), "reason": "a fire"}
+    page = as_("sue").post(URL, said)
+    assert page.status_code == 409
+    choices = re.findall(r"<option ([^>]*)>", page.content.decode())
+    chosen = [one for one in choices if "selected" in one]
+    assert chosen == ['value="" selected disabled']
+    page = as_("sue").post(URL, {"queue": "", "reason": "a fire"})
+    assert page.status_code == 422
+    assert "Choose whose deadlines." in page.content.decode()
+    assert 'value="" selected disabled' in page.content.decode()
+    assert Incident.objects.count() == 1
+
+
+def test_where_all_is_frozen_their_words_are_kept_too(gate: Gate, as_: SignIn) -> None:
+    for name in ("", *Queue.objects.values_list("name", flat=True)):
+        declare(gate, name)
+    said = {"queue": "every", "reason": "a fire in the north"}
+    page = as_("sue").post(URL, said)
+    assert page.status_code == 409
+    source = page.content.decode()
+    assert 'data-testid="declare"' not in source
+    assert "a fire in the north" in source
 
 
 def test_wrong_methods_and_what_is_not_there(gate: Gate, as_: SignIn) -> None:
@@ -119,7 +151,7 @@ def test_wrong_methods_and_what_is_not_there(gate: Gate, as_: SignIn) -> None:
     assert client.put(URL).status_code == 405
     assert client.get(f"{URL}{row.pk}/end/").status_code == 405
     assert client.post(f"{URL}987654321/end/").status_code == 404
-    assert client.post(URL, {"queue": "", "reason": "again"}).status_code == 409
+    assert client.post(URL, {"queue": "every", "reason": "again"}).status_code == 409
 
 
 def test_the_ended_are_listed(gate: Gate, as_: SignIn) -> None:
