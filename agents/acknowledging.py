@@ -9,6 +9,7 @@ from django.db import transaction
 
 from journal import announcing, clock, faults, log
 from journal.errors import Conflict, NotFound
+from journal.models import LogRecord
 from reviews.models import Execution, Proposal
 
 from . import locks, outcome_ids, outcomes, transitions
@@ -72,8 +73,17 @@ def note(
 def _known(proposal: Proposal) -> set[str]:
     """What has come of it so far, or may have: an id cannot be told beforehand."""
     found = {outcome_ids.settled(proposal.pk)}
+    again = _offered_again(proposal)
     for execution in Execution.objects.filter(proposal=proposal):
         for fence in range(execution.fence + 1):
             found.add(outcome_ids.offered(proposal.pk, fence))
             found |= {outcome_ids.ended(proposal.pk, e, fence) for e in outcomes.ENDED}
+            found |= {outcome_ids.offered(proposal.pk, fence, at) for at in again}
     return found
+
+
+def _offered_again(proposal: Proposal) -> list[datetime]:
+    """When people let it be tried once more. Its row tells only of the last time, and
+    only until it is redeemed."""
+    retried = LogRecord.objects.filter(proposal=proposal.pk, kind="execution.retried")
+    return list(retried.values_list("at", flat=True))

@@ -21,7 +21,7 @@ from reviews.models import Proposal
 from . import acknowledging, answers, due, endpoints, letters, locks, transitions
 from .answers import Answer
 from .choices import DeliveryStatus, TakenBy
-from .models import Delivery, DeliveryAttempt, Endpoint
+from .models import Callback, Delivery, DeliveryAttempt, Endpoint
 from .promises import POST
 
 Said = dict[str, Any]  # columns of a letter
@@ -51,7 +51,7 @@ def post(delivery_id: str) -> bool:
 @transaction.atomic(durable=True)
 def take(*, delivery_id: str) -> Delivery | None:
     """Have one letter to oneself for a lease, if it is due and its endpoint is free.
-    Locks: the endpoint, the letter, the slow lane. Raises NotFound."""
+    Locks: the endpoint, the letter, its lane, the slow lane. Raises NotFound."""
     letter = locks.delivery(delivery_id)
     now = clock.now()
     endpoint = letter.endpoint
@@ -59,23 +59,23 @@ def take(*, delivery_id: str) -> Delivery | None:
         return None
     if endpoint.off_at or (endpoint.rest_until and endpoint.rest_until > now):
         return None
-    if _waiting(endpoint).filter(busy_until__gt=now).exists():
+    locks.lane(endpoint)
+    if due.is_busy(endpoint):
         return None
-    if endpoint.slow_since is not None:
+    if due.is_slow(endpoint):
         locks.slow_lane()
         if due.slow_now():
             return None
+        endpoint.slow_since = endpoint.slow_since or now
     letter.attempts += 1
     lease = now + timedelta(seconds=settings.HOLDPOINT.lease_seconds)
     Delivery.objects.filter(pk=letter.pk).update(
         attempts=letter.attempts, busy_until=lease
     )
-    Endpoint.objects.filter(pk=endpoint.pk).update(tried_at=now)
+    Endpoint.objects.filter(pk=endpoint.pk).update(
+        tried_at=now, slow_since=endpoint.slow_since
+    )
     return letter
-
-
-def _waiting(endpoint: Endpoint) -> QuerySet[Delivery]:
-    return Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.WAITING)
 
 
 def _sent(letter: Delivery, body: bytes) -> Answer:
@@ -116,7 +116,7 @@ def record(*, delivery_id: str, attempt: int, answer: Answer) -> None:
         answer=answer.status,
         error=answer.error,
     )
-    _learn(letter.endpoint, answer, now)
+    _learn(letter, answer, now)
     said: Said = {"last_answer": answer.status, "last_error": answer.error}
     if answer.well:
         _delivered(letter, said, now)
@@ -130,15 +130,20 @@ def record(*, delivery_id: str, attempt: int, answer: Answer) -> None:
     faults.point("letter_uncommitted", delivery_id)
 
 
-def _learn(endpoint: Endpoint, answer: Answer, now: datetime) -> None:
-    """How its letters fare, so that the others' do not wait for them."""
-    asked = answer.asked_rest(now)
+def _learn(letter: Delivery, answer: Answer, now: datetime) -> None:
+    """How its letters fare, so that the others' do not wait for them. What the address
+    of one proposal says of itself is not said of the whole endpoint."""
+    endpoint = letter.endpoint
+    of_all = letter.url == endpoint.url
+    asked = answer.asked_rest(now) if of_all else None
     Endpoint.objects.filter(pk=endpoint.pk).update(
         slow_since=(endpoint.slow_since or now) if answer.fails else None,
         rest_until=now + asked if asked else None,
     )
-    if answer.gone:
+    if answer.gone and of_all:
         endpoints.turn_off(endpoint, "gone", POST, now)
+    elif answer.gone:
+        Callback.objects.filter(pk=letter.proposal, url=letter.url).delete()
 
 
 def _delivered(letter: Delivery, said: Said, now: datetime) -> None:

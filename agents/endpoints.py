@@ -16,9 +16,11 @@ from policies.models import Person
 from reviews import addresses
 from reviews import proposals as gate
 
+from . import locks
 from .models import LONGEST_URL, Agent, Callback, Endpoint
 
-MOST = 20  # of one agent, those that its proposals named included
+MOST = 20  # of one agent, that people registered
+MOST_NAMED = 200  # more, that its proposals named
 SECRET_BYTES = 32
 BOTH_SIGN = timedelta(hours=24)
 
@@ -26,7 +28,9 @@ BOTH_SIGN = timedelta(hours=24)
 @transaction.atomic(durable=True)
 def register(*, agent: Agent, url: str, by: Person) -> tuple[Endpoint, str]:
     """An endpoint that hears of everything the agent proposes, and of what waits now;
-    with its secret, shown this once. Raises Invalid."""
+    with its secret, shown this once. Locks: what the agent proposes just now. Raises
+    Invalid."""
+    locks.listening(agent)
     check_new(agent, url)
     now = clock.now()
     known = agent.endpoints.filter(url=url).first()
@@ -98,12 +102,14 @@ def check_new(agent: Agent, url: str) -> None:
     check(url, "url")
     if agent.endpoints.filter(url=url, by_proposal=False).exists():
         raise Invalid(errors=[at("url", "this endpoint is registered already")])
-    _check_room(agent, "url")
+    if agent.endpoints.filter(by_proposal=False).count() >= MOST:
+        raise Invalid(errors=[at("url", f"an agent has at most {MOST} endpoints")])
 
 
-def _check_room(agent: Agent, path: str) -> None:
-    if agent.endpoints.count() >= MOST:
-        raise Invalid(errors=[at(path, f"an agent has at most {MOST} endpoints")])
+def _check_named(agent: Agent) -> None:
+    if agent.endpoints.filter(by_proposal=True).count() >= MOST_NAMED:
+        said = f"an agent's proposals name at most {MOST_NAMED} places"
+        raise Invalid(errors=[at("callback_url", said)])
 
 
 def check(url: str, path: str) -> addresses.Target:
@@ -121,11 +127,13 @@ def check(url: str, path: str) -> addresses.Target:
     return target
 
 
-def listens(agent: Agent, callback_url: str) -> bool:
-    """Whether somebody is to be told what becomes of a proposal."""
-    if callback_url:
-        return True
-    return Endpoint.objects.filter(agent=agent, by_proposal=False).exists()
+def listens(agent: Agent, callback_url: str = "") -> bool:
+    """Whether somebody is to be told what becomes of a proposal that is made now.
+    Whoever registers meanwhile waits until it is there, and sees it. Caller holds a
+    transaction."""
+    locks.listening(agent, shared=True)
+    registered = Endpoint.objects.filter(agent=agent, by_proposal=False)
+    return bool(callback_url) or registered.exists()
 
 
 def call_back(agent: Agent, proposal: str, url: str, now: datetime) -> None:
@@ -146,13 +154,13 @@ def _of_origin(agent: Agent, origin: str, now: datetime) -> Endpoint:
     for endpoint in own:
         if origin_of(addresses.parse(endpoint.url)) == origin:
             return endpoint
+    _check_named(agent)
     return _make(agent, origin, by_proposal=True, now=now)[0]
 
 
 def _make(
     agent: Agent, url: str, *, by_proposal: bool, now: datetime
 ) -> tuple[Endpoint, str]:
-    _check_room(agent, "callback_url" if by_proposal else "url")
     secret = _new_secret()
     endpoint = Endpoint(agent=agent, url=url, by_proposal=by_proposal, created_at=now)
     endpoint.secret = _sealed(endpoint.pk, secret)

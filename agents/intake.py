@@ -173,7 +173,6 @@ def _origin(agent: Agent, body: ProposalIn) -> Origin:
         priority=body.priority,
         source=body.source,
         expires_in=body.expires_in,
-        heard=endpoints.listens(agent, body.callback_url or ""),
     )
 
 

@@ -4,13 +4,15 @@ agent, a tool or a reviewer wrote."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
 
 from journal import canonical
 from journal.models import OutboxMessage
-from reviews.choices import ExecutionStatus, ReasonCode, RequestStatus
+from reviews import inherited
+from reviews.choices import UNGRANTED, ExecutionStatus, ReasonCode, RequestStatus
 from reviews.models import ApprovalRequest, Execution, Proposal
 
 from . import outcome_ids, outcomes
@@ -32,12 +34,16 @@ def event_of(message: OutboxMessage) -> str:
         return outcome_ids.asked(proposal, facts["event"], facts["version"])
     if "request" in facts:
         return outcome_ids.settled(proposal)
+    if facts["status"] == ExecutionStatus.QUEUED:
+        again = datetime.fromisoformat(facts["again"])
+        return outcome_ids.offered(proposal, facts["fence"], again)
     return outcome_ids.ended(proposal, facts["status"], facts["fence"])
 
 
 def write(message: OutboxMessage, proposal: Proposal) -> dict[str, Any]:
     """The letter, from the facts of the moment it is about."""
     facts = message.facts
+    ended = _ended(facts)
     return {
         "type": facts["event"],
         "timestamp": facts["at"],
@@ -50,10 +56,27 @@ def write(message: OutboxMessage, proposal: Proposal) -> dict[str, Any]:
             "action_hash": facts["action_hash"],
             "status": _word(facts),
             "request": _request(facts),
-            "decision": _decision(facts, proposal),
+            "decision": _decision(ended, proposal),
             "execution": _execution(facts),
+            **_doubt(ended),
         },
     }
+
+
+def _ended(facts: Facts) -> ApprovalRequest | None:
+    """The question to people, where the letter is of its end."""
+    if "request" not in facts or facts["event"] in ASKED:
+        return None
+    rows = ApprovalRequest.objects.select_related("proposal")
+    return rows.get(pk=facts["request"])
+
+
+def _doubt(request: ApprovalRequest | None) -> dict[str, bool]:
+    """What came back with a backup and ended without a yes; else nothing is said, for a
+    release before this one that sends the letter knows no such word."""
+    if request is None or request.status not in UNGRANTED:
+        return {}
+    return {"may_have_run": True} if inherited.may_have_run_by_now(request) else {}
 
 
 def fitting(payload: Mapping[str, Any]) -> bytes:
@@ -101,13 +124,12 @@ def _execution(facts: Facts) -> dict[str, Any] | None:
     return {"id": facts["execution"], "status": facts["status"], "code": code}
 
 
-def _decision(facts: Facts, proposal: Proposal) -> dict[str, Any] | None:
+def _decision(
+    request: ApprovalRequest | None, proposal: Proposal
+) -> dict[str, Any] | None:
     """What people said, in our codes; their words are read with the proposal."""
-    if "request" not in facts or facts["event"] in ASKED:
+    if request is None:
         return None
-    request = ApprovalRequest.objects.select_related("proposal").get(
-        pk=facts["request"]
-    )
     said = outcomes.decision(request, proposal.current)
     if said is None:
         return None

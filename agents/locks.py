@@ -1,6 +1,6 @@
 """The only place that locks the agents' rows: the thread, first of all locks; and what
-is on its way to agents, in the order outcome, endpoint, letter, the slow lane, an
-alarm."""
+is on its way to agents, in the order outcome, endpoint, letter, the places that an
+agent's proposals named, the slow lane, an alarm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from journal.errors import NotFound
 from .models import Agent, Delivery, Endpoint, Thread
 
 OUTCOME = 0x6F_75_74  # the first of two numbers, the second is of the outcome's name
+LISTENING = 0x6C_69_73  # the same, of the agent's name
+NAMED = 0x6E_61_6D  # the same, of the agent's name
 _TAKE_BOTH = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
+_TAKE_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, hashtext(%s))"
 SLOW_LANE = 0x4C_65_74_74_65_72_73  # any number that no other advisory lock has
 
 
@@ -34,6 +37,13 @@ def outcome(name: str) -> None:
     would be told of what it has. Caller holds a transaction."""
     with connection.cursor() as cursor:
         cursor.execute(_TAKE_BOTH, [OUTCOME, name])
+
+
+def listening(agent: Agent, *, shared: bool = False) -> None:
+    """Who registers an endpoint, and who proposes (`shared`), go one after the other;
+    or what is being proposed would be told to nobody. Caller holds a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE_SHARED if shared else _TAKE_BOTH, [LISTENING, agent.slug])
 
 
 def delivery(pk: str) -> Delivery:
@@ -61,9 +71,25 @@ def deliveries(queryset: QuerySet[Delivery]) -> list[Delivery]:
     return list(rows.select_for_update(of=("self",), no_key=True))
 
 
+def idle_threads(queryset: QuerySet[Thread], most: int) -> list[Thread]:
+    """Lock these, and leave out what somebody else holds."""
+    return list(
+        queryset.select_for_update(of=("self",), no_key=True, skip_locked=True)[:most]
+    )
+
+
 def idle_deliveries(queryset: QuerySet[Delivery], most: int) -> list[Delivery]:
     """As many of these letters as nobody else has locked."""
     return list(queryset.select_for_update(of=("self",), skip_locked=True)[:most])
+
+
+def lane(endpoint: Endpoint) -> None:
+    """One letter at a time begins its way to all the places that proposals of one agent
+    named; those that people registered need no more than their row. Caller holds a
+    transaction and the endpoint."""
+    if endpoint.by_proposal:
+        with connection.cursor() as cursor:
+            cursor.execute(_TAKE_BOTH, [NAMED, endpoint.agent.slug])
 
 
 def slow_lane() -> None:

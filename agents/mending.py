@@ -72,7 +72,8 @@ def repair_run(request: HttpRequest, slug: str, name: str) -> HttpResponse:
             messages.success(request, "Proposed. An administrator must confirm it.")
             return redirect("agents:repairs")
     page = queries.for_run(person(request), slug, name, frame.of(request).now)
-    context = {"page": page, "form": form, "problem": error}
+    kept = "" if page.offers else request.POST.get("reason", "")
+    context = {"page": page, "form": form, "problem": error, "kept": kept}
     status = htmx.status_of(error, sent=request.method == "POST")
     return render(request, "agents/repair_run.html", context, status=status)
 
@@ -110,7 +111,9 @@ def repair(request: HttpRequest, pk: str) -> HttpResponse:
             messages.success(request, _SAID[form.cleaned_data["do"]])
             return redirect("agents:repair", pk)
     page = queries.one(person(request), pk)
-    context = {"page": page, "upkeep": page.upkeep, "form": form, "problem": error}
+    kept = "" if page.open else form.data.get("answer", "")
+    context = {"page": page, "upkeep": page.upkeep, "form": form}
+    context |= {"problem": error, "kept": kept}
     status = htmx.status_of(error, sent=request.method == "POST")
     return render(request, "agents/repair.html", context, status=status)
 

@@ -254,6 +254,11 @@ class Delivery(models.Model):
             ),
             models.Index(fields=["status", "-ended_at"], name="delivery_ended"),
             models.Index(fields=["proposal"], name="delivery_by_proposal"),
+            models.Index(  # few: what is on its way
+                fields=["busy_until"],
+                name="delivery_busy",
+                condition=Q(busy_until__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -3,6 +3,8 @@ is needed to know it, and it is the same after every crash of anybody."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.conf import settings
 
 from journal import ids
@@ -18,9 +20,13 @@ def ended(proposal: str, status: str, fence: int) -> str:
     return _of(proposal, "ended", status, fence)
 
 
-def offered(proposal: str, fence: int) -> str:
-    """Of a grant to redeem; the first one is what the people's answer came to."""
-    return _of(proposal, "offered", fence) if fence else settled(proposal)
+def offered(proposal: str, fence: int, again: datetime | None = None) -> str:
+    """Of a grant to redeem; the first one is what the people's answer came to. `again`
+    is when a person let it be tried once more: that is another offer."""
+    if not fence:
+        return settled(proposal)
+    more = [again.isoformat()] if again else []
+    return _of(proposal, "offered", fence, *more)
 
 
 def asked(proposal: str, event: str, version: int) -> str:

@@ -12,13 +12,15 @@ from django.db.models import Case, CharField, OuterRef, QuerySet, Subquery, Valu
 from django.db.models.functions import Coalesce
 from pydantic import ValidationError
 
+from journal import clock
 from journal.errors import InvalidOutcome
 from policies import tools
-from policies.choices import Role
-from reviews import executions, grants, redacting
+from policies.choices import ExecutionClass, Role
+from reviews import approved, claims, executions, grants, inherited, redacting
 from reviews.choices import (
     FINISHED,
     OPEN,
+    UNGRANTED,
     ExecutionStatus,
     NoteKind,
     RequestStatus,
@@ -135,6 +137,7 @@ def describe(proposal: Proposal) -> dict[str, Any]:
             "execution": _execution(execution),
             "outcome": outcome,
             "acknowledged_at": _acknowledged_at(outcome),
+            "may_have_run": request is not None and _may_have_run(request),
             "parent": proposal.parent or None,
             "source": proposal.source or None,
             "created_at": stamp(proposal.created_at),
@@ -164,8 +167,12 @@ def _outcome(
     if execution is not None and execution.status in ENDED:
         return outcome_ids.ended(proposal.pk, execution.status, execution.fence)
     if execution is not None and grant is not None:
-        return outcome_ids.offered(proposal.pk, execution.fence)
+        return outcome_ids.offered(proposal.pk, execution.fence, execution.retried_at)
     return outcome_ids.settled(proposal.pk) if said in FINAL else None
+
+
+def _may_have_run(request: ApprovalRequest) -> bool:
+    return request.status in UNGRANTED and inherited.may_have_run(request)
 
 
 def _acknowledged_at(outcome: str | None) -> str | None:
@@ -261,14 +268,23 @@ def _steps(request: ApprovalRequest) -> list[dict[str, Any]]:
 
 
 def _grant(execution: Execution | None) -> dict[str, Any] | None:
-    if execution is None or not execution.by_agent:
-        return None
-    if execution.status != ExecutionStatus.QUEUED:
+    if execution is None or not execution.by_agent or not _is_offered(execution):
         return None
     return {
         "token": grants.token(execution.grant_id),
         "expires_at": stamp(execution.grant.expires_at),
     }
+
+
+def _is_offered(execution: Execution) -> bool:
+    """Whether it may be redeemed: never yet, or once more when a lease is over, for an
+    agent that died in between (gate.md section 7)."""
+    if execution.status != ExecutionStatus.CLAIMED:
+        return execution.status == ExecutionStatus.QUEUED
+    now, until = clock.now(), execution.lease_until
+    if until is None or until > now or claims.over(execution, now):
+        return False
+    return approved.class_of(execution) is not ExecutionClass.OPAQUE
 
 
 def decision(request: ApprovalRequest, revision: Revision) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ transaction each; the answer is stored with the key that asked for it."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -94,8 +94,10 @@ def propose(*, agent: Agent, key: Key, asked: Asked) -> Stored:
     proposal_id = new_proposal_id()
     if asked.suspended is not None:
         _suspend(thread, asked.suspended, asked, proposal_id, now)
+    heard = endpoints.listens(agent, asked.callback_url)
+    origin = replace(asked.origin, heard=heard)
     proposal = gate.submit(
-        _action(agent, asked, proposal_id), asked.narrative, asked.origin, now=now
+        _action(agent, asked, proposal_id), asked.narrative, origin, now=now
     )
     if asked.callback_url:
         endpoints.call_back(agent, proposal.pk, asked.callback_url, now)
@@ -216,10 +218,13 @@ def withdraw(*, agent: Agent, proposal_id: str) -> None:
 def finish(*, agent: Agent, name: str, result: ThreadResult) -> Thread:
     """The run is over: what waits is withdrawn, what is not redeemed is revoked.
 
-    Raises NotFound, IllegalTransition when it is finished already. Locks: the thread,
-    then its requests by pk.
+    Said again it is the same answer, for an agent that did not hear the first. Raises
+    NotFound, IllegalTransition when it is finished otherwise. Locks: the thread, then
+    its requests by pk.
     """
     thread = locks.thread(agent, name)
+    if thread.status == ThreadStatus.FINISHED and thread.result == result:
+        return thread
     actor = log.Actor("agent", agent.slug)
     end(thread, result, actor=actor, now=clock.now())
     return thread

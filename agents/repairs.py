@@ -4,7 +4,7 @@ gate's own half, and the two people it takes, are in `reviews.repairs`."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -17,12 +17,11 @@ from reviews.choices import RepairChange, RepairSubject
 from reviews.models import Proposal, Repair
 from reviews.repairs import Wanted
 
-from . import checkpoints, locks, proposals
+from . import checkpoints, locks, proposals, silence
 from .choices import ThreadResult, ThreadStatus
 from .models import Agent, Checkpoint, Thread
 from .schemas import STATE_LIMIT
 
-QUIET = timedelta(minutes=10)  # without a sign of life
 RESUME_LENGTH = 128
 
 
@@ -75,14 +74,11 @@ def _new(after: Mapping[str, Any]) -> dict[str, Any]:
 def _finishing(thread: Thread, now: datetime) -> Wanted:
     if thread.status != ThreadStatus.RUNNING:
         raise Conflict("This run is finished. There is nothing to mend.")
-    asked = _proposals(thread)
-    newest = asked.order_by("-created_at").first()
-    seen = max(thread.started_at, newest.created_at if newest else thread.started_at)
-    if seen + QUIET > now:
+    if not silence.is_silent(thread, now):
         raise Conflict("It was heard of a moment ago. Stop it, or wait ten minutes.")
     before = {
         "status": thread.status,
-        "proposals": asked.count(),
+        "proposals": _proposals(thread).count(),
         "checkpoint": _number(thread),
     }
     after = {**before, "status": "finished", "result": ThreadResult.FAILED.value}

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 
 from journal import clock, log, pruning
@@ -23,7 +23,14 @@ from reviews.models import Alarm, ApprovalRequest, Execution
 
 from . import locks
 from .choices import ENDED, ThreadStatus
-from .models import Callback, Checkpoint, Delivery, DeliveryAttempt, Thread
+from .models import (
+    Callback,
+    Checkpoint,
+    Delivery,
+    DeliveryAttempt,
+    Endpoint,
+    Thread,
+)
 
 CHUNK = 500
 KEEPER = log.Actor("system", "retention")
@@ -41,13 +48,15 @@ def forget_keys() -> int:
 @transaction.atomic(durable=True)
 def erase_blobs() -> int:
     """Destroy the keys of runs that finished long ago, and what they sealed; how
-    many. That they were there, and their digests, stay."""
+    many. That they were there, and their digests, stay. Locks: the threads (skipping
+    locked)."""
     now = clock.now()
     over = now - timedelta(days=settings.HOLDPOINT.keep_blobs_days)
     kept = Thread.objects.filter(
         status=ThreadStatus.FINISHED, wrapped_key__isnull=False, finished_at__lt=over
     )
-    threads = list(kept.select_related("agent").order_by("finished_at")[:CHUNK])
+    found = kept.select_related("agent").order_by("finished_at")
+    threads = locks.idle_threads(found, CHUNK)
     pks = [thread.pk for thread in threads]
     Thread.objects.filter(pk__in=pks).update(wrapped_key=None)
     Checkpoint.objects.filter(thread__in=pks, blob__isnull=False).update(blob=None)
@@ -102,6 +111,23 @@ def _forget_callbacks(proposals: Collection[str]) -> None:
     requests = ApprovalRequest.objects.filter(proposal__in=proposals, status__in=OPEN)
     callbacks = callbacks.exclude(pk__in=requests.values("proposal"))
     callbacks.exclude(pk__in=_going_on(proposals).values("proposal")).delete()
+
+
+@transaction.atomic(durable=True)
+def forget_places() -> int:
+    """Places that only proposals had named, where nothing leads any more; how many.
+    Not those that a person switched off: they would be on when they are named again.
+    Locks: what their agents propose just now."""
+    unused = Endpoint.objects.filter(
+        ~Exists(Delivery.objects.filter(endpoint=OuterRef("pk"))),
+        ~Exists(Callback.objects.filter(endpoint=OuterRef("pk"))),
+        by_proposal=True,
+    ).exclude(off_why="person")
+    oldest = unused.select_related("agent").order_by("created_at")[:CHUNK]
+    agents = {place.agent_id: place.agent for place in oldest}
+    for agent in sorted(agents.values(), key=lambda one: one.slug):
+        locks.listening(agent)
+    return unused.filter(agent__in=agents).delete()[0]
 
 
 def _going_on(proposals: Collection[str]) -> QuerySet[Execution]:

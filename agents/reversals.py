@@ -15,7 +15,7 @@ from reviews.models.base import new_proposal_id
 from reviews.readers import Reading
 from reviews.reversals import Undoing
 
-from . import locks
+from . import endpoints, locks
 from .models import Agent
 
 
@@ -43,7 +43,10 @@ def _propose(
     if reversals.standing(undoing.execution, now) is not None:
         raise Conflict("It is being undone already. Nothing was proposed.")
     action = action_of(undoing, agent, reading)
-    return reversals.propose(undoing, action, person=person, reason=reason, now=now)
+    heard = endpoints.listens(agent)
+    return reversals.propose(
+        undoing, action, person=person, reason=reason, heard=heard, now=now
+    )
 
 
 def action_of(undoing: Undoing, agent: Agent, reading: Reading | None) -> Action:

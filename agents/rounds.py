@@ -1,4 +1,4 @@
-"""A round of the post: letter after letter to one endpoint, while there is time for one
+"""A round of the post: letter after letter in one lane, while there is time for one
 more. The way through the queue would take longer than most letters do."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from . import delivery, due
 
 
 def carry(delivery_id: str) -> list[str]:
-    """Try this letter, then those that wait for the same endpoint; the ids of whose
+    """Try this letter, then those that wait in the same lane; the ids of whose
     turn it is when the round is over. Who was not needed names nobody, or words would
     beget words for as long as anything waits. Raises NotFound."""
     until = time.monotonic() + spare_seconds()

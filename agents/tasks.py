@@ -40,6 +40,7 @@ def post_due() -> int:
 @shared_task
 def prune() -> int:
     """What is needed no more: answers to old keys, old letters, blobs of old runs."""
-    gone = pruning.pieces(retention.forget_keys)
+    gone = retention.forget_keys()
     gone += pruning.pieces(retention.forget_letters, whole=retention.CHUNK)
+    gone += retention.forget_places()
     return gone + pruning.pieces(retention.erase_blobs, whole=retention.CHUNK)

@@ -40,9 +40,12 @@ def propose(
     """Propose one action. 200 with `Idempotent-Replayed: true` on replay."""
     agent = agent_of(request)
     stored = proposing.propose(agent, key, body)
+    said = stored.body
+    if wait and stored.replayed:  # whoever waits asks what became of it meanwhile
+        said = outcomes.describe(own_proposal(request, said["id"]))
     return replaying(
         stored.replayed,
-        answered(stored.body, status=proposing.status_of(stored), wait=wait),
+        answered(said, status=proposing.status_of(stored), wait=wait),
     )
 
 

@@ -9,7 +9,7 @@ from ninja import Router
 
 from journal import log
 from journal.errors import NotFound
-from reviews import settlements
+from reviews import redeeming
 from reviews.claims import Claim
 from reviews.executors import Outcome, base
 from reviews.models import Execution
@@ -38,7 +38,7 @@ def redeem(
     `/.well-known/jwks.json`. The same `Idempotency-Key` gets the same claim again until
     its lease is over, with `Idempotent-Replayed: true`; without it, or with another, a
     grant is redeemed once."""
-    claim = settlements.redeem(
+    claim = redeeming.redeem(
         token=body.token, agent=agent_of(request).slug, key=intake.checked_key(key)
     )
     return replaying(claim.replayed, JsonResponse(_redeemed(claim)))
@@ -67,7 +67,7 @@ def report_outcome(
     """What became of the effect that the agent performed, under its fence."""
     agent = agent_of(request)
     execution = _own_execution(agent, execution_id)
-    settlements.report(
+    redeeming.report(
         execution=execution,
         fence=body.fence,
         action_hash=body.action_hash,

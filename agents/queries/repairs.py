@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -21,6 +21,7 @@ from reviews.queries import showing, upkeep
 from reviews.queries.upkeep import UpkeepTab
 from reviews.queries.words import lines_of
 
+from .. import silence
 from ..choices import ThreadStatus
 from ..models import Checkpoint, Thread
 from .listing import load
@@ -41,6 +42,10 @@ FOLLOWS = {
     RepairChange.CHECKPOINT: "A new version, from which the agent goes on. The one"
     " before it stays, and so does the agent's sealed state.",
 }
+MAY_HAVE_RUN = (
+    "It came back with a backup and may have run: from then on it is unknown, and its"
+    " service or a person is asked."
+)
 STATUS = {
     RepairStatus.PROPOSED: ("Waits for a second person", "wait"),
     RepairStatus.APPLIED: ("Done", "ok"),
@@ -69,6 +74,7 @@ class RepairForRun:
     state: str
     has_checkpoint: bool
     why_not: str
+    proposed: bool  # something of it waits for a second person
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +164,7 @@ def one(person: Person, pk: str) -> RepairPage:
     own = row.proposed_by == person.public_id
     return RepairPage(
         line=_line(row, names),
-        follows=FOLLOWS[RepairChange(row.change)],
+        follows=_follows(RepairChange(row.change), row.after),
         effect=_effect(row),
         subject=f"{row.subject} {row.key}",
         reason=row.reason,
@@ -226,16 +232,25 @@ def for_run(person: Person, slug: str, name: str, now: datetime) -> RepairForRun
         raise NotFound
     checkpoint = thread.checkpoints.defer("blob").order_by("-number").first()
     may = permissions.allowed(person, Permission.PROPOSE_REPAIR)
+    proposed = _proposed(thread)
     return RepairForRun(
         agent=slug,
         thread=name,
         thread_url=reverse("agents:thread", args=[slug, name]),
-        offers=list(_offers(person, thread, checkpoint, now)) if may else [],
+        offers=list(_offers(person, thread, checkpoint, proposed, now)) if may else [],
+        proposed=bool(proposed),
         resume_at=checkpoint.resume_at if checkpoint else "",
         state=_typed(checkpoint),
         has_checkpoint=checkpoint is not None,
         why_not="" if may else "Only a supervisor proposes a repair.",
     )
+
+
+def _follows(change: RepairChange, after: Mapping[str, Any]) -> str:
+    unknown = after.get("status") == ExecutionStatus.UNKNOWN
+    if change is RepairChange.NEVER_RUN and unknown:
+        return MAY_HAVE_RUN
+    return FOLLOWS[change]
 
 
 def _typed(checkpoint: Checkpoint | None) -> str:
@@ -244,9 +259,15 @@ def _typed(checkpoint: Checkpoint | None) -> str:
 
 
 def _offers(
-    person: Person, thread: Thread, checkpoint: Checkpoint | None, now: datetime
+    person: Person,
+    thread: Thread,
+    checkpoint: Checkpoint | None,
+    proposed: set[str],
+    now: datetime,
 ) -> Iterator[Offer]:
     for execution in _stuck(person, thread, now):
+        if execution.pk in proposed:
+            continue
         change = (
             RepairChange.SAY_UNKNOWN
             if execution.status == ExecutionStatus.CLAIMED
@@ -254,23 +275,43 @@ def _offers(
         )
         effect = showing.effect(execution.grant.revision)
         value = f"{change}:{execution.pk}"
-        yield Offer(value, WHAT[change], FOLLOWS[change], effect)
-    if thread.status == ThreadStatus.RUNNING:
+        after = repairs.of_execution(execution, change, now).after
+        yield Offer(value, WHAT[change], _follows(change, after), effect)
+    if RepairSubject.THREAD not in proposed and _may_finish(thread, now):
         finish = RepairChange.FINISH
         yield Offer(finish, WHAT[finish], FOLLOWS[finish])
-    if checkpoint is not None:
+    if checkpoint is not None and RepairSubject.CHECKPOINT not in proposed:
         correct = RepairChange.CHECKPOINT
         yield Offer(correct, WHAT[correct], FOLLOWS[correct])
 
 
+def _may_finish(thread: Thread, now: datetime) -> bool:
+    return thread.status == ThreadStatus.RUNNING and silence.is_silent(thread, now)
+
+
+def _proposed(thread: Thread) -> set[str]:
+    """What of this run waits for a second person: executions by their ids, the run and
+    its checkpoint by what they are."""
+    rows = Repair.objects.filter(
+        agent=thread.agent.slug, thread=thread.name, status=RepairStatus.PROPOSED
+    )
+    return {
+        row.key if row.subject == RepairSubject.EXECUTION else row.subject
+        for row in rows
+    }
+
+
 def _stuck(person: Person, thread: Thread, now: datetime) -> Iterator[Execution]:
-    """Executions of the run that a repair would take, in this person's queues."""
+    """Executions of the run that a repair would take, in this person's queues; none for
+    who is stopped as a reviewer."""
+    if permissions.reviewer_stopped(person):
+        return
     rows = Execution.objects.filter(
         proposal__agent=thread.agent.slug,
         proposal__thread=thread.name,
         status__in=[ExecutionStatus.CLAIMED, ExecutionStatus.QUEUED],
         grant__revision__tool__queue__in=permissions.queues_of(person),
-    ).select_related("grant__revision__tool", "grant__proposal")
+    ).select_related("grant__revision__tool", "grant__proposal", "proposal")
     for row in rows.order_by("queued_at")[:SHOWN]:
         held = row.lease_until is not None and row.lease_until + repairs.STUCK <= now
         late = row.grant.expires_at + repairs.STUCK <= now

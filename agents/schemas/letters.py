@@ -41,6 +41,8 @@ class LetterData(Schema):
     request: LetterRequest | None
     decision: LetterDecision | None
     execution: LetterExecution | None
+    # As in the proposal; there only where it is true.
+    may_have_run: bool = False
 
 
 class LetterOut(Schema):

@@ -88,6 +88,9 @@ class ProposalOut(Schema):
     execution: ExecutionOut | None
     outcome: str | None = None
     acknowledged_at: Moment | None = None
+    # It ended without a yes, but came back with a backup: look whether it happened in
+    # the history that is lost before you propose it again.
+    may_have_run: bool = False
     # The proposal that this is part of, or undoes: then `source` is "reversal".
     parent: str | None = None
     source: str | None = None

@@ -34,10 +34,13 @@ class Caller:
             headers={**self._headers(), **headers},
         )
 
-    def propose(self, tool: str = "pay", key: str = "", **fields: Any) -> Any:
+    def propose(
+        self, tool: str = "pay", key: str = "", wait: int = 0, **fields: Any
+    ) -> Any:
         body = proposal_body(tool, **fields).model_dump(mode="json", exclude_unset=True)
+        path = f"/proposals?wait={wait}" if wait else "/proposals"
         return self.post(
-            "/proposals", body, **{"Idempotency-Key": key or f"k{next(self.numbers)}"}
+            path, body, **{"Idempotency-Key": key or f"k{next(self.numbers)}"}
         )
 
     def _headers(self) -> dict[str, str]:

@@ -209,7 +209,10 @@ def test_an_agent_redeems_and_reports(caller: Caller, gate: Gate) -> None:
     }
     said = caller.post(f"/executions/{taken['execution']}/outcome", outcome).json()
     assert (said["status"], said["execution"]["result"]) == ("executed", {"build": 7})
-    late = caller.post(f"/executions/{taken['execution']}/outcome", outcome)
+    again = caller.post(f"/executions/{taken['execution']}/outcome", outcome)
+    assert (again.status_code, again.json()) == (200, said), "its answer was lost"
+    other = outcome | {"result": {"build": 8}}
+    late = caller.post(f"/executions/{taken['execution']}/outcome", other)
     assert (late.status_code, code(late)) == (409, "stale_fence")
 
 
@@ -235,6 +238,10 @@ def test_the_checkpoint_comes_back_whole_and_is_stored_sealed(caller: Caller) ->
 def test_a_finished_thread_withdraws_what_waits(caller: Caller) -> None:
     proposal = caller.propose().json()["id"]
     done = caller.post("/threads/t-1/finish", {"result": "completed"})
+    again = caller.post("/threads/t-1/finish", {"result": "completed"})
+    assert (again.status_code, again.json()) == (200, done.json())
+    other = caller.post("/threads/t-1/finish", {"result": "failed"})
+    assert (other.status_code, code(other)) == (409, "conflict")
     assert done.json()["status"] == "finished"
     assert caller.get(f"/proposals/{proposal}").json()["status"] == "withdrawn"
     assert caller.propose().status_code == 409
@@ -278,3 +285,17 @@ def test_the_schema_of_the_api_is_openapi_3_1(caller: Caller) -> None:
     schema = caller.get("/openapi.json").json()
     assert schema["openapi"].startswith("3.1")
     assert "/api/v1/proposals" in schema["paths"]
+
+
+def test_who_waits_for_a_replay_hears_what_became_of_it(
+    caller: Caller, gate: Gate
+) -> None:
+    """Its connection was cut while it waited, and it asks again under the same key."""
+    first = caller.propose(key="again")
+    decide(ApprovalRequest.objects.get(), gate.rita, "reject", reason_code="unsafe")
+    replayed = caller.propose(key="again")
+    waited = caller.propose(key="again", wait=30)
+    assert replayed.json() == first.json()
+    assert waited["Idempotent-Replayed"] == "true"
+    assert (first.json()["status"], waited.json()["status"]) == ("pending", "rejected")
+    assert "Holdpoint-Wait" not in waited

@@ -20,27 +20,35 @@ from agents import (
     endpoints,
     outcomes,
     resending,
+    retention,
+    reversals,
+    tasks,
 )
 from agents.models import (
     Acknowledgement,
+    Callback,
     Delivery,
     DeliveryAttempt,
     Endpoint,
 )
 from agents.schemas import LetterOut
-from journal import clock
+from journal import clock, log
 from journal.errors import Conflict, Invalid
-from journal.models import LogRecord, OutboxMessage
-from reviews import transitions
+from journal.models import Epoch, LogRecord, OutboxMessage
+from reviews import executions, redeeming, settlements, transitions
 from reviews.choices import FINISHED, SETTLED, ExecutionStatus
-from reviews.models import Alarm, Proposal
+from reviews.executors.base import failed
+from reviews.models import Alarm, Execution, Proposal
 from tests import factories
 from tests.agents import post
 from tests.conftest import Gate
 from tests.reviews import service as services
+from tests.reviews import states
+from tests.reviews.executions.attempts import deployment, reported
 from tests.reviews.service import Service
 
 pytestmark = pytest.mark.django_db
+RILEY = log.Actor("agent", "riley")
 
 
 def events(receiver: Service) -> list[str]:
@@ -237,6 +245,25 @@ def test_gone_switches_the_endpoint_off(gate: Gate, receiver: Service) -> None:
     assert post.carry() == 2
     assert set(Delivery.objects.values_list("status", flat=True)) == {"delivered"}
     assert Alarm.objects.get().status == "closed"
+
+
+@pytest.mark.parametrize("status", [410, 429, 503])
+def test_what_one_callback_says_of_itself_is_not_said_of_the_endpoint(
+    gate: Gate, receiver: Service, status: int
+) -> None:
+    endpoint, _ = post.register(gate.agent, receiver.url, gate.owen)
+    receiver.status, receiver.headers = status, {"Retry-After": "7200"}
+    over = factories.propose(gate.agent, "pay", callback_url=f"{receiver.url}/jobs/17")
+    assert post.carry() == 1
+    receiver.status = 200
+    factories.propose(gate.agent, "pay", thread="t-2")
+    assert post.carry() == 1
+    endpoint.refresh_from_db()
+    assert (endpoint.off_at, endpoint.rest_until) == (None, None)
+    assert receiver.requests[-1][0] == "/hook"
+    gone = status == 410
+    assert Callback.objects.filter(pk=over.pk).exists() is not gone
+    assert Delivery.objects.filter(status="dead").exists() is gone
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -483,6 +510,220 @@ def test_a_letter_says_what_was_true_then(gate: Gate, receiver: Service) -> None
         "proposal.executed": "executed",
     }
     assert json.dumps(receiver.payloads).count("revision") == 3
+
+
+def test_what_is_offered_once_more_is_in_a_letter(
+    gate: Gate, receiver: Service
+) -> None:
+    """And what the gate tries again by itself is not: nobody has to do anything."""
+    post.register(gate.agent, receiver.url, gate.owen)
+    execution, token = deployment(gate)
+    claim = redeeming.redeem(token=token, agent="riley")
+    reported(execution, claim.fence, failed("busy", "not now"))
+    ours = factories.propose(gate.agent, "decline", thread="t-2")
+    factories.decide(ours.request, gate.rita)
+    executions.run(ours.executions.get().pk)
+    post.carry()
+    receiver.requests.clear()
+    settlements.retry(execution_id=execution.pk, person=gate.sue)
+    settlements.retry(execution_id=ours.executions.get().pk, person=gate.sue)
+    assert post.carry() == 1
+    (letter,) = receiver.payloads
+    proposal = outcomes.load("riley", execution.proposal_id)
+    assert proposal is not None
+    described = outcomes.describe(proposal)
+    assert described["grant"] is not None
+    assert (letter["type"], letter["data"]["status"]) == ("proposal.settled", "granted")
+    assert letter["data"]["outcome"] == described["outcome"]
+
+
+@pytest.mark.parametrize("when", ["offered", "redeemed", "failed"])
+def test_what_is_offered_once_more_is_acknowledged_whenever_the_agent_comes_to_it(
+    gate: Gate, when: str
+) -> None:
+    execution, token = deployment(gate)
+    claim = redeeming.redeem(token=token, agent="riley")
+    reported(execution, claim.fence, failed("busy", "not now"))
+    settlements.retry(execution_id=execution.pk, person=gate.sue)
+    described = told(execution)
+    assert described["outcome"] is not None
+    if when != "offered":
+        claim = redeeming.redeem(token=described["grant"]["token"], agent="riley")
+    if when == "failed":
+        reported(execution, claim.fence, failed("busy", "not now"))
+    acknowledging.acknowledge(
+        agent=gate.agent,
+        proposal_id=execution.proposal_id,
+        outcome=described["outcome"],
+    )
+    assert Acknowledgement.objects.get().outcome == described["outcome"]
+    assert bool(told(execution)["acknowledged_at"]) == (when == "offered")
+
+
+def told(execution: Execution) -> dict[str, Any]:
+    proposal = outcomes.load("riley", execution.proposal_id)
+    assert proposal is not None
+    return outcomes.describe(proposal)
+
+
+def test_what_came_back_with_a_backup_and_was_refused_may_have_run(
+    gate: Gate, receiver: Service
+) -> None:
+    """The letter says so, as the proposal does; of others it says nothing of it."""
+    post.register(gate.agent, receiver.url, gate.owen)
+    before = factories.propose(gate.agent, "pay")
+    now = clock.now()
+    looked = {"asked_by": gate.sue.public_id, "by": gate.sam.public_id}
+    Epoch.objects.create(
+        number=2, noticed_at=now, why="behind", began_at=now, from_record=1, **looked
+    )
+    after = factories.propose(gate.agent, "pay", thread="t-2")
+    for proposal in (before, after):
+        factories.decide(proposal.request, gate.rita, "reject", reason_code="unsafe")
+    post.carry()
+    said = {
+        one["data"]["proposal"]: one["data"].get("may_have_run")
+        for one in receiver.payloads
+        if one["data"]["status"] == "rejected"
+    }
+    assert said == {before.pk: True, after.pk: None}
+
+
+def test_a_reversal_is_told_to_the_agent_in_whose_name_it_is(
+    gate: Gate, receiver: Service
+) -> None:
+    post.register(gate.agent, receiver.url, gate.owen)
+    paid = states.succeeded(gate)
+    post.carry()
+    receiver.requests.clear()
+    made = reversals.propose(execution_id=paid.pk, person=gate.tom, reason="wrong one")
+    factories.decide(made.request, gate.rita, "reject", reason_code="unsafe")
+    assert post.carry() == 2
+    told = {one["data"]["proposal"] for one in receiver.payloads}
+    assert told == {made.pk}
+
+
+def test_places_that_nobody_has_heard_from_share_a_turn(
+    gate: Gate, receiver: Service
+) -> None:
+    """An agent may name any number of them, and each may hang."""
+    with ExitStack() as stack:
+        others = [stack.enter_context(services.running()) for _ in range(2)]
+        for number, place in enumerate([*others, *others]):
+            url = f"{place.url}/{number}"
+            factories.propose(gate.agent, "pay", thread=f"t-{number}", callback_url=url)
+        post.promised()
+        first = due.letters()
+        assert len(first) == 1
+        assert delivery.take(delivery_id=first[0]) is not None
+        assert due.letters() == []
+        Delivery.objects.update(busy_until=None)
+        assert post.carry() == 4
+        slow = Endpoint.objects.filter(slow_since__isnull=False)
+        assert not slow.exists(), "they have been heard from"
+
+
+def test_places_of_one_agent_hold_one_worker(gate: Gate, receiver: Service) -> None:
+    """Also when each answered well before: they could take turns to hang."""
+    with ExitStack() as stack:
+        places = [stack.enter_context(services.running()) for _ in range(3)]
+        for turn in range(2):
+            for number, place in enumerate(places):
+                factories.propose(
+                    gate.agent,
+                    "pay",
+                    thread=f"t-{turn}-{number}",
+                    callback_url=f"{place.url}/{turn}",
+                )
+            if not turn:
+                assert post.carry() == 3
+        post.promised()
+        (first,) = due.letters()
+        assert delivery.take(delivery_id=first) is not None
+        for pk in Delivery.objects.filter(status="waiting").values_list(
+            "pk", flat=True
+        ):
+            assert delivery.take(delivery_id=pk) is None
+        post.register(gate.agent, receiver.url, gate.owen)
+        factories.propose(gate.agent, "pay", thread="t-of-people")
+        post.promised()
+        (other,) = due.letters()
+        assert Delivery.objects.get(pk=other).url == receiver.url
+        Delivery.objects.update(busy_until=None)
+        delivery.post(first)
+        assert len(due.next_of(first)) == 1, "whoever carries it goes on in its lane"
+
+
+def test_a_slow_place_keeps_none_that_answer_waiting(
+    gate: Gate, receiver: Service
+) -> None:
+    with ExitStack() as stack:
+        bad = stack.enter_context(services.running())
+        for turn, place in enumerate((bad, receiver, bad, receiver)):
+            bad.status = 200 if not turn else 500
+            factories.propose(
+                gate.agent, "pay", thread=f"t-{turn}", callback_url=f"{place.url}/x"
+            )
+            post.carry()
+        factories.propose(
+            gate.agent, "pay", thread="t-well", callback_url=f"{receiver.url}/x"
+        )
+        post.promised()
+        post.come_due()
+        ours, slow = due.letters()
+        assert delivery.take(delivery_id=slow) is not None
+        assert delivery.take(delivery_id=ours) is not None
+
+
+def test_slow_places_take_turns_by_agents(gate: Gate, receiver: Service) -> None:
+    """One agent named many that nobody has heard from; another waits for one."""
+    other = factories.agent(gate.owen, "ada")
+    receiver.status = 500
+    post.register(other, receiver.url, gate.owen)
+    factories.propose(other, "pay", thread="t-ada")
+    post.carry()
+    with ExitStack() as stack:
+        for number in range(5):
+            place = stack.enter_context(services.running())
+            place.status = 500
+            factories.propose(
+                gate.agent, "pay", thread=f"t-{number}", callback_url=place.url
+            )
+        post.promised()
+        post.come_due()
+        served = []
+        for _ in range(3):
+            (pk,) = due.letters()
+            served.append(Delivery.objects.get(pk=pk).endpoint.agent.slug)
+            delivery.post(pk)
+            post.come_due()
+        assert served == ["riley", "ada", "riley"]
+
+
+def test_what_proposals_name_takes_no_room_from_people(
+    gate: Gate, receiver: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoints, "MOST", 2)
+    monkeypatch.setattr(endpoints, "MOST_NAMED", 1)
+    post.rejected(gate, callback_url=f"{receiver.url}/one")
+    with pytest.raises(Invalid):
+        factories.propose(gate.agent, "pay", callback_url="https://b.example/")
+    for name in ("c", "d"):
+        post.register(gate.agent, f"https://{name}.example/", gate.owen)
+    with pytest.raises(Invalid):
+        post.register(gate.agent, "https://e.example/", gate.owen)
+
+
+def test_a_place_that_only_proposals_named_is_forgotten_with_them(
+    gate: Gate, receiver: Service
+) -> None:
+    post.rejected(gate, callback_url=f"{receiver.url}/one")
+    post.carry()
+    assert retention.forget_places() == 0, "it is still needed"
+    long_ago = clock.now() - timedelta(days=1000)
+    Delivery.objects.update(ended_at=long_ago)
+    tasks.prune()
+    assert not Endpoint.objects.exists()
 
 
 def test_no_end_goes_untold() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reviews import stops
-from reviews.choices import Scope
+from reviews.choices import RepairChange, Scope
 from reviews.models import ApprovalRequest, Execution, Repair, Reversal
 from tests.agents.test_repairs import dead, moves_on, of_execution, stuck
 from tests.agents.test_reversals import WHY, announced, undo
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
+from tests.reviews.backups import out_of_time, restored
+from tests.reviews.conftest import own_note
 from tests.reviews.views.conftest import SignIn, as_
 
-__all__ = ["as_"]
+__all__ = ["as_", "own_note"]
 
 
 def test_a_reversal_is_proposed_from_the_done_request(gate: Gate, as_: SignIn) -> None:
@@ -64,7 +68,7 @@ def test_what_is_stopped_offers_none_and_says_when(gate: Gate, as_: SignIn) -> N
     for path in ("/announced/", "/threads/riley/t-1/", f"/stop/{row.pk}/"):
         assert url not in as_("sue").get(path).content.decode(), path
     source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
-    assert "Its reversal can be proposed once this is switched on again" in source
+    assert "once its run, agent or tool is switched on again" in source
     source = as_("sue").get(url).content.decode()
     assert "the tool that undoes it is stopped" in source
     assert "reversal-form" not in source
@@ -144,6 +148,24 @@ def test_a_moved_subject_is_told_and_a_refusal_needs_words(
     said = {"do": "refuse", "answer": "Look at it again."}
     source = client.post(url, said, follow=True).content.decode()
     assert "Look at it again." in source
+    said["answer"] = "Too late, and kept."
+    response = client.post(url, said)
+    assert response.status_code == 409
+    assert "Too late, and kept." in response.content.decode()
+
+
+@pytest.mark.usefixtures("own_note")
+def test_a_repair_of_what_came_back_says_what_follows(gate: Gate, as_: SignIn) -> None:
+    execution = out_of_time(gate)
+    page = f"/threads/{execution.proposal.agent}/{execution.proposal.thread}/repair/"
+    assert "told that it was refused" in as_("sue").get(page).content.decode()
+    restored(gate)
+    source = as_("sue").get(page).content.decode()
+    assert "may have run" in source
+    repair = of_execution(execution, gate.sue, RepairChange.NEVER_RUN)
+    source = as_("adam").get(f"/repairs/{repair.pk}/").content.decode()
+    assert "told that it was refused" not in source
+    assert "may have run" in source
 
 
 def test_a_checkpoint_is_typed_and_kept_when_it_is_wrong(
@@ -191,3 +213,22 @@ def test_a_repair_names_an_execution_of_its_own_run(gate: Gate, as_: SignIn) -> 
         sent = {"change": change, "reason": "odd"}
         found = as_("sue").post("/threads/riley/t-1/repair/", sent)
         assert found.status_code == 422, change
+
+
+def test_what_waits_for_a_second_person_is_not_offered_again(
+    gate: Gate, as_: SignIn
+) -> None:
+    execution = stuck(gate)
+    url = f"/threads/riley/{execution.proposal.thread}/repair/"
+    source = as_("sue").get(url).content.decode()
+    assert f"say_unknown:{execution.pk}" in source
+    assert 'value="finish"' not in source, "it was heard of a moment ago"
+    of_execution(execution, gate.sue)
+    source = as_("sue").get(url).content.decode()
+    assert f"say_unknown:{execution.pk}" not in source
+    assert "waits for a second person" in source
+    sent = {"change": f"say_unknown:{execution.pk}", "reason": "Its host burnt down."}
+    refused = as_("sue").post(url, sent)
+    assert refused.status_code == 409
+    assert b"Its host burnt down." in refused.content
+    assert b"proposed already" in refused.content

@@ -74,6 +74,7 @@ def test_anything_else_is_refused_and_nothing_is_done(
         "not_redeemed": [{"grant": taken["ticket"]}],
         "expired": [{"grant": grant_keys.sign({**claims, "exp": 1})}],
         "wrong_audience": [{"grant": grant_keys.sign({**claims, "aud": "tool:pay"})}],
+        "other_tool": [{"grant": grant_keys.sign({**claims, "tool": "preview"})}],
         "forged": [{"grant": taken["grant"][:-40] + "A" * 40}],
     }
     honest = {"grant": taken["grant"], "args": taken["args"]}
@@ -81,7 +82,10 @@ def test_anything_else_is_refused_and_nothing_is_done(
         for code, bodies in attempts.items():
             for body in bodies:
                 answer = asks(service, **{**honest, **body})
-                assert answer == {"status": "failed", "error": {"code": code}}
+                assert answer == {
+                    "status": "failed",
+                    "error": {"code": f"grant_{code}"},
+                }
         assert not service.done
         assert asks(service, **honest)["status"] == "succeeded"
 
@@ -94,7 +98,7 @@ def test_what_the_gate_asks_for_itself_carries_a_grant(
     settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=local)
     with offline.running(published(), "") as service:
         origin = f"http://127.0.0.1:{service.server_port}"
-        service.audience = origin
+        service.audience, service.tool = origin, "pay"
         document = factories.document_of_tests()
         executor = {"kind": "webhook", "url": f"{origin}/pay"}
         document["tools"]["pay"]["executor"] = executor
@@ -113,7 +117,7 @@ def test_what_the_gate_asks_for_itself_carries_a_grant(
         execution = Execution.objects.get(proposal=refused.proposal)
         executions.run(execution.pk)
         execution.refresh_from_db()
-        assert (execution.status, execution.code) == ("failed", "wrong_audience")
+        assert (execution.status, execution.code) == ("failed", "grant_wrong_audience")
 
 
 def test_a_change_of_keys_leaves_grants_that_were_given_out(

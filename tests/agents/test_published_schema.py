@@ -22,6 +22,7 @@ from reviews import (
     deadlines,
     executions,
     proposals,
+    redeeming,
     returns,
     settlements,
     stops,
@@ -151,7 +152,7 @@ class Walk:
         described = self.described()
         if described["grant"]:
             token = described["grant"]["token"]
-            settlements.redeem(token=token, agent=self.gate.agent.slug)
+            redeeming.redeem(token=token, agent=self.gate.agent.slug)
 
     def described(self) -> dict[str, Any]:
         loaded = outcomes.load("riley", self.proposal.pk)

@@ -18,6 +18,7 @@ from reviews.models import ApprovalRequest, Execution
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide
+from tests.reviews.executions.attempts import ends
 from tests.stack import START_S, Stack, wait_until
 
 from .conftest import Caller
@@ -138,6 +139,45 @@ def test_a_repeated_call_under_a_stop_is_a_refused_call(
     answer = redeem(caller, token, "mine")
     assert (answer.status_code, answer.json()["code"]) == (403, "agent_stopped")
     assert LogRecord.objects.filter(kind="proposal.refused").count() == 1
+
+
+def test_who_died_with_a_grant_finds_it_again_when_the_lease_is_over(
+    caller: Caller, gate: Gate
+) -> None:
+    """It kept nothing but its thread: the token, too, comes from the gate."""
+    checkpoint = {"summary": "deploys", "resume_at": "report"}
+    caller.propose("deploy", checkpoint=checkpoint)
+    request = ApprovalRequest.objects.get()
+    for person in (gate.sue, gate.sam):
+        decide(request, person)
+    path = f"/proposals/{request.proposal_id}"
+    first = caller.get(path).json()
+    redeem(caller, first["grant"]["token"])
+    held = caller.get(path).json()
+    assert (held["grant"], held["outcome"]) == (None, None)
+    factories.lapsed(Execution.objects.get())
+    found = caller.get("/threads/t-1/checkpoint").json()
+    offered = found["outcome"]
+    assert (offered["status"], found["acknowledged"]) == ("executing", False)
+    assert offered["outcome"] not in {None, first["outcome"]}
+    again = redeem(caller, offered["grant"]["token"])
+    assert (again.status_code, again.json()["fence"]) == (200, 2)
+    assert caller.get(path).json()["grant"] is None
+
+
+@pytest.mark.parametrize("over", ["window", "opaque"])
+def test_but_not_what_may_not_be_begun_again(
+    caller: Caller, gate: Gate, over: str
+) -> None:
+    if over == "opaque":
+        policy(gate, "deploy", execution_class="opaque")
+    path, token = granted(caller, gate)
+    redeem(caller, token)
+    execution = Execution.objects.get()
+    factories.lapsed(execution)
+    if over == "window":
+        ends(execution, "window")
+    assert caller.get(path).json()["grant"] is None
 
 
 def next_process(live: Stack) -> None:

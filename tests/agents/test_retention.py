@@ -9,9 +9,25 @@ from typing import Any
 
 import pytest
 
-from agents import acknowledging, outcome_ids, outcomes, resending, retention, tasks
-from agents.models import Acknowledgement, Callback, Delivery, DeliveryAttempt
-from journal import clock, errors
+from agents import (
+    acknowledging,
+    outcome_ids,
+    outcomes,
+    proposals,
+    resending,
+    retention,
+    tasks,
+)
+from agents.choices import ThreadResult
+from agents.models import (
+    Acknowledgement,
+    Callback,
+    Checkpoint,
+    Delivery,
+    DeliveryAttempt,
+    Thread,
+)
+from journal import clock, errors, log
 from journal.machine import TOLD
 from journal.models import LogRecord, OutboxMessage
 from reviews import alarms, claims, executions, settlements
@@ -20,7 +36,7 @@ from reviews.models import Alarm, Execution, Proposal
 from tests import factories
 from tests.agents import post
 from tests.conftest import Gate
-from tests.races.together import at_once, while_held
+from tests.races.together import at_once, before, while_held
 from tests.reviews.service import Service
 
 pytestmark = pytest.mark.django_db
@@ -221,3 +237,38 @@ def test_who_waits_for_a_letter_that_is_being_forgotten_finds_nothing(
     rival = while_held(monkeypatch, retention, "_forget_callbacks", again)
     retention.forget_letters()
     assert isinstance(rival.result.refusal, errors.NotFound)
+
+
+def sealed(gate: Gate, name: str, *, days: int) -> Thread:
+    """A run that left a blob, and finished so many days ago."""
+    checkpoint = {"summary": "x", "blob": "c2VjcmV0", "resume_at": "execute"}
+    factories.propose(gate.agent, thread=name, checkpoint=checkpoint)
+    proposals.finish(agent=gate.agent, name=name, result=ThreadResult.COMPLETED)
+    at = clock.now() - timedelta(days=days)
+    Thread.objects.filter(name=name).update(finished_at=at)
+    return Thread.objects.get(name=name)
+
+
+def test_what_a_finished_run_sealed_is_destroyed_with_its_key(
+    gate: Gate, settings: Any
+) -> None:
+    keep = settings.HOLDPOINT.keep_blobs_days
+    old = sealed(gate, "old", days=keep + 1)
+    young = sealed(gate, "young", days=keep - 1)
+    assert (tasks.prune(), tasks.prune()) == (1, 0)
+    for thread, there in ((old, False), (young, True)):
+        thread.refresh_from_db()
+        blobs = Checkpoint.objects.filter(thread=thread).values_list("blob", flat=True)
+        assert (thread.wrapped_key is not None) is there
+        assert [blob is not None for blob in blobs] == [there]
+    assert LogRecord.objects.get(kind="thread.erased").thread == "old"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_sweeps_at_once_destroy_a_key_once(
+    gate: Gate, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealed(gate, "old", days=settings.HOLDPOINT.keep_blobs_days + 1)
+    rival = before(monkeypatch, log, "append_many", retention.erase_blobs)
+    assert (retention.erase_blobs(), rival.result.value) == (1, 0)
+    assert LogRecord.objects.filter(kind="thread.erased").count() == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,13 +13,22 @@ from agents.choices import ThreadResult
 from journal import errors
 from journal.models import LogRecord
 from policies.choices import Role, Tier
-from reviews import executions, permissions, stops
+from reviews import alarms, claims, executions, permissions, stops
 from reviews.choices import ExecutionStatus, RequestStatus, Scope
-from reviews.models import ApprovalRequest, Execution, Grant, Proposal, Reversal, Stop
+from reviews.executors.base import succeeded
+from reviews.models import (
+    Alarm,
+    ApprovalRequest,
+    Execution,
+    Proposal,
+    Reversal,
+    Stop,
+)
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
+from tests.reviews.executions.attempts import ends
 
 WHY = "The customer was paid by mistake."
 
@@ -121,19 +129,43 @@ def test_one_at_a_time(gate: Gate) -> None:
         )
 
 
-def test_what_failed_may_be_tried_again_so_it_counts_until_its_window_ends(
-    gate: Gate,
-) -> None:
-    paid = states.succeeded(gate)
+def declined(gate: Gate, paid: Execution) -> Execution:
+    """What was to undo a payment, was approved, and failed."""
     worlds.WORLD["declined"] = {"C-1"}
     proposal = undo(paid, gate.tom)
     decide(proposal.request, gate.rita)
     execution = Execution.objects.get(proposal=proposal)
     executions.run(execution.pk)
+    return execution
+
+
+def test_what_failed_may_be_tried_again_so_it_counts_until_its_window_ends(
+    gate: Gate,
+) -> None:
+    paid = states.succeeded(gate)
+    execution = declined(gate, paid)
     with pytest.raises(errors.Conflict):
         undo(paid, gate.tom)
-    past = execution.queued_at - timedelta(seconds=1)
-    Grant.objects.filter(execution=execution).update(expires_at=past)
+    ends(execution, "window")
+    assert undo(paid, gate.tom).request.status == RequestStatus.PENDING
+
+
+def test_what_a_late_report_says_happened_is_not_undone_twice(gate: Gate) -> None:
+    paid = states.succeeded(gate)
+    execution = declined(gate, paid)
+    ends(execution, "window")
+    executions.keep_late(
+        execution_id=execution.pk,
+        fence=1,
+        action_hash=execution.grant.action_hash,
+        outcome=succeeded({}),
+        actor=claims.EXECUTOR,
+    )
+    with pytest.raises(errors.Conflict, match="undone already"):
+        undo(paid, gate.tom)
+    alarm = Alarm.objects.get(kind="late_report")
+    alarms.acknowledge(alarm_id=alarm.pk, person=gate.sue)
+    alarms.close(alarm_id=alarm.pk, person=gate.sue, note="It is not in the books.")
     assert undo(paid, gate.tom).request.status == RequestStatus.PENDING
 
 
