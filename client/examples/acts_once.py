@@ -30,10 +30,10 @@ def main(url: str, key: str, thread: str, file: str) -> None:
     db = sqlite3.connect(file)
     db.executescript(TABLES)
     with Client(url, key) as gate:
-        found = gate.resume(thread)
-        if found.outcome is not None and not found.acknowledged:
-            act(db, found.outcome)
-            gate.acknowledge(found.outcome)
+        outcome = gate.resume(thread).due  # None: nothing yet, come back later
+        if outcome is not None:
+            act(db, outcome)
+            gate.acknowledge(outcome)
 
 
 if __name__ == "__main__":

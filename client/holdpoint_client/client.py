@@ -209,18 +209,23 @@ class Client:
 
     def resume(self, thread: str, timeout: float = 300.0) -> Resume:
         """The same, and wait for the outcome if there is none to act upon yet: what an
-        agent calls when it comes back, as often as it comes back."""
+        agent calls when it comes back, as often as it comes back. Look at `due`: after
+        `timeout` seconds, or when a person gave it back, there may be none still."""
         found = self.checkpoint(thread)
         if found.outcome is None or found.outcome.outcome:
             return found
-        return replace(found, outcome=self.wait(found.outcome.id, timeout))
+        now = self.wait(found.outcome.id, timeout)
+        return replace(found, outcome=now, acknowledged=now.acknowledged)
 
     def acknowledge(self, proposal: Proposal) -> Proposal:
         """Say that this outcome was taken, so that it is not offered again.
 
         Say it after your own work is kept together with `proposal.outcome`: whoever
         crashes in between finds the outcome offered again, and the note of it too.
+        Raises ValueError for one that has no outcome yet.
         """
+        if not proposal.outcome:
+            raise ValueError(f"{proposal.id} has no outcome to acknowledge yet")
         path = f"/proposals/{quote(proposal.id, safe='')}/acknowledge"
         return Proposal.parse(self._call("POST", path, {"outcome": proposal.outcome}))
 

@@ -47,18 +47,24 @@ class InvalidGrant(HoldpointError):
 
     `code` is one of `malformed`, `unknown_key`, `forged`, `wrong_issuer`,
     `wrong_audience`, `not_yet`, `expired`, `not_redeemed`, `other_tool`,
-    `other_action`.
+    `other_action`. `answer` is what the gate is told: of an earlier call under the same
+    key, which may have been taken, it says nothing.
     """
 
     def __init__(self, code: str, detail: str) -> None:
         self.code = code
         super().__init__(f"{code}: {detail}")
 
+    @property
+    def answer(self) -> dict[str, Any]:
+        return {"status": "failed", "error": {"code": f"grant_{self.code}"}}
+
 
 @dataclass(frozen=True, slots=True)
 class VerifiedGrant:
-    """Permission for one exact action, once: remember `id` until `expires_at`, and
-    answer a repeated one with what you did the first time.
+    """Permission for one exact action, once: remember `id` until `remember_until` (the
+    end of the leeway: until then it is taken), and answer a repeated one with what you
+    did the first time.
 
     `fence` grows with every attempt at the same execution; `idempotency_key` stays.
     """
@@ -77,6 +83,7 @@ class VerifiedGrant:
     execution: str
     fence: int
     expires_at: datetime
+    remember_until: datetime
     claims: Mapping[str, Any] = field(repr=False, compare=False)
 
 
@@ -85,8 +92,8 @@ def verify(
     jwks: Mapping[str, Any],
     *,
     audience: str,
+    tool: str,
     issuer: str = "",
-    tool: str = "",
     args: Mapping[str, Any] | None = None,
     preconditions: Mapping[str, Any] | None = None,
     leeway: float = LEEWAY,
@@ -96,10 +103,12 @@ def verify(
     """The grant that a token is, for this service and right now.
 
     `audience` is what the policy calls this service (`audience` of the tool, else the
-    origin of its address); `issuer` the gate's own address. Give the arguments you are
-    about to act on: their hash, with what the agent said must hold beforehand, must be
-    the one that was granted. What an agent may only redeem is refused unless `redeemed`
-    is False: it was not checked since it was approved. Raises InvalidGrant.
+    origin of its address); `tool` what this entry point does: a service that does more
+    than one thing would take a grant for one of them for another; `issuer` the gate's
+    own address. Give the arguments you are about to act on: their hash, with what the
+    agent said must hold beforehand, must be the one that was granted. What an agent may
+    only redeem is refused unless `redeemed` is False: it was not checked since it was
+    approved. Raises InvalidGrant.
     """
     claims = _signed(token, jwks)
     _check_place(claims, audience, issuer, tool)
@@ -110,7 +119,7 @@ def verify(
         asked = action_hash(claims, args, preconditions or {})
         if asked != claims["action_hash"]:
             raise InvalidGrant("other_action", "other arguments were granted")
-    return _grant(claims)
+    return _grant(claims, leeway)
 
 
 def action_hash(
@@ -168,7 +177,7 @@ def _check_place(
         raise InvalidGrant("wrong_audience", "it is for another service")
     if issuer and claims["iss"] != issuer:
         raise InvalidGrant("wrong_issuer", "it is of another gate")
-    if tool and claims["tool"] != tool:
+    if claims["tool"] != tool:
         raise InvalidGrant("other_tool", "it is for another tool")
 
 
@@ -179,7 +188,7 @@ def _check_time(claims: Mapping[str, Any], leeway: float, now: float) -> None:
         raise InvalidGrant("expired", "its window is over")
 
 
-def _grant(claims: Mapping[str, Any]) -> VerifiedGrant:
+def _grant(claims: Mapping[str, Any], leeway: float) -> VerifiedGrant:
     same = {
         name: claims[name]
         for name in VerifiedGrant.__dataclass_fields__
@@ -189,5 +198,6 @@ def _grant(claims: Mapping[str, Any]) -> VerifiedGrant:
         **{"fence": 0, **same},
         id=claims["jti"],
         expires_at=datetime.fromtimestamp(claims["exp"], UTC),
+        remember_until=datetime.fromtimestamp(claims["exp"] + leeway, UTC),
         claims=claims,
     )

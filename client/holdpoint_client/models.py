@@ -204,6 +204,7 @@ class Proposal:
     settled_at: datetime | None
     outcome: str
     acknowledged: bool
+    may_have_run: bool
     raw: Data = field(repr=False, compare=False)
 
     @property
@@ -235,6 +236,7 @@ class Proposal:
             settled_at=moment(data.get("settled_at")),
             outcome=data.get("outcome") or "",
             acknowledged=bool(data.get("acknowledged_at")),
+            may_have_run=data.get("may_have_run") is True,
             raw=data,
         )
 
@@ -296,8 +298,8 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Where a thread stopped, and the proposal it waited for as it stands now.
-    `acknowledged` says that this outcome was taken before: there is nothing to do."""
+    """Where a thread stopped, and the proposal it waited for as it stands now: also one
+    that is still open, or that was acted upon before. `due` tells them apart."""
 
     thread: str
     status: str
@@ -305,6 +307,14 @@ class Resume:
     outcome: Proposal | None
     acknowledged: bool
     raw: Data = field(repr=False, compare=False)
+
+    @property
+    def due(self) -> Proposal | None:
+        """What there is to act upon: None while nothing came of it, and when that was
+        taken before."""
+        if self.acknowledged or self.outcome is None or not self.outcome.outcome:
+            return None
+        return self.outcome
 
     @classmethod
     def parse(cls, data: Data) -> Resume:

@@ -13,9 +13,11 @@ from holdpoint_client.grants import InvalidGrant, verify
 
 
 class Deploys(ThreadingHTTPServer):
-    """`jwks` are the gate's public keys: fetched once, it is never asked again."""
+    """It deploys, and nothing else. `jwks` are the gate's public keys: fetched once, it
+    is never asked again."""
 
     daemon_threads = True
+    tool = "deploy"
 
     def __init__(self, jwks: Mapping[str, Any], audience: str) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -28,11 +30,12 @@ class Deploys(ThreadingHTTPServer):
                 asked["grant"],
                 self.jwks,
                 audience=self.audience,
+                tool=self.tool,
                 args=asked["args"],
                 preconditions=asked["preconditions"],
             )
         except InvalidGrant as no:
-            return {"status": "failed", "error": {"code": no.code}}
+            return no.answer
         with self.lock:  # once by its id; a repetition gets the same answer
             fresh = {"deployed": dict(asked["args"]), "number": len(self.done) + 1}
             result = self.done.setdefault(grant.id, fresh)

@@ -141,7 +141,32 @@ def test_resuming_waits_for_the_outcome(gate, client):
     gate.facts_at_wait[proposal.id] = {"status": "executed", "outcome": "o-1"}
     found = client.resume("t", timeout=20)
     assert found.outcome.outcome == "o-1"
-    assert not found.acknowledged
+    assert found.due == found.outcome
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        {},
+        {"returned": True},
+        {"status": "executed", "outcome": "o-1", "acknowledged_at": "2026-01-01"},
+    ],
+    ids=["nothing", "given back", "taken by a letter"],
+)
+def test_resuming_says_when_there_is_nothing_to_act_upon(gate, client, meanwhile):
+    proposal = client.propose("t", "process_refund", REFUND)
+    gate.checkpoints["t"] = {"proposal": proposal.id}
+    gate.facts_at_wait[proposal.id] = meanwhile
+    found = client.resume("t", timeout=1)
+    assert found.outcome.id == proposal.id
+    assert found.due is None
+
+
+def test_what_has_no_outcome_is_not_acknowledged(gate, client):
+    proposal = client.propose("t", "process_refund", REFUND)
+    with pytest.raises(ValueError, match="no outcome"):
+        client.acknowledge(proposal)
+    assert len(gate.calls) == 1
 
 
 def test_the_list_goes_through_every_page(gate, client):

@@ -18,6 +18,7 @@ from reviews import grant_keys
 from reviews.governance import Action
 
 AUDIENCE = "https://pay.example"
+HERE: dict[str, Any] = {"audience": AUDIENCE, "tool": "pay"}
 ARGS = {"amount": "1.00", "to": "Zoë \U0001f600", "n": 1e21, "deep": [{"b": 1, "a": 0}]}
 HELD = {"row_version": 7}
 NOON = 1_800_000_000
@@ -61,9 +62,9 @@ def token(**claims: Any) -> str:
 def check(value: str, *, at: float = NOON + 60, **more: Any) -> VerifiedGrant:
     given: dict[str, Any] = {"args": ARGS, "preconditions": HELD, **more}
     jwks = given.pop("jwks", grant_keys.published())
-    audience = given.pop("audience", AUDIENCE)
+    place = {name: given.pop(name, usual) for name, usual in HERE.items()}
     now = datetime.fromtimestamp(at, UTC)
-    return verify(value, jwks, audience=audience, now=now, **given)
+    return verify(value, jwks, **place, now=now, **given)
 
 
 def refusal(value: str, **more: Any) -> str:
@@ -73,7 +74,7 @@ def refusal(value: str, **more: Any) -> str:
 
 
 def test_a_grant_says_what_it_permits() -> None:
-    grant = check(token(), issuer="https://gate.example", tool="pay")
+    grant = check(token(), issuer="https://gate.example")
     assert (grant.id, grant.proposal, grant.revision) == ("g-1", "p-1", 2)
     assert (grant.tool, grant.tool_version, grant.policy_version) == ("pay", 3, 5)
     assert (grant.agent, grant.thread, grant.fence) == ("riley", "t-1", 1)
@@ -81,6 +82,13 @@ def test_a_grant_says_what_it_permits() -> None:
     assert (grant.execution, grant.idempotency_key) == ("x-1", "hp-1")
     assert grant.expires_at == datetime.fromtimestamp(NOON + 900, UTC)
     assert grant.claims == CLAIMS
+
+
+@pytest.mark.parametrize("leeway", [0, 30, 90])
+def test_it_is_to_be_remembered_for_as_long_as_it_is_taken(leeway: int) -> None:
+    last = check(token(), at=NOON, leeway=leeway).remember_until
+    assert refusal(token(), at=last.timestamp(), leeway=leeway) == "expired"
+    check(token(), at=last.timestamp() - 1, leeway=leeway)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +107,8 @@ def test_a_grant_says_what_it_permits() -> None:
         ({}, {"preconditions": {"row_version": 8}}, "other_action"),
         ({}, {"preconditions": None}, "other_action"),
         ({"tool_version": 4}, {}, "other_action"),
-        ({"tool": "refund"}, {}, "other_action"),
+        ({"tool": "refund"}, {}, "other_tool"),
+        ({"tool": "refund"}, {"tool": "refund"}, "other_action"),
         ({"agent": "robin"}, {}, "other_action"),
         ({"thread": "t-2"}, {}, "other_action"),
         ({"fence": None}, {}, "not_redeemed"),
@@ -140,9 +149,9 @@ def test_without_leeway_a_second_counts() -> None:
 
 def test_the_clock_of_this_machine_counts_when_no_time_is_given() -> None:
     with pytest.raises(InvalidGrant, match="expired"):
-        verify(token(exp=1, nbf=0), grant_keys.published(), audience=AUDIENCE)
+        verify(token(exp=1, nbf=0), grant_keys.published(), **HERE)
     forever = token(nbf=0, exp=2**33)
-    assert verify(forever, grant_keys.published(), audience=AUDIENCE).id == "g-1"
+    assert verify(forever, grant_keys.published(), **HERE).id == "g-1"
 
 
 def test_the_arguments_are_checked_only_where_they_are_given() -> None:
