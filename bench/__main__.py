@@ -34,8 +34,10 @@ def _options() -> Options:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--only", action="append", choices=GOALS, default=[])
+    parser.add_argument("--keep", action="store_true", help="what held, for good")
     given = parser.parse_args()
-    return Options(given.rounds, given.seconds, frozenset(given.only or GOALS))
+    only = frozenset(given.only or GOALS)
+    return Options(given.rounds, given.seconds, only, given.keep)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ class Options:
     rounds: int
     seconds: float
     only: frozenset[str]
+    keep: bool = False  # in docs/proof.md, what held
 
 
 @dataclass(frozen=True, slots=True)

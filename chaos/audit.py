@@ -15,6 +15,7 @@ from reviews.choices import BY_PERSON, AlarmKind, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, ApprovalRequest, Decision, Execution, Proposal
 
 from .calm import LATER
+from .ends import Ends, end_of, look
 from .ledger import Effect, Ledger
 from .plan import Wish
 from .policy import ATTEMPTS
@@ -38,6 +39,8 @@ class Audit:
 
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
+    doubled_by: Counter[str] = field(default_factory=Counter)  # class of tool
+    unwanted: list[str] = field(default_factory=list)  # proposals
     unauthorised: list[str] = field(default_factory=list)
     undone: list[str] = field(default_factory=list)  # promises of the outbox
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -47,6 +50,7 @@ class Audit:
     unknown: int = 0
     given_up: int = 0  # keyed or queryable, and no try left
     belied: int = 0  # a person said no, then a sleeper did it, and an alarm says so
+    ends: Ends = field(default_factory=Ends)
     log: Replayed = field(default_factory=Replayed)
     post: Post = field(default_factory=Post)
 
@@ -57,18 +61,21 @@ class Audit:
         return {
             "lost": self.lost,
             "doubled": self.doubled,
+            "proposals that nobody was told of": self.unwanted,
             "illegal": self.log.illegal,
             "without authority": self.unauthorised,
             "written under an old fence": self.log.stale_written,
             "gaps in the log": gaps,
             "promises not kept": self.undone,
+            **self.ends.violations,
             **self.post.violations,
         }
 
 
 def audit(ran: Ran, wishes: list[Wish], ledger: Ledger, post: Post) -> Audit:
     """Look at everything else, once all is quiet."""
-    found = Audit(log=replay(), post=post)
+    ends = look(ran.notebook.ended, ran.notebook.impatient)
+    found = Audit(log=replay(), ends=ends, post=post)
     _lost(found, ran, wishes)
     _effects(found, ledger.effects())
     _outbox(found)
@@ -85,9 +92,8 @@ def _lost(found: Audit, ran: Ran, wishes: list[Wish]) -> None:
     found.lost += [
         f"{key}: {pk} is not there" for key, pk in answered.items() if pk not in known
     ]
-    found.doubled += [
-        f"proposal {pk}: nobody was told of it"
-        for pk in known.keys() - set(answered.values())
+    found.unwanted = [
+        f"{known[pk].thread}: {pk}" for pk in known.keys() - set(answered.values())
     ]
     for row in known.values():
         found.outcomes[_end_of(found, row)] += 1
@@ -95,18 +101,16 @@ def _lost(found: Audit, ran: Ran, wishes: list[Wish]) -> None:
 
 def _end_of(found: Audit, row: Proposal) -> str:
     """How it ended, as its agent reads it."""
+    status, execution = end_of(row)
     request: ApprovalRequest | None = getattr(row, "request", None)
-    executions = list(row.executions.all())
-    if executions:
-        status = executions[-1].status
+    if execution is not None:
         if status not in OVER:
             found.lost.append(f"{row.thread}: execution {status}")
-        return str(status)
-    if request is None:
-        return "blocked"
-    if request.settled_at is None or request.status == RequestStatus.AUTHORIZED:
-        found.lost.append(f"{row.thread}: request {request.status}, no execution")
-    return str(request.status)
+    elif request is not None and (
+        request.settled_at is None or status == RequestStatus.AUTHORIZED
+    ):
+        found.lost.append(f"{row.thread}: request {status}, no execution")
+    return status
 
 
 def _effects(found: Audit, effects: list[Effect]) -> None:
@@ -119,7 +123,7 @@ def _effects(found: Audit, effects: list[Effect]) -> None:
     executions = {row.idempotency_key: row for row in rows}
     for key, several in by_key.items():
         if len(several) > 1:
-            found.doubled.append(f"{key}: {len(several)} effects of {several[0].tool}")
+            _twice(found, several[0].tool, f"{key}: {len(several)} effects")
         if key not in executions:
             found.unauthorised.append(f"{key}: no execution has this key")
     for key, execution in executions.items():
@@ -137,13 +141,18 @@ def _of_execution(found: Audit, execution: Execution, effects: list[Effect]) -> 
         if _is_belied(execution, effects):
             found.belied += 1
         else:
-            found.doubled.append(f"{name}: {count} effects")
+            _twice(found, tool, f"{name}: {count} effects")
     if status == ExecutionStatus.UNKNOWN:
         _unknown(found, execution, way, name)
     for effect in effects:
         problem = _problem(execution, effect)
         if problem:
             found.unauthorised.append(f"{name}: {problem}")
+
+
+def _twice(found: Audit, tool: str, said: str) -> None:
+    found.doubled.append(f"{said} of {tool}")
+    found.doubled_by[CLASSES[tool]] += 1
 
 
 def _is_belied(execution: Execution, effects: list[Effect]) -> bool:

@@ -30,6 +30,11 @@ class Notebook:
     troubles: list[str] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def impatient(self) -> set[str]:
+        """The threads of these troubles."""
+        return {one.partition(":")[0] for one in self.troubles}
+
     def called(self, call: Call) -> None:
         with self._lock:
             self.calls.append(call)

@@ -18,12 +18,15 @@ class Claim:
     text: str
     n: int
     failures: int
+    instead: str = ""  # of a bound, where some are allowed
 
     @property
     def bound(self) -> str:
         """No failure in n trials: at most 3/n of all, at 95 % confidence."""
         if self.failures:
             return "broken"
+        if self.instead and self.n:
+            return self.instead
         if self.n <= FEW:
             return "too few to say" if self.n else "nothing tried"
         return f"at most {300 / self.n:.3f} %"
@@ -63,7 +66,8 @@ class Figures:
     given_up: int  # of keyed and queryable effects, and a person was asked
     belied: int  # answers of people that a sleeper's effect belied, with an alarm
     left: dict[str, int]  # what was still to come when the run was ended
-    troubles: list[str]  # of agents whose patience ended before the gate's answer
+    troubles: list[str]  # the first, of agents whose patience ended before an answer
+    impatient: int = 0  # how many in all
     post: dict[str, dict[str, int]] = field(default_factory=dict)
     ladder: dict[str, int] = field(default_factory=lambda: dict(LADDER))
 

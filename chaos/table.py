@@ -49,7 +49,7 @@ def _post(made: Figures) -> Iterator[str]:
     yield ""
     yield f"{made.given_up:>8}  that could be looked up were given up, no try left"
     yield f"{made.belied:>8}  answers of people belied by a late effect, with an alarm"
-    yield f"{len(made.troubles):>8}  times an agent's patience ended first"
+    yield f"{made.impatient:>8,}  times an agent's patience ended first"
 
 
 def _verdict(made: Figures) -> Iterator[str]:

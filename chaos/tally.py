@@ -18,10 +18,12 @@ from .calm import OPEN
 from .figures import Claim, Figures
 from .ledger import Ledger
 from .options import LEASE_S, SWEEP_S, Options
+from .provider import CLASSES
 from .recovery import Recovery
 from .run import Ran
 from .stage import Stage
 
+EACH = "each was asked for"
 SHOWN = 40  # of what is wrong, each
 REFUSED = "stale_fence"  # in a worker's log: what a late one wanted to write
 SLEEPS = {"pause", "point"}
@@ -88,6 +90,7 @@ def figures(
         belied=found.belied,
         left=ran.left,
         troubles=ran.notebook.troubles[:SHOWN],
+        impatient=len(ran.notebook.troubles),
         post=found.post.numbers,
     )
     made.claims = _claims(made, found)
@@ -95,7 +98,6 @@ def figures(
 
 
 def _claims(made: Figures, found: Audit) -> list[Claim]:
-    executions = Execution.objects.count()
     taken = Execution.objects.aggregate(most=Max("fence"))["most"] or 0
     times = [one for one in made.recovered if one["what"] == "execution"]
     slow = sum(one["seconds"] > made.bound_s for one in times)
@@ -103,7 +105,8 @@ def _claims(made: Figures, found: Audit) -> list[Claim]:
     stale = made.stale["refused"] + made.stale["accepted"]
     claims = [
         Claim("requests lost, or without an end", made.requests, len(found.lost)),
-        Claim("effects doubled", executions, len(found.doubled)),
+        Claim("proposals that nobody was told of", made.requests, len(found.unwanted)),
+        *(_doubled(found, way) for way in sorted({*CLASSES.values()})),
         Claim(
             "effects without an approval for these bytes",
             made.effects,
@@ -117,14 +120,24 @@ def _claims(made: Figures, found: Audit) -> list[Claim]:
             stale,
             made.stale["accepted"],
         ),
+        *(Claim(*one) for one in found.ends.claims),
         *(Claim(*one) for one in found.post.claims),
-        Claim("kinds of work that did not come to rest", len(OPEN), len(made.left)),
+        Claim(
+            "kinds of work that did not come to rest", len(OPEN), len(made.left), EACH
+        ),
     ]
     # A few minutes on a busy machine say how it was, not whether it holds.
     if made.short:
         return claims
     within = f"recoveries over lease + sweep = {made.bound_s} s, beyond one in 100"
-    return [*claims, Claim(within, len(times), max(slow - allowed, 0))]
+    said = f"{slow} took longer, {allowed} may"
+    return [*claims, Claim(within, len(times), max(slow - allowed, 0), said)]
+
+
+def _doubled(found: Audit, way: str) -> Claim:
+    """What one class bounds says nothing of another."""
+    executions = found.by_class.get(way, Counter()).total()
+    return Claim(f"effects doubled, {way} tools", executions, found.doubled_by[way])
 
 
 def _kinds(ran: Ran) -> dict[str, int]:

@@ -14,7 +14,7 @@ from typing import cast
 
 import pytest
 
-from chaos import audit, page, plan, plot, provider, recovery, replay, run, table
+from chaos import audit, ends, page, plan, plot, provider, recovery, replay, run, table
 from chaos.driver import Driver
 from chaos.figures import Claim, Figures
 from chaos.holds import Hold, Holds
@@ -23,12 +23,14 @@ from chaos.options import BETWEEN, RETAIL, SHORT, Options
 from chaos.spans import Span
 from chaos.strike import KINDS, Strike
 from chaos.strikes import Arsenal
-from journal import errors, log, sequencer
-from reviews import settlements
+from journal import clock, errors, log, sequencer
+from reviews import alarms, redeeming, settlements
+from reviews.choices import AlarmKind
 from reviews.executors import base
 from reviews.models import Execution
 from tests import worlds
 from tests.conftest import Gate
+from tests.factories import decide, propose
 from tests.reviews import states
 
 OPTIONS = Options(**SHORT, between=BETWEEN[True], seed=7, short=True)  # type: ignore[arg-type]
@@ -115,7 +117,7 @@ def test_what_happened_after_a_person_said_no_must_be_told_by_an_alarm(
     assert looked(ledger).doubled
     execution.refresh_from_db()
     with pytest.raises(errors.StaleFence):
-        settlements.report(
+        redeeming.report(
             execution=execution,
             fence=late,
             action_hash=execution.grant.action_hash,
@@ -126,6 +128,37 @@ def test_what_happened_after_a_person_said_no_must_be_told_by_an_alarm(
     assert (told.doubled, told.belied) == ([], 1)
     ledger.do(effect(execution))
     assert looked(ledger).doubled
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("kind", "verdict", "fine"),
+    [("reject", "reject", True), ("reject", "approve", False), ("keyed", "reject", 0)],
+)
+def test_the_auditor_sees_what_ended_as_nobody_asked(
+    gate: Gate, kind: str, verdict: str, fine: bool
+) -> None:
+    request = propose(gate.agent, thread=f"c00001-{kind}").request
+    decide(request, gate.rita, verdict)
+    found = ends.look({})
+    assert (found.asked, not found.unasked) == (1, bool(fine))
+
+
+@pytest.mark.django_db
+def test_the_auditor_compares_what_agents_were_told(gate: Gate) -> None:
+    request = propose(gate.agent, thread="c00001-reject").request
+    decide(request, gate.rita, "reject")
+    proposal = request.proposal_id
+    for said, fine in (("rejected", True), ("unknown", False), ("executed", False)):
+        found = ends.look({proposal: said})
+        assert (found.seen, not found.otherwise) == (1, fine)
+
+
+@pytest.mark.django_db
+def test_the_auditor_sees_alarms_but_for_those_that_must_be() -> None:
+    for kind, alarming in ((AlarmKind.LATE_REPORT, 0), (AlarmKind.TWICE, 1)):
+        alarms.raise_(kind, subject="x-1", proposal=None, data={}, now=clock.now())
+        assert len(ends.look({}).alarming) == alarming
 
 
 @pytest.mark.django_db
@@ -224,6 +257,10 @@ def test_the_page_and_the_table_say_what_was_found(
     assert "http" not in text.replace("http_timeout", "")
     assert ("BROKEN" in table.table(found)) == bool(failures)
     assert json.loads(found.as_json())["held"] == (not failures)
+
+
+def test_what_allows_some_says_so_instead_of_a_bound() -> None:
+    assert Claim("", 400, 0, "1 took longer, 4 may").bound == "1 took longer, 4 may"
 
 
 def test_a_bound_is_three_by_n() -> None:
