@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 import structlog
 from django.conf import settings
 from django.test import TransactionTestCase
@@ -35,6 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
             "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         }
     }
+    # Who looks at connections tells those of the tests from those of the product.
+    databases: Any = settings.DATABASES
+    databases["default"]["OPTIONS"]["application_name"] = "holdpoint tests"
     # A logger that is kept would not see what a test captures.
     structlog.configure(cache_logger_on_first_use=False)
     if config.getoption("cov_source", None):
@@ -91,7 +95,7 @@ def proof_n() -> Callable[..., int]:
 def record_proof(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """`record_proof("T2", "1,000 x 32: 1,000 single winners")`: a line of
     docs/proof.md."""
-    return guards.Recorder(request.config).record
+    return guards.Recorder(request).record
 
 
 @pytest.fixture(scope="session")
@@ -176,3 +180,12 @@ def networks(settings: Any) -> Callable[..., None]:
 
     allow()
     return allow
+
+
+@pytest.fixture
+def broker() -> Iterator[redis.Redis]:
+    """The real broker, empty before and after."""
+    with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as client:
+        client.flushdb()
+        yield client
+        client.flushdb()

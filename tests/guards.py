@@ -49,14 +49,15 @@ def chromium() -> str:
 
 
 class Recorder:
-    """Appends lines to the file that `make prove` turns into docs/proof.md. Several
-    processes append at once, each line in one write."""
+    """Appends lines to the file that `make prove` turns into docs/proof.md, each with
+    the test that measured it. Several processes append at once, each line in one
+    write."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        self.terminal = config.get_terminal_writer()
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self.by = request.node.nodeid
 
     def record(self, test_id: str, line: str) -> None:
         if path := os.environ.get(PROOF_LINES):
-            entry = json.dumps({"id": test_id, "line": line}) + "\n"
+            entry = json.dumps({"id": test_id, "by": self.by, "line": line}) + "\n"
             with Path(path).open("a") as file:
                 file.write(entry)

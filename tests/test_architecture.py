@@ -67,7 +67,7 @@ OPERATIONS = {
     "reviews/reveals.py": {"reveal"},
     "reviews/restores.py": {"notice", "look_at"},
     "reviews/retention.py": {"erase_results"},
-    "agents/retention.py": {"erase_blobs", "forget_letters"},
+    "agents/retention.py": {"erase_blobs", "forget_letters", "forget_places"},
     "reviews/returns.py": {
         "return_with_guidance",
         "assign",
@@ -177,6 +177,7 @@ def calls_in(function: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
 
 # Who may ask this host what time it is, and why no decision hangs on it.
 OWN_CLOCK = {
+    "hitl/beat.py",  # to see that it jumped
     "reviews/readers.py",  # when a service was asked, as it is shown
     "reviews/webhooks.py",  # in a signature: the receiver compares it with its own
 }

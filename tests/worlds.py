@@ -5,19 +5,25 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sqlite3
+import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connection
 
 from reviews.executors import Call, KnownFailure
 
 LEDGER = "HOLDPOINT_TEST_LEDGER"
 TAKES = "HOLDPOINT_TEST_TAKES"  # seconds that an effect takes before it is there
+# Whether the first attempt ends, once it is there, in the way its customer is named
+# after; and in which.
+ENDS = "HOLDPOINT_TEST_ENDS"
 
 
 @contextmanager
@@ -41,6 +47,30 @@ def _take_time() -> None:
     time.sleep(float(os.environ.get(TAKES, "0")))
 
 
+def _outlast() -> None:
+    """Past the soft time limit, which it does not heed, until it is killed."""
+    while True:
+        try:
+            time.sleep(60)
+        except SoftTimeLimitExceeded:
+            continue
+
+
+WAYS: dict[str, Callable[[], object]] = {
+    "exit": lambda: sys.exit(1),
+    "soft-limit": lambda: time.sleep(60),
+    "hard-limit": _outlast,
+    "no-memory": lambda: bytearray(1 << 60),
+    "killed": lambda: os.kill(os.getpid(), signal.SIGKILL),
+}
+
+
+def _end(call: Call) -> None:
+    if ENDS in os.environ and call.fence == 1:
+        way, _, _ = str(call.args["customer"]).partition(":")
+        WAYS[way]()
+
+
 def _add(connection: sqlite3.Connection, call: Call) -> None:
     connection.execute(
         "INSERT INTO effect (tool, key, fence, args) VALUES (?, ?, ?, ?)",
@@ -57,6 +87,7 @@ def keyed(call: Call) -> dict[str, Any]:
         ).rowcount
         if new:
             _add(connection, call)
+    _end(call)
     return {"done": call.idempotency_key}
 
 
@@ -65,6 +96,7 @@ def plain(call: Call) -> dict[str, Any]:
     _take_time()
     with ledger() as connection:
         _add(connection, call)
+    _end(call)
     return {"done": True}
 
 

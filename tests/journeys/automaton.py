@@ -3,6 +3,7 @@ proposal, written once more without a database. A refusal is its code of api.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -22,6 +23,13 @@ STEPS = {
     "escalate": [(SUPERVISOR, 2)],
 }
 Step = tuple[str, int]
+# What an agent is told that redeems what a switch keeps.
+REFUSED_AS = {
+    "window_closed": "grant_expired",
+    "stopped": "agent_stopped",
+    "taken_back": "precondition",
+    "paused": "conflict",
+}
 MOST_ATTEMPTS = 5
 
 
@@ -35,6 +43,40 @@ def tier_of(tool: str, big: bool) -> str:
 
 def fills(role: str, step: str) -> bool:
     return role == step or (role == SUPERVISOR and step == REVIEWER)
+
+
+@dataclass
+class Switches:
+    """What is switched off: by kind and name, in which mode."""
+
+    off: dict[tuple[str, str], str] = field(default_factory=dict)
+    asked_by: str = ""  # to switch everything on again
+
+    def turn_off(self, scope: str, key: str, mode: str) -> None:
+        now = self.off.get((scope, key))
+        if now == "stopped" or now == mode:
+            raise Refused("conflict")
+        self.off[scope, key] = mode
+        if scope == "everything":
+            self.asked_by = ""
+
+    def turn_on(self, scope: str, key: str, person: str) -> None:
+        """Everything takes two people: the first one only asks."""
+        if scope == "everything" and not self.asked_by:
+            self.asked_by = person
+        elif scope == "everything" and self.asked_by == person:
+            raise Refused("not_yours")
+        else:
+            del self.off[scope, key]
+
+    def over(self, keys: Mapping[str, str]) -> str:
+        """The strictest mode of these."""
+        modes = {self.off.get(one) for one in keys.items()}
+        return next((one for one in ("stopped", "paused") if one in modes), "")
+
+    def check_may_propose(self, keys: Mapping[str, str]) -> None:
+        if self.over(keys) == "stopped":
+            raise Refused("agent_stopped")
 
 
 @dataclass
@@ -57,6 +99,7 @@ class Modelled:
     late: bool = False  # the deadline is over
     window_over: bool = False  # of the recall
     stop: str = ""  # paused, stopped
+    taken_back: bool = False  # by a stop since it was granted, lifted or not
     grant: str = ""
     execution: str = ""
     expired_grant: bool = False  # the execution window is over
@@ -75,6 +118,13 @@ class Modelled:
     @property
     def recall(self) -> bool:
         return self.tool != "deploy"  # critical effects have no window here
+
+    @property
+    def held(self) -> str:
+        """What keeps its effect from beginning, as the code of a refusal."""
+        if self.taken_back and self.stop != "stopped":
+            return "taken_back"
+        return self.stop
 
     # People.
 
@@ -229,14 +279,12 @@ class Modelled:
             raise Refused(self.why_not())
 
     def why_not(self) -> str:
-        if self.code == "window_closed":
-            return "grant_expired"
-        if self.code == "stopped":
-            return "agent_stopped"
+        if self.execution == "refused":
+            return REFUSED_AS.get(self.code, "precondition")
         if self.execution == "queued":
             return "conflict"
-        if self.execution == "claimed" and self.lease_over and self.stop:
-            return "agent_stopped" if self.stop == "stopped" else "conflict"
+        if self.execution == "claimed" and self.lease_over and self.held:
+            return REFUSED_AS[self.held]
         return "grant_spent"
 
     # Time and switches.
@@ -252,9 +300,13 @@ class Modelled:
     def authorize(self) -> None:
         self.status, self.grant, self.execution = "authorized", "live", "queued"
 
-    def enforce(self) -> None:
+    def stopped(self) -> None:
+        """What was granted until then never begins again."""
+        self.taken_back = self.taken_back or bool(self.execution)
+
+    def enforce(self, mode: str) -> None:
         waits = self.status in OPEN or self.execution == "queued"
-        if self.stop == "stopped" and waits:
+        if mode == "stopped" and waits:
             self.withdraw("stopped")
 
     # The worker.
@@ -281,17 +333,17 @@ class Modelled:
     def held_back(self) -> bool:
         """A switch lets nobody begin again; what can be looked up still is."""
         if self.tool == "deploy":
-            return bool(self.stop)
-        return self.stop == "paused" and self.tool != "pay_queryable"
+            return bool(self.held)
+        return self.held == "paused" and self.tool != "pay_queryable"
 
     def _take_queued(self, ours: bool) -> bool | None:
         if self.expired_grant:
             self.refuse("expired", "window_closed")
             return None
-        if self.resting or not ours or self.stop == "paused":
+        if self.resting or not ours or self.held == "paused":
             return None
-        if self.stop == "stopped":
-            self.refuse("revoked", "stopped")
+        if self.held:
+            self.refuse("revoked", self.held)
             return None
         self.grant, self.over = "spent", ""
         return self._lease(untouched=True)
@@ -317,16 +369,16 @@ class Modelled:
                 self.execution, self.code = "refused", self.over
                 return
             untouched = True
-        if not self.stop:
+        if not self.held:
             self.happen()
             self.execution = "succeeded"
         elif not untouched:
             self.doubt()
-        elif self.stop == "paused":
+        elif self.held == "paused":
             self.execution, self.resting = "queued", True
             self.attempts -= 1
         else:
-            self.refuse("revoked", self.stop)
+            self.refuse("revoked", self.held)
 
     def happen(self) -> None:
         """The world: a keyed provider does it once whatever it is told."""
@@ -359,7 +411,7 @@ class Modelled:
             raise Refused("not_yours")
         if self.expired_grant:
             raise Refused("grant_expired")
-        if self.execution != "failed":
+        if self.execution != "failed" or self.held not in {"", "paused"}:
             raise Refused("conflict")
         self.execution, self.resting, self.code = "queued", False, ""
 

@@ -4,10 +4,12 @@ the servers' sockets lie behind links that a test takes away."""
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -20,7 +22,7 @@ from django.db import connection
 from tests.stack import Stack
 
 NAME = "breaking"
-TINY = "64k"
+TINY, SMALL = "64k", 16 << 20
 REFUSE = """
 CREATE FUNCTION breaking_full() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -90,16 +92,73 @@ def _away(link: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def table_full(table: str) -> Iterator[None]:
-    """What PostgreSQL says when its disk is full, at this table's next row."""
+def disk_full(folder: Path, table: str) -> Iterator[bool]:
+    """This table is on a small disk, and that is full; where the kernel permits no such
+    disk, or the server is another user's, PostgreSQL is made to say so. Yields whether
+    it was a real disk."""
+    with _disk(folder / "disk", _room(table)) as real:
+        if not (real and _is_ours()):
+            with _refusing(table):
+                yield False
+            return
+        filling = folder / "disk" / "filling"
+        with _moved(table, folder / "disk" / "tables"):
+            _fill(filling)
+            try:
+                yield True
+            finally:
+                filling.unlink()
+
+
+def _room(table: str) -> str:
+    """Bytes that the table takes, and some: without what tests before this one wrote
+    and took back, which would leave a full disk room for many rows more."""
     with connection.cursor() as cursor:
-        cursor.execute(REFUSE.format(table=table))
+        cursor.execute(f"VACUUM (FULL) {table}")
+        cursor.execute("SELECT pg_table_size(%s)", [table])
+        (taken,) = cursor.fetchone()
+    return str(taken + SMALL)
+
+
+def _is_ours() -> bool:
+    """Whether the server can write where we can."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW data_directory")
+        (folder,) = cursor.fetchone()
+    return Path(folder).stat().st_uid == os.geteuid()
+
+
+@contextlib.contextmanager
+def _moved(table: str, to: Path) -> Iterator[None]:
+    """The table lies there. Whoever serves it must be able to write there too."""
+    to.mkdir(mode=0o700)
+    place = f"CREATE TABLESPACE breaking LOCATION '{to}'"
+    move = f"ALTER TABLE {table} SET TABLESPACE"
+    with (
+        _between(place, "DROP TABLESPACE breaking"),
+        _between(f"{move} breaking", f"{move} pg_default"),
+    ):
+        yield
+
+
+def _refusing(table: str) -> AbstractContextManager[None]:
+    """What PostgreSQL says when its disk is full, at this table's next row."""
+    return _between(
+        REFUSE.format(table=table),
+        f"DROP TRIGGER breaking_full ON {table}; DROP FUNCTION breaking_full()",
+    )
+
+
+@contextlib.contextmanager
+def _between(begin: str, end: str) -> Iterator[None]:
+    """In the database from one statement to another."""
+    with connection.cursor() as cursor:
+        cursor.execute(begin)
     try:
         yield
     finally:
         with connection.cursor() as cursor:
-            cursor.execute(f"DROP TRIGGER breaking_full ON {table}")
-            cursor.execute("DROP FUNCTION breaking_full()")
+            cursor.execute(end)
 
 
 @contextlib.contextmanager
@@ -108,20 +167,29 @@ def note_full(state: Path) -> Iterator[bool]:
     kernel permits no such disk it is /dev/full. Yields whether it was a real disk."""
     note, disk = state / "epoch", state / "tiny"
     note.unlink(missing_ok=True)
-    disk.mkdir()
-    options = ["mount", "-t", "tmpfs", "-o", f"size={TINY}", "tmpfs", str(disk)]
+    with _disk(disk, TINY) as real:
+        if real:
+            (disk / "epoch").touch()
+            _fill(disk / "filling")
+        note.symlink_to(disk / "epoch" if real else "/dev/full")
+        try:
+            yield real
+        finally:
+            note.unlink()
+
+
+@contextlib.contextmanager
+def _disk(folder: Path, size: str) -> Iterator[bool]:
+    """A disk of this size at the folder; False where the kernel permits none."""
+    folder.mkdir()
+    options = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     real = subprocess.run(options, capture_output=True, check=False).returncode == 0
-    if real:
-        (disk / "epoch").touch()
-        _fill(disk / "filling")
-    note.symlink_to(disk / "epoch" if real else "/dev/full")
     try:
         yield real
     finally:
-        note.unlink()
         if real:
-            subprocess.run(["umount", "--lazy", str(disk)], check=True)
-        disk.rmdir()
+            subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        folder.rmdir()
 
 
 def _fill(file: Path) -> None:

@@ -72,6 +72,13 @@ def _forget_connections() -> None:
     connections._connections = Local(connections.thread_critical)  # type: ignore[attr-defined]
 
 
+def breaks(work: Work, folder: Path, flag: str) -> bool:
+    """Whether an exception was raised at this point, and took the flag with it. Who
+    called may have gone on, where that is no reason to stop."""
+    ended = start(work, folder, flag, Action.RAISE).end()
+    return ended in {FINE, WRONG} and not any(folder.iterdir())
+
+
 def dies(work: Work, folder: Path, flag: str) -> bool:
     """Whether it was killed at this point, and took the flag with it."""
     killed = start(work, folder, flag, Action.KILL).end() == -signal.SIGKILL

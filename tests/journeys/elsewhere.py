@@ -32,24 +32,12 @@ PARTS = {
 
 @dataclass
 class Elsewhere:
-    """Its servers, its processes, and cold copies of its database."""
+    """Its servers and its processes."""
 
     here: Layout
     password: str
     stack: Stack
     database: Child
-
-    def copy(self, to: Path) -> None:
-        """A backup: the database is stopped, copied and started again."""
-        self.stop_database()
-        shutil.copytree(self._data, to, symlinks=True)
-        self.start_database()
-
-    def put_back(self, backup: Path) -> None:
-        self.stop_database()
-        shutil.rmtree(self._data)
-        shutil.copytree(backup, self._data, symlinks=True)
-        self.start_database()
 
     def stop_database(self) -> None:
         connection.close()
@@ -59,7 +47,7 @@ class Elsewhere:
         self.database = postgres.start(self.here, self.password, fast=True)
 
     @property
-    def _data(self) -> Path:
+    def data(self) -> Path:
         return self.here.postgres_data.resolve()
 
     def manage(self, *arguments: str) -> str:

@@ -1,10 +1,12 @@
 """Every fault point that is not on the way of one execution (test_crash.py): a process
-dies there, the same is asked for four times more, and all of it is there exactly once
-(T4, I1, I19, I26)."""
+dies there, the same is asked for four times more, sweeps and workers take up what is
+left, and all of it is there exactly once: effects, and the records that tell of it (T4,
+I1, I19, I26)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -27,18 +29,19 @@ from reviews import (
     forming,
     grant_tokens,
     recalls,
+    redeeming,
     settlements,
     stops,
     tasks,
 )
-from reviews.choices import ExecutionStatus, RequestStatus, Scope
+from reviews.choices import ExecutionStatus, Scope
 from reviews.claims import Claim
 from reviews.executors import Call, Outcome
 from reviews.models import ApprovalRequest, Batch, Execution
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, proposal_body, propose, said
-from tests.journeys import dying, test_crash
+from tests.journeys import by_hand, dying, test_crash
 from tests.reviews import batching, states
 
 pytestmark = [
@@ -49,19 +52,23 @@ pytestmark = [
 
 TOOLS = ["pay", "pay_queryable", "pay_opaque"]
 AGAIN = 4  # deliveries of the same after the death
-ENDED = {
-    ExecutionStatus.SUCCEEDED: 1,
-    ExecutionStatus.FAILED: 0,
-    ExecutionStatus.REFUSED: 0,
+RAN = {"execution.claimed": 1, "execution.succeeded": 1}
+DECIDED = {
+    "decision.recorded": 1,
+    "request.authorized": 1,
+    "grant.issued": 1,
+    "execution.queued": 1,
+    **RAN,
 }
 
 
 @dataclass
 class Trial:
     """What somebody does when the process dies, and how often it must have happened
-    in the end."""
+    in the end: effects, and records of each kind."""
 
     work: dying.Work
+    told: Mapping[str, int]
     subject: str = ""
     effects: int = 1
 
@@ -85,12 +92,14 @@ def proposing(gate: Gate, tool: str, name: str) -> Trial:
         stored = proposals.propose(agent=gate.agent, key=key, asked=made)
         decide(ApprovalRequest.objects.get(proposal=stored.proposal), gate.rita)
 
-    return Trial(work, name)
+    told = {"proposal.submitted": 1, "request.opened": 1, **DECIDED}
+    return Trial(work, told, name)
 
 
 def deciding(gate: Gate, tool: str, name: str) -> Trial:
     request = asked(gate, tool, name)
-    return Trial(lambda: decisions.decide(said(request, gate.rita)), request.pk)
+    meant = said(request, gate.rita)
+    return Trial(lambda: decisions.decide(meant), DECIDED, request.pk)
 
 
 def telling(gate: Gate, tool: str, name: str) -> Trial:
@@ -105,7 +114,9 @@ def many(gate: Gate, tool: str, name: str) -> Trial:
     forming.form_all()
     batch = Batch.objects.latest("formed_at")
     meant = partial(batching.said, batch, gate.rita)
-    return Trial(lambda: batches.decide(meant()), batch.pk, effects=2)
+    told = {kind: 2 * count for kind, count in DECIDED.items()}
+    told["batch.decided"] = 1
+    return Trial(lambda: batches.decide(meant()), told, batch.pk, effects=2)
 
 
 def held(gate: Gate, tool: str, name: str) -> ApprovalRequest:
@@ -118,18 +129,19 @@ def closing(gate: Gate, tool: str, name: str) -> Trial:
     request = held(gate, tool, name)
     past = request.opened_at
     ApprovalRequest.objects.filter(pk=request.pk).update(recall_until=past)
-    return Trial(deadlines.close_recall_windows, request.pk)
+    told = {kind: n for kind, n in DECIDED.items() if kind != "decision.recorded"}
+    return Trial(deadlines.close_recall_windows, told, request.pk)
 
 
 def recalling(gate: Gate, tool: str, name: str) -> Trial:
     request = held(gate, tool, name)
     taken = partial(recalls.recall, request_id=request.pk, person=gate.rita)
-    return Trial(taken, request.pk, effects=0)
+    return Trial(taken, {"request.recalled": 1}, request.pk, effects=0)
 
 
 def expiring(gate: Gate, tool: str, name: str) -> Trial:
     factories.overdue(asked(gate, tool, name))
-    return Trial(deadlines.expire_chunk, effects=0)
+    return Trial(deadlines.expire_chunk, {"request.expired": 1}, effects=0)
 
 
 def stopping(gate: Gate, tool: str, name: str) -> Trial:
@@ -137,7 +149,12 @@ def stopping(gate: Gate, tool: str, name: str) -> Trial:
     key = f"{gate.agent.slug}/{name}"
     row = stops.stop(scope=Scope.THREAD, key=key, person=gate.sue, reason="wrong")
     message = OutboxMessage.objects.get(topic="stop.raised", subject=str(row.pk))
-    return Trial(lambda: tasks.enforce_stop(message.pk), effects=0)
+
+    def work() -> None:
+        OutboxMessage.objects.filter(pk=message.pk).update(held_until=None)
+        tasks.enforce_stop(message.pk)
+
+    return Trial(work, {"request.withdrawn": 1}, effects=0)
 
 
 def sweeping(gate: Gate, tool: str, name: str) -> Trial:
@@ -145,12 +162,12 @@ def sweeping(gate: Gate, tool: str, name: str) -> Trial:
     OutboxMessage.objects.update(due_at="2020-01-01T00:00Z")
     with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as broker:
         broker.flushdb()  # nobody takes from it here: there must be room in the queues
-    return Trial(resending.sweep)
+    return Trial(resending.sweep, RAN)
 
 
 def placing(gate: Gate, tool: str, name: str) -> Trial:
     decide(asked(gate, tool, name), gate.rita)
-    return Trial(sequencer.sequence)
+    return Trial(sequencer.sequence, RAN)
 
 
 def looking_up(gate: Gate, tool: str, name: str) -> Trial:
@@ -158,7 +175,8 @@ def looking_up(gate: Gate, tool: str, name: str) -> Trial:
     execution = states.claimed(gate, "pay_queryable")
     worlds.plain(call_of(execution))
     factories.lapsed(execution)
-    return Trial(lambda: executions.run(execution.pk), execution.pk)
+    told = {"execution.succeeded": 1}
+    return Trial(lambda: executions.run(execution.pk), told, execution.pk)
 
 
 def call_of(execution: Execution) -> Call:
@@ -167,7 +185,7 @@ def call_of(execution: Execution) -> Call:
     return Claim(execution, definition, execution.fence, untouched=False).call
 
 
-def redeeming(gate: Gate, tool: str, name: str) -> Trial:
+def redeemed(gate: Gate, tool: str, name: str) -> Trial:
     """The agent takes its grant, and hears nothing of it: it takes it again."""
     request = propose(gate.agent, "deploy", thread=name).request
     decide(request, gate.sue)
@@ -179,7 +197,7 @@ def redeeming(gate: Gate, tool: str, name: str) -> Trial:
         execution.refresh_from_db()
         if execution.status == ExecutionStatus.CLAIMED:
             factories.lapsed(execution)
-        fence = settlements.redeem(token=token, agent="riley").fence
+        fence = redeeming.redeem(token=token, agent="riley").fence
         executions.record(
             execution_id=execution.pk,
             fence=fence,
@@ -187,7 +205,7 @@ def redeeming(gate: Gate, tool: str, name: str) -> Trial:
             actor=log.Actor("agent", "riley"),
         )
 
-    return Trial(work, execution.pk, effects=0)
+    return Trial(work, {"execution.succeeded": 1}, execution.pk, effects=0)
 
 
 def settling(gate: Gate, tool: str, name: str) -> Trial:
@@ -199,13 +217,29 @@ def settling(gate: Gate, tool: str, name: str) -> Trial:
         happened=False,
         reason="the service has no trace of it",
     )
-    return Trial(answer, execution.pk, effects=0)
+    return Trial(answer, {"execution.settled": 1}, execution.pk, effects=0)
+
+
+def executing(gate: Gate, tool: str, name: str) -> Trial:
+    request = asked(gate, tool, name)
+    decide(request, gate.rita)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    message = OutboxMessage.objects.get(topic="execution.queued", subject=execution.pk)
+
+    def work() -> None:
+        OutboxMessage.objects.filter(pk=message.pk).update(held_until=None)
+        tasks.execute(message.pk)
+
+    point, _, _ = name.rpartition("-")
+    _, effects = test_crash.POINTS[point] if tool == "pay_opaque" else (None, 1)
+    return Trial(work, {}, execution.pk, effects)
 
 
 def retrying(gate: Gate, tool: str, name: str) -> Trial:
     execution = states.failed(gate)
     again = partial(settlements.retry, execution_id=execution.pk, person=gate.rita)
-    return Trial(again, execution.pk, effects=0)
+    told = {"execution.retried": 1, "execution.claimed": 1, "execution.failed": 1}
+    return Trial(again, told, execution.pk, effects=0)
 
 
 POINTS: dict[str, Prepare] = {
@@ -223,13 +257,17 @@ POINTS: dict[str, Prepare] = {
     "swept_unmoved": sweeping,
     "sequence_uncommitted": placing,
     "looked_up": looking_up,
-    "redeem_taken": redeeming,
-    "redeemed": redeeming,
+    "redeem_taken": redeemed,
+    "redeemed": redeemed,
     "settle_uncommitted": settling,
     "retry_uncommitted": retrying,
 }
 
 
+BREAKING: dict[str, Prepare] = {
+    **POINTS,
+    **dict.fromkeys(test_crash.POINTS, executing),
+}
 OF_A_RESTORE = {"epoch_uncommitted"}  # tests/reviews/test_restores.py
 OF_MAIL = {"mail_taken"}  # tests/reviews/test_mail_crash.py
 # tests/agents/test_post_crash.py
@@ -247,51 +285,74 @@ def test_every_point_is_died_at_somewhere() -> None:
     assert {*POINTS, *elsewhere} == set(faults.POINTS)
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_what_dies_half_way_is_there_once_or_not_at_all(
+def play(
+    gate: Gate, folder: Path, point: str, n: int, end: Callable[..., bool]
+) -> None:
+    """One process comes to this end at this point; then all is as if it had not."""
+    tool = TOOLS[(list(BREAKING).index(point) + n) % len(TOOLS)]
+    before = len(worlds.effects())
+    trial = BREAKING[point](gate, tool, f"{point}-{n}")
+    since = LogRecord.objects.latest("pk").pk
+    flag = f"{point}@{trial.subject}" if trial.subject else point
+    assert end(trial.work, folder, flag), (point, n)
+    for _ in range(AGAIN):
+        with suppress(DomainError):
+            trial.work()
+    by_hand.take_up()
+    assert len(worlds.effects()) - before == trial.effects, (point, tool, n)
+    assert told(since, trial.told) == dict(trial.told), (point, tool, n)
+
+
+@pytest.fixture
+def playing(
+    gate: Gate, broker: redis.Redis, tmp_path: Path, point: str
+) -> Callable[..., None]:
+    """`playing(n, dying.dies)`: one trial of this test's point."""
+    folder = tmp_path / "flags"
+    folder.mkdir()
+    return partial(play, gate, folder, point)
+
+
+@pytest.mark.parametrize("point", BREAKING)
+def test_what_raises_half_way_is_there_once_or_not_at_all(
     point: str,
-    gate: Gate,
-    tmp_path: Path,
+    playing: Callable[..., None],
     proof_n: Callable[..., int],
     record_proof: Callable[[str, str], None],
 ) -> None:
-    number = list(POINTS).index(point)
-    times = proof_n(small=1, full=50 * len(TOOLS))
-    folder = tmp_path / "flags"
-    folder.mkdir()
+    times = proof_n(small=1, full=10 * len(TOOLS))
     for n in range(times):
-        tool = TOOLS[(number + n) % len(TOOLS)]
-        before = len(worlds.effects())
-        trial = POINTS[point](gate, tool, f"{point}-{n}")
-        flag = f"{point}@{trial.subject}" if trial.subject else point
-        assert dying.dies(trial.work, folder, flag), (point, n)
-        for _ in range(AGAIN):
-            with suppress(DomainError):
-                trial.work()
-        see_through()
-        assert len(worlds.effects()) - before == trial.effects, (point, tool, n)
+        playing(n, dying.breaks)
+    check_log()
+    record_proof(
+        "T4",
+        f"{point}: {times} exceptions, each asked for {AGAIN} times more: the same"
+        f" (0 lost or doubled: at most {300 / times:.0f} %)",
+    )
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_what_dies_half_way_is_there_once_or_not_at_all(
+    point: str,
+    playing: Callable[..., None],
+    proof_n: Callable[..., int],
+    record_proof: Callable[[str, str], None],
+) -> None:
+    times = proof_n(small=1, full=50 * len(TOOLS))
+    for n in range(times):
+        playing(n, dying.dies)
     check_log()
     record_proof(
         "T4",
         f"{point}: {times} deaths, each asked for {AGAIN} times more: all there once,"
-        f" 0 lost, 0 doubled (at most {300 / times:.2f} %)",
+        f" effects and records, 0 lost, 0 doubled (at most {300 / times:.2f} %)",
     )
 
 
-def see_through() -> None:
-    """All that is queued runs, and is asked for once more."""
-    waiting = Execution.objects.exclude(status__in=ENDED).filter(by_agent=False)
-    queued = list(waiting.values_list("pk", flat=True))
-    for _ in range(2):
-        for execution in Execution.objects.filter(pk__in=queued):
-            if execution.status == ExecutionStatus.CLAIMED:
-                factories.lapsed(execution)
-            executions.run(execution.pk)
-    open_now = Execution.objects.exclude(status__in=ENDED)
-    assert not open_now.exists(), list(open_now.values("status", "code"))
-    settled = ApprovalRequest.objects.filter(settled_at__isnull=False)
-    granted = settled.filter(status=RequestStatus.AUTHORIZED)
-    assert granted.count() <= Execution.objects.count()
+def told(since: int, kinds: Mapping[str, int]) -> dict[str, int]:
+    """How many records of these kinds there are from here on."""
+    found = LogRecord.objects.filter(pk__gt=since, kind__in=kinds)
+    return dict(Counter(found.values_list("kind", flat=True)))
 
 
 def check_log() -> None:

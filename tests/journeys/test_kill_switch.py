@@ -4,8 +4,10 @@ under load: web, worker, broker, database, and effects in process and by webhook
 from __future__ import annotations
 
 import re
+import signal
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +17,8 @@ import pytest
 from django.test import Client
 
 from agents.models import Agent
+from chaos import processes
+from hitl.local.process import Child
 from reviews import stops
 from reviews.choices import ExecutionStatus
 from reviews.models import Execution, Stop
@@ -88,9 +92,9 @@ def test_from_the_click_to_no_new_effects(
     proof_n: Callable[..., int],
     record_proof: Callable[[str, str], None],
 ) -> None:
-    live.start_worker()
+    worker = live.start_worker()
     n = proof_n(small=4, full=100)
-    trials = [one_trial(gate, outside, adam, number) for number in range(n)]
+    trials = [one_trial(gate, outside, adam, worker, at) for at in range(n)]
     lasts = sorted(trial.last for trial in trials)
     p99 = lasts[max(-(-99 * n // 100) - 1, 0)]
     assert p99 <= BOUND_S, lasts
@@ -117,11 +121,14 @@ def said(trials: list[Trial], p99: float) -> str:
     )
 
 
-def one_trial(gate: Gate, outside: Service, adam: httpx.Client, number: int) -> Trial:
+def one_trial(
+    gate: Gate, outside: Service, adam: httpx.Client, worker: Child, number: int
+) -> Trial:
     scope = SCOPES[number % len(SCOPES)]
     agent = factories.agent(gate.owen, f"agent-{number}", tools=["look", "ping"])
     before = len(begun(outside))
-    load(agent, only_look=scope == "tool")
+    with held(worker):
+        load(agent, only_look=scope == "tool")
     wait_until(lambda: len(begun(outside)) > before, PATIENCE_S)
     form = stop_form(adam, agent, scope)
     clicked = time.monotonic()
@@ -144,6 +151,16 @@ def one_trial(gate: Gate, outside: Service, adam: httpx.Client, number: int) -> 
         refused=mine.filter(status=ExecutionStatus.REFUSED).count(),
         ran=mine.filter(status=ExecutionStatus.SUCCEEDED).count(),
     )
+
+
+@contextmanager
+def held(worker: Child) -> Iterator[None]:
+    """So that it cannot be through with the load before the click."""
+    processes.signal_all(worker.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        processes.signal_all(worker.pid, signal.SIGCONT)
 
 
 def load(agent: Agent, *, only_look: bool) -> None:

@@ -34,6 +34,7 @@ from reviews import (
     leases,
     proposals,
     recalls,
+    redeeming,
     settlements,
     stop_work,
     stops,
@@ -45,7 +46,7 @@ from tests import factories, guards, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.journeys import comparing
-from tests.journeys.automaton import ROLES, Modelled, Refused
+from tests.journeys.automaton import ROLES, Modelled, Refused, Switches
 from tests.reviews import states
 
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(3600)]
@@ -57,6 +58,8 @@ SEARCHES = "MODEL_SEARCHES" in os.environ
 which = st.integers(0, MOST - 1)
 granted = precondition(lambda self: any(m.execution for _, m in self.rows))
 who = st.sampled_from(sorted(ROLES))
+scopes = st.sampled_from([Scope.THREAD, Scope.AGENT, Scope.TOOL, Scope.EVERYTHING])
+modes = st.sampled_from(StopMode)
 REAL = {"pay": worlds.keyed, "pay_queryable": worlds.plain, "pay_opaque": worlds.plain}
 
 OUTCOMES = {
@@ -76,6 +79,7 @@ class GateMachine(RuleBasedStateMachine):
         self.mark = transaction.savepoint()
         self.rows: list[tuple[Proposal, Modelled]] = []
         self.numbers = itertools.count(1)
+        self.switches = Switches()
         with worlds.ledger() as ledger:
             ledger.executescript("DELETE FROM effect; DELETE FROM kept")
 
@@ -127,8 +131,14 @@ class GateMachine(RuleBasedStateMachine):
         args = self.args(tool, big)
         if tool != "deploy":
             args["customer"] = f"C-{number}"
-        proposal = propose(self.gate.agent, tool, args=args, thread=f"t-{number}")
-        self.rows.append((proposal, Modelled(tool, big)))
+        thread = f"t-{number}"
+        proposal = self.both(
+            partial(propose, self.gate.agent, tool, args=args, thread=thread),
+            partial(self.switches.check_may_propose, self.keys(thread, tool)),
+        )
+        if proposal:
+            self.rows.append((proposal, Modelled(tool, big)))
+            self.switch()
 
     @rule(index=which, big=st.booleans())
     def revise(self, index: int, big: bool) -> None:
@@ -264,31 +274,56 @@ class GateMachine(RuleBasedStateMachine):
 
     # Switches.
 
-    @rule(index=which, mode=st.sampled_from(StopMode), enforced=st.booleans())
-    def stop(self, index: int, mode: StopMode, enforced: bool) -> None:
-        proposal, _, modelled = self.at(index)
-        if modelled.stop:
-            return
-        row = stops.stop(
-            scope=Scope.THREAD,
-            key=stops.thread_key("riley", proposal.thread),
-            mode=mode,
-            person=self.gate.sue,
-            reason="odd",
+    @rule(index=which, scope=scopes, mode=modes, enforced=st.booleans())
+    def stop(self, index: int, scope: Scope, mode: StopMode, enforced: bool) -> None:
+        key = self.key(scope, index)
+        alma = self.gate.people["alma"]
+        row = self.both(
+            partial(
+                stops.stop, scope=scope, key=key, mode=mode, person=alma, reason="odd"
+            ),
+            partial(self.switches.turn_off, scope, key, mode),
         )
-        modelled.stop = mode.value
-        if enforced:
+        self.switch()
+        under = [
+            modelled
+            for number, (_, modelled) in enumerate(self.rows)
+            if self.key(scope, number) == key
+        ]
+        if row and mode is StopMode.STOPPED:
+            for modelled in under:
+                modelled.stopped()
+        if row and enforced:
             for found in stop_work.under(row):
                 proposals.withdraw_stopped(proposal_id=found, code="stopped")
-            modelled.enforce()
+            for modelled in under:
+                modelled.enforce(mode)
 
-    @rule(index=which)
-    def lift(self, index: int) -> None:
-        proposal, _, modelled = self.at(index)
-        key = stops.thread_key("riley", proposal.thread)
-        for row in Stop.objects.filter(key=key, lifted_at=None):
-            stops.lift(stop_id=row.pk, person=self.gate.sam, reason="fine")
-        modelled.stop = ""
+    @rule(index=which, scope=scopes, person=st.sampled_from(["adam", "alma"]))
+    def lift(self, index: int, scope: Scope, person: str) -> None:
+        key = self.key(scope, index)
+        for row in Stop.objects.filter(scope=scope, key=key, lifted_at=None):
+            who = self.gate.people[person]
+            self.both(
+                partial(stops.lift, stop_id=row.pk, person=who, reason="fine"),
+                partial(self.switches.turn_on, scope, key, person),
+            )
+        self.switch()
+
+    def key(self, scope: Scope, index: int) -> str:
+        """Of the switch of this kind over one of the proposals."""
+        proposal, modelled = self.rows[index % len(self.rows)]
+        return self.keys(proposal.thread, modelled.tool)[scope]
+
+    def keys(self, thread: str, tool: str) -> dict[str, str]:
+        run = stops.thread_key("riley", thread)
+        wide: dict[str, str] = {Scope.AGENT: "riley", Scope.EVERYTHING: ""}
+        return {**wide, Scope.THREAD: run, Scope.TOOL: tool}
+
+    def switch(self) -> None:
+        for proposal, modelled in self.rows:
+            keys = self.keys(proposal.thread, modelled.tool)
+            modelled.stop = self.switches.over(keys)
 
     # The worker, and the agent that performs by itself.
 
@@ -335,7 +370,7 @@ class GateMachine(RuleBasedStateMachine):
         if modelled.tool == "deploy":
             token = grants.token(execution.grant_id)
             self.both(
-                partial(settlements.redeem, token=token, agent="riley"),
+                partial(redeeming.redeem, token=token, agent="riley"),
                 modelled.redeem,
             )
 
@@ -419,5 +454,5 @@ def test_the_gate_and_the_automaton_never_differ(
     record_proof(
         "T1",
         f"part {part + 1}: {examples:,} runs of the model, {counted['steps']:,} steps"
-        " that were compared: 0 divergences",
+        f" that were compared: 0 divergences (at most {300 / counted['steps']:.3f} %)",
     )

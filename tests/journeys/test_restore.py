@@ -20,8 +20,9 @@ from journal.models import Epoch, LogRecord
 from reviews import tokens
 from reviews.choices import AlarmKind, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, ApprovalRequest, Execution
-from tests import factories, worlds
+from tests import factories, guards, worlds
 from tests.factories import decide, propose
+from tests.journeys.backing_up import WAYS, Backup
 from tests.journeys.elsewhere import Elsewhere, installed
 from tests.stack import wait_until
 
@@ -32,7 +33,9 @@ ENDED = [ExecutionStatus.SUCCEEDED, ExecutionStatus.UNKNOWN]
 DELIVERIES = 4
 
 
+@pytest.mark.parametrize("way", list(WAYS)[: guards.proof_n(1, len(WAYS))])
 def test_nothing_runs_again_after_a_backup_was_put_back(
+    way: str,
     tmp_path: Path,
     empty_world: None,
     django_db_blocker: DjangoDbBlocker,
@@ -41,11 +44,11 @@ def test_nothing_runs_again_after_a_backup_was_put_back(
 ) -> None:
     each = proof_n(small=1, full=40)
     with django_db_blocker.unblock(), installed(tmp_path / "state") as other:
-        tried = Drill(other, each).run(tmp_path / "backup")
+        tried = Drill(other, each).run(WAYS[way](other, tmp_path / "backup"))
     record_proof(
         "T25",
-        f"cold copy put back after 3 classes x {3 * each} effects, those of"
-        f" {2 * 3 * each} executions later than the copy: 0 effects in {tried}"
+        f"{way} put back after 3 classes x {3 * each} effects, those of"
+        f" {2 * 3 * each} executions later than that: 0 effects in {tried}"
         " deliveries while two people had not looked, 0 of"
         f" {3 * 3 * each} ran again afterwards (at most {3 / (9 * each):.1%} at 95 %);"
         f" keyed and queryable told as done, {2 * each} opaque as unknown",
@@ -61,7 +64,7 @@ class Drill:
         factories.policy(self.people)
         self.agent = factories.agent(self.people["owen"])
 
-    def run(self, backup: Path) -> int:
+    def run(self, backup: Backup) -> int:
         """How many deliveries were tried while nothing may run."""
         stack = self.other.stack
         stack.start_worker()
@@ -70,7 +73,7 @@ class Drill:
         stack.kill_worker()
         queued, asked = self.ask("queued"), self.ask("asked")
         self.approve(queued)
-        self.other.copy(backup)
+        backup.take()
         self.approve(asked)
         stack.start_worker()
         self.wait_ended(9 * self.each)
@@ -79,7 +82,7 @@ class Drill:
         assert len(happened) == 9 * self.each
         stack.kill_worker()
 
-        self.other.put_back(backup)
+        backup.put_back()
         tried = self.holds(queued, asked)
         assert self.happened() == happened
         self.looked_at()

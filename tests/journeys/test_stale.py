@@ -13,7 +13,7 @@ from journal import log
 from journal.errors import StaleFence
 from journal.faults import Action
 from journal.models import LogRecord
-from reviews import executions, grant_tokens, settlements, transitions
+from reviews import executions, grant_tokens, redeeming, transitions
 from reviews.choices import ExecutionStatus
 from reviews.executors import Outcome
 from reviews.models import Execution
@@ -64,7 +64,8 @@ def test_what_a_sleeper_still_writes_is_refused(
         "T7",
         f"{count} processes stopped at {len(POINTS)} points, their leases over, another"
         f" done, then continued: {count} late writes, {count} refused (0 accepted: at"
-        f" most {300 / count:.2f} %)",
+        f" most {300 / count:.2f} %); past its last look at the lease it is for a"
+        " queryable effect's service to refuse",
     )
 
 
@@ -128,9 +129,9 @@ def test_an_agent_that_slept_reports_under_an_old_fence(
     factories.decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
     token = grant_tokens.token(execution.grant_id)
-    first = settlements.redeem(token=token, agent="riley")
+    first = redeeming.redeem(token=token, agent="riley")
     factories.lapsed(execution)
-    second = settlements.redeem(token=token, agent="riley")
+    second = redeeming.redeem(token=token, agent="riley")
     report = Outcome("succeeded", {"ref": "v1"})
     actor = log.Actor("agent", "riley")
     with pytest.raises(StaleFence):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+INHERITED = "tests/reviews/test_inherited.py"
 MODEL = "tests/journeys/test_model.py"
 EXECUTIONS = "tests/reviews/executions tests/reviews/test_claims.py"
 DECISIONS = "tests/reviews/test_decisions.py"
@@ -21,6 +22,9 @@ STOP = "tests/races/test_stop.py"
 REDEEM = "tests/races/test_redeem.py"
 REDEEM_KEYS = "tests/reviews/test_redeem_keys.py"
 PERMISSIONS = "tests/reviews/test_permissions.py"
+REPAIRS = "tests/agents/test_repairs.py"
+RESTORES = "tests/reviews/test_restores.py"
+STOPS = "tests/reviews/test_stops.py"
 
 
 @dataclass(frozen=True)
@@ -210,8 +214,8 @@ GUARDS = [
     Guard(
         "an opaque tool is tried once",
         "reviews/claims.py",
-        "    if not over and class_of(execution) is not ExecutionClass.OPAQUE:",
-        "    if not over:",
+        "    if not why and approved.class_of(execution) is not ExecutionClass.OPAQUE:",
+        "    if not why:",
         f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
@@ -240,9 +244,9 @@ GUARDS = [
     Guard(
         "who slept too long begins nothing",
         "reviews/fences.py",
-        "    if held.update(began_at=clock.ClockTimestamp()) != 1:\n"
+        "    if held.update(began_at=clock.ClockTimestamp(), retried_at=None) != 1:\n"
         "        raise StaleFence",
-        "    held.update(began_at=clock.ClockTimestamp())",
+        "    held.update(began_at=clock.ClockTimestamp(), retried_at=None)",
         CLAIM,
     ),
     Guard(
@@ -254,17 +258,31 @@ GUARDS = [
     ),
     Guard(
         "what may have happened is looked up first",
-        "reviews/executions/running.py",
-        "    if not untouched and claim.definition.look_up is not None:",
-        "    if False:",
+        "reviews/executions/looking.py",
+        "    if claim.untouched or claim.definition.look_up is None:",
+        "    if True:",
         f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
         "what was unknown once is not taken for untouched",
-        "reviews/claims.py",
+        "reviews/earlier.py",
         "not (doubted and can_look) and not inherited",
         "not inherited",
         "tests/reviews/test_reconciliation.py",
+    ),
+    Guard(
+        "what a service may still be at is looked up a lease later",
+        "reviews/executions/recording.py",
+        "    return max(due, execution.lease_until)",
+        "    return due",
+        EXECUTIONS,
+    ),
+    Guard(
+        "what failed in an attempt that never ended is its outcome",
+        "reviews/executions/looking.py",
+        "found.code == executors.NOT_FOUND or retried",
+        "True",
+        EXECUTIONS,
     ),
     Guard(
         "what waits to be tried once more is taken back too",
@@ -278,9 +296,9 @@ GUARDS = [
     Guard(
         "what was found is not done again",
         "reviews/executions/running.py",
-        '        if found.code != "not_found" and not _may_repeat(claim, found):\n'
-        "            return found",
-        "        pass",
+        "        if not denied and not may_repeat(claim, found):\n"
+        "            return found\n",
+        "",
         f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
@@ -321,16 +339,65 @@ GUARDS = [
     Guard(
         "a stop between claim and effect is honoured",
         "reviews/executions/running.py",
-        "    no = no or rechecks.switches(claim.execution)",
+        "    no = no or rechecks.at_last(claim.execution)",
         "    no = no",
         CLAIM,
     ),
     Guard(
+        "what a stop took back once is asked anew",
+        "reviews/stops.py",
+        " OR mode = 'stopped' AND at >= %(since)s",
+        " OR false AND at >= %(since)s",
+        STOPS,
+    ),
+    Guard(
+        "a vote that was revoked once is none",
+        "reviews/approvers.py",
+        "        row.lifted_at is None or (vote.at is not None and row.at >= vote.at)",
+        "        row.lifted_at is None",
+        "tests/reviews/test_revocations.py",
+    ),
+    Guard(
         "a window that ends during the checks is over",
         "reviews/rechecks.py",
-        "        or _window(execution)\n",
-        "",
-        "tests/reviews/test_windows.py",
+        "    return _window(execution) or _approvers",
+        "    return _approvers",
+        EXECUTIONS,
+    ),
+    Guard(
+        "an approver who goes during the checks is gone",
+        "reviews/rechecks.py",
+        " or _approvers(execution) or switches(execution)",
+        " or switches(execution)",
+        EXECUTIONS,
+    ),
+    Guard(
+        "a grant that is not taken says nothing of an earlier attempt",
+        "reviews/executions/running.py",
+        "    if outcome.leaves_earlier_open and not claim.untouched:",
+        "    if outcome.this_attempt_only and not claim.untouched:",
+        EXECUTIONS,
+    ),
+    Guard(
+        "what a late report says happened is not done again",
+        "reviews/earlier.py",
+        "    if late and alarms.says_it_happened(execution):",
+        "    if False:",
+        "tests/reviews/test_settlements.py",
+    ),
+    Guard(
+        "what was changed since a restore is asked of people",
+        "reviews/doubts.py",
+        "OTHER_VERSION if inherited.is_revised_since(execution) else RESTORED",
+        "RESTORED",
+        INHERITED,
+    ),
+    Guard(
+        "nothing expires while two people have not looked",
+        "reviews/deadlines.py",
+        "    epochs.check()\n    locks.deadlines(shared=True)",
+        "    locks.deadlines(shared=True)",
+        INHERITED,
     ),
     Guard(
         "an effect that goes elsewhere is another one",
@@ -349,7 +416,7 @@ GUARDS = [
     Guard(
         "a failure is retried inside its window only",
         "reviews/settlements.py",
-        "    if execution.grant.expires_at <= now:",
+        "    if execution.grant.expires_at <= due_again(execution, now):",
         "    if False:",
         f"{EXECUTIONS} {MODEL}",
     ),
@@ -367,6 +434,35 @@ GUARDS = [
         "    if execution.began_at is not None:\n        raise StaleFence\n",
         "",
         REDEEM,
+    ),
+    # What takes two people.
+    Guard(
+        "everything is switched on again by two",
+        "reviews/stops.py",
+        "    if row.lift_asked_by == person.public_id:",
+        "    if False:",
+        f"{STOPS} {MODEL}",
+    ),
+    Guard(
+        "nobody confirms their own repair",
+        "reviews/repairs.py",
+        "    if repair.proposed_by == person.public_id:",
+        "    if False:",
+        REPAIRS,
+    ),
+    Guard(
+        "nothing begins on a database that came back",
+        "journal/epochs.py",
+        "    if why():\n        raise Restored",
+        "    why()",
+        RESTORES,
+    ),
+    Guard(
+        "two begin a new epoch",
+        "reviews/restores.py",
+        "    if epoch.asked_by == person.public_id:",
+        "    if False:",
+        RESTORES,
     ),
     # What agents send, and what wakes workers.
     Guard(

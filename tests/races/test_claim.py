@@ -18,6 +18,7 @@ from reviews import (
     locks,
     readers,
     rechecks,
+    redeeming,
     settlements,
     stops,
     verifiers,
@@ -241,7 +242,7 @@ def test_an_agent_redeems_its_grant_once(gate: Gate) -> None:
         decide(request, gate.sue)
         decide(request, gate.sam)
         token = grants.token(Grant.objects.get(proposal=request.proposal_id).pk)
-        redeem = partial(settlements.redeem, token=token, agent="riley")
+        redeem = partial(redeeming.redeem, token=token, agent="riley")
         results = at_once(*[redeem] * 6)
         assert [r.won for r in results].count(True) == 1
         assert {type(r.refusal) for r in results if r.refusal} == {errors.GrantSpent}

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from agents import idempotency, intake, proposals, transitions
+from agents import endpoints, idempotency, intake, proposals, transitions
 from agents import keys as agent_keys
 from agents.models import Agent, IdempotencyKey, Thread
 from agents.proposals import Key
@@ -23,12 +23,14 @@ from journal import clock, errors
 from journal.models import LogRecord
 from policies import evaluation
 from reviews import proposals as gate_proposals
+from reviews import settlements
 from reviews.models import ApprovalRequest, Proposal
 from tests import factories
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
 from tests.factories import proposal_body, propose
 from tests.races.together import at_once, before, while_held
+from tests.reviews.executions import attempts
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 
@@ -217,6 +219,37 @@ def test_no_two_proposals_are_the_first_of_a_sum(gate: Gate) -> None:
         ]
         tiers = Counter(r.value.body["tier"] for r in at_once(*calls))
         assert tiers == {"approve": 2, "escalate": 4}
+
+
+def test_a_retry_and_a_proposal_are_not_both_the_first_of_a_sum(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Together they are over 100.00: whoever comes second is told so."""
+    for number in range(5):
+        of = {"amount": "80.00", "customer": f"C-{number}"}
+        failed = attempts.declined(gate, monkeypatch, thread=f"f-{number}", **of)
+        retried, proposed = at_once(
+            partial(settlements.retry, execution_id=failed.pk, person=gate.rita),
+            proposing(gate.agent, f"again-{number}", thread=f"t-{number}", **of),
+        )
+        tier = "escalate" if retried.won else "approve"
+        assert proposed.value.body["tier"] == tier
+
+
+def test_who_registers_an_endpoint_hears_of_what_is_just_being_proposed(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register = partial(
+        endpoints.register,
+        agent=gate.agent,
+        url="https://a.example/hook",
+        by=gate.people["owen"],
+    )
+    rival = while_held(monkeypatch, evaluation, "evaluate", register)
+    proposal = propose(gate.agent)
+    assert rival.result.won
+    proposal.refresh_from_db()
+    assert proposal.heard
 
 
 def test_a_rival_to_a_sum_waits_until_this_one_counts(

@@ -12,7 +12,14 @@ import pytest
 
 from journal import errors, log
 from journal.models import LogRecord
-from reviews import claims, executions, fences, grants, settlements, stops
+from reviews import (
+    claims,
+    executions,
+    fences,
+    grants,
+    redeeming,
+    stops,
+)
 from reviews.choices import ExecutionStatus, Scope
 from reviews.models import Execution
 from reviews.rechecks import No
@@ -31,7 +38,7 @@ def deployment(gate: Gate, number: int = 1) -> tuple[Execution, partial[Any]]:
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
     token = grants.token(execution.grant_id)
-    return execution, partial(settlements.redeem, token=token, agent="riley")
+    return execution, partial(redeeming.redeem, token=token, agent="riley")
 
 
 def claims_of(execution: Execution) -> int:

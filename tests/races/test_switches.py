@@ -20,7 +20,7 @@ from reviews import (
     grants,
     readers,
     rechecks,
-    settlements,
+    redeeming,
     stops,
     tasks,
     verifiers,
@@ -156,7 +156,7 @@ def test_an_agent_that_redeems_meanwhile_gets_nothing_to_do(
     token = grants.token(execution.grant_id)
     before(monkeypatch, *PLACES[place], stopping(gate, *scope, "deploy"))
     with pytest.raises(errors.AgentStopped):
-        settlements.redeem(token=token, agent="riley")
+        redeeming.redeem(token=token, agent="riley")
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "stopped")
 
@@ -170,7 +170,7 @@ def test_a_stop_at_the_last_moment_of_a_redeem(
     stop = stopping(gate, *SCOPES[3], "deploy")
     before(monkeypatch, fences, "note_outside", stop)
     with pytest.raises(errors.AgentStopped):
-        settlements.redeem(token=token, agent="riley")
+        redeeming.redeem(token=token, agent="riley")
 
 
 def test_a_reviewer_revoked_after_the_claim_means_no_effect(

@@ -327,7 +327,9 @@ ROUTES: dict[str, Row] = {
         body=lambda world: {"reason": "their account was stolen"},
     ),
     "reviews:incidents": Row(
-        get=PEOPLE, post=LIFTS, body=lambda world: {"reason": "disk on fire"}
+        get=PEOPLE,
+        post=LIFTS,
+        body=lambda world: {"queue": "every", "reason": "disk on fire"},
     ),
     "reviews:restored": Row(
         get=PEOPLE,

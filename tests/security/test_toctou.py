@@ -21,7 +21,13 @@ from agents import proposals
 from journal import canonical
 from journal.errors import DomainError
 from policies.models import Person, Queue
-from reviews import executions, grants, settlements, state_readings, stops
+from reviews import (
+    executions,
+    grants,
+    redeeming,
+    state_readings,
+    stops,
+)
 from reviews.choices import Scope
 from reviews.models import ApprovalRequest, Execution, Grant, Revision
 from tests import factories, worlds
@@ -325,7 +331,7 @@ def perform(case: Case, token: str = "") -> str:
         return "asked on"
     if execution.by_agent:
         try:
-            settlements.redeem(
+            redeeming.redeem(
                 token=token or grants.token(execution.grant_id), agent="riley"
             )
         except DomainError as error:

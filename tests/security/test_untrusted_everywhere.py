@@ -23,7 +23,8 @@ from tests.pages import token
 from tests.security.test_headers import inline
 from tests.security.world import BACKEND
 
-MARK = "xqz"  # in every text, to find it again
+# In every text, to find it again; no random id has such a character.
+MARK = "xqz_mark"
 HIDDEN = "\u202e\u2066\u200b\ufeff\u00ad\U000e0041\u2028"
 HOSTILE = {
     "script": f"<script data-xqz>alert('{MARK}')</script>",

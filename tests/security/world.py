@@ -28,8 +28,8 @@ from reviews import (
     grants,
     incidents,
     leases,
+    redeeming,
     saved_views,
-    settlements,
     stops,
     tokens,
 )
@@ -262,7 +262,7 @@ def _token(proposal: Proposal) -> str:
 
 
 def _redeemed(proposal: Proposal) -> Execution:
-    settlements.redeem(token=_token(proposal), agent=proposal.agent)
+    redeeming.redeem(token=_token(proposal), agent=proposal.agent)
     return Execution.objects.select_related("grant").get(proposal=proposal)
 
 

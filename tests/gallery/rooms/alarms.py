@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from journal import clock, errors, log
-from reviews import alarms, executions, settlements
+from reviews import alarms, executions, redeeming
 from reviews.executors import base
 from reviews.models import Alarm, Execution, Grant
 from tests.gallery.scene import Room, Sent
@@ -24,7 +24,7 @@ NOTE = "The carrier had lost it; the customer was called. It was asked for again
 def reported(execution: Execution, fence: int, **result: str) -> None:
     """The agent says that it is done, when that counts no more."""
     with pytest.raises(errors.StaleFence):
-        settlements.report(
+        redeeming.report(
             execution=execution,
             fence=fence,
             action_hash=execution.grant.action_hash,
@@ -78,3 +78,8 @@ def one_closed(stage: Stage) -> str:
         alarms.acknowledge(alarm_id=alarm.pk, person=stage.sue)
         alarms.close(alarm_id=alarm.pk, person=stage.sue, note=NOTE)
     return f"/alarms/{alarm.pk}/"
+
+
+@ROOM.scene("closed-twice", "reviews:alarm_close", "What you wrote", who="sam")
+def closed_twice(stage: Stage) -> Sent:
+    return Sent(f"/alarms/{one('never_executed').pk}/close/", {"note": NOTE})

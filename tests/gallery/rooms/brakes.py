@@ -23,7 +23,7 @@ FROZEN.page("none-supervisor", INCIDENTS, "/incidents/", "Freeze", who="sue")
 
 @FROZEN.scene("refused", INCIDENTS, "Nothing was frozen.", who="sue")
 def refused(stage: Stage) -> Sent:
-    return Sent("/incidents/", {"queue": "", "reason": " "})
+    return Sent("/incidents/", {"queue": "every", "reason": " "})
 
 
 @FROZEN.scene("open", INCIDENTS, "Frozen", who="sue")
@@ -63,6 +63,12 @@ def twice(stage: Stage) -> str:
     if not Incident.objects.filter(queue=None, ended_at=None).exists():
         incidents.declare(person=stage.sue, reason="The whole site is down.")
     return "/incidents/"
+
+
+@FROZEN.scene("declared-twice", INCIDENTS, "frozen already", who="sue")
+def declared_twice(stage: Stage) -> Sent:
+    said = {"queue": "every", "reason": "Nobody can reach the store."}
+    return Sent("/incidents/", said)
 
 
 @REVOKE.furnished
@@ -111,6 +117,12 @@ def revoked(stage: Stage) -> Stop:
 @REVOKE.scene("revoking", STOPPED, "Revoking", who="sue")
 def under_way(stage: Stage) -> str:
     return f"/stop/{revoked(stage).pk}/"
+
+
+@REVOKE.scene("revoked-twice", PAGE, "What you wrote", who="sam")
+def twice_revoked(stage: Stage) -> Sent:
+    revoked(stage)
+    return Sent(revoking(stage), {"reason": "Their account was taken over."})
 
 
 @REVOKE.scene("revoked", STOPPED, "asked again of others", who="sue")

@@ -13,7 +13,7 @@ from reviews import (
     executions,
     grants,
     proposals,
-    settlements,
+    redeeming,
     stop_work,
     stops,
 )
@@ -53,7 +53,7 @@ def never_told(stage: Stage) -> ApprovalRequest:
     """An effect that the agent began, and of which it cannot say what came."""
     request = stage.kind("publish_page")
     token = grants.token(approved(request, stage).grant_id)
-    settlements.redeem(token=token, agent=request.proposal.agent)
+    redeeming.redeem(token=token, agent=request.proposal.agent)
     begun = Execution.objects.get(proposal=request.proposal_id)
     executions.record(
         execution_id=begun.pk,

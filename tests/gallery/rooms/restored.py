@@ -21,7 +21,7 @@ def first(stage: Stage) -> str:
     return URL
 
 
-@RESTORED.scene("refused", PAGE, "Choose a reason.", who="sue")
+@RESTORED.scene("refused", PAGE, "Write something first.", who="sue")
 def refused(stage: Stage) -> Sent:
     return Sent(URL, {"reason": " "})
 

@@ -24,14 +24,19 @@ WITHIN_S = 9
 QUIET = """() => document.readyState === "complete" &&
     !document.querySelector(".htmx-request,.htmx-swapping,.htmx-settling")"""
 # A swap that drops the focus is a fault even where a later one mends it. Its parts are
-# settled one by one: asked is when all of them are.
+# settled one by one: asked is when all of them are. What is committed in the middle of
+# it cannot keep the focus: its fields are off until it is answered.
 WATCH = """
     const focused = () => document.activeElement !== document.body
-    let before = false
-    document.addEventListener("htmx:beforeSwap", () => { before = focused() })
+    let held = null
+    document.addEventListener("htmx:beforeSwap", () => {
+        held = focused() ? document.activeElement : null
+    })
     document.addEventListener("htmx:afterSettle", ({ target }) => {
-        if (before) setTimeout(() => {
-            if (!focused()) console.error(`#${target.id} lost the focus`)
+        const had = held
+        if (had) setTimeout(() => {
+            if (focused() || had.matches(":disabled")) return
+            console.error(`#${target.id} lost the focus`)
         })
     })
 """
