@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
-from journal import epochs
+from journal import epochs, witness
 from reviews import restores
+from reviews.models import ApprovalRequest
+from tests.factories import decide
 from tests.gallery.scene import Room, Sent
-from tests.gallery.stage import Stage
+from tests.gallery.stage import Stage, path
 
 RESTORED = Room("restored")
 PAGE, URL = "reviews:restored", "/restored/"
+QUEUE, REQUEST = "reviews:queue", "reviews:request_detail"
 WHY = "The disk of db-2 was lost; last night's backup was put back."
 
 RESTORED.page("calm", PAGE, URL, "Everything runs.", who="sue")
 
 
+@RESTORED.scene("unread", PAGE, "Mend the disk.", who="sue")
+def unread(stage: Stage) -> str:
+    witness.path().unlink(missing_ok=True)
+    witness.path().mkdir()
+    epochs.watch()
+    return URL
+
+
+RESTORED.page("unread-said", QUEUE, "/queue/", "Everything goes on by itself")
+
+
 @RESTORED.scene("first", PAGE, "You are the first.", who="sue")
 def first(stage: Stage) -> str:
+    witness.path().rmdir()
     stage.refund()
+    stage.refund("12.00")
     restores.notice(why=epochs.BEHIND)
+    epochs.watch()
     return URL
+
+
+RESTORED.page("said", QUEUE, "/queue/", "Nothing is decided or proposed either.")
 
 
 @RESTORED.scene("refused", PAGE, "Write something first.", who="sue")
@@ -35,4 +55,17 @@ def second(stage: Stage) -> str:
 @RESTORED.scene("begun", PAGE, "Everything runs.", who="otto")
 def begun(stage: Stage) -> str:
     restores.look_at(person=stage.sam, reason="Compared with the provider.")
+    epochs.watch()
     return URL
+
+
+@RESTORED.scene("came-back", REQUEST, "What can be looked up is looked up first")
+def came_back(stage: Stage) -> str:
+    return path(ApprovalRequest.objects.earliest("opened_at"))
+
+
+@RESTORED.scene("came-back-closed", REQUEST, "Compare with the service before it is")
+def came_back_closed(stage: Stage) -> str:
+    request = ApprovalRequest.objects.latest("opened_at")
+    decide(request, stage.rita, "reject", reason_code="unsafe")
+    return path(request)

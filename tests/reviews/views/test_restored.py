@@ -120,6 +120,7 @@ def test_a_disk_that_does_not_give_the_note_asks_nobody_to_look(
     page = sue.get(URL)
     assert page.status_code == 200
     assert b"Mend the disk" in page.content
+    assert b"Came back" not in page.content
     assert b"<textarea" not in page.content
     assert b"The database was restored." not in sue.get("/queue/").content
     assert b'data-testid="unread"' in sue.get("/queue/").content
