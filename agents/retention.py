@@ -18,8 +18,9 @@ from django.db.models.fields.json import KT
 from journal import clock, log, pruning
 from journal.machine import TOLD
 from journal.models import OutboxMessage
-from reviews.choices import OPEN, AlarmKind, AlarmStatus, ExecutionStatus
+from reviews.choices import OPEN, AlarmKind, ExecutionStatus
 from reviews.models import Alarm, ApprovalRequest, Execution
+from reviews.models.alarms import STANDING
 
 from . import locks
 from .choices import ENDED, ThreadStatus
@@ -98,8 +99,7 @@ def _untold() -> QuerySet[OutboxMessage, str]:
 
 def _alarming() -> list[str]:
     kinds = [AlarmKind.DELIVERY_DEAD, AlarmKind.INVALID_OUTCOME]
-    alarms = Alarm.objects.filter(kind__in=kinds).exclude(status=AlarmStatus.CLOSED)
-    named = alarms.filter(data__has_key="delivery")
+    named = Alarm.objects.filter(STANDING, kind__in=kinds, data__has_key="delivery")
     return list(named.values_list(KT("data__delivery"), flat=True))
 
 
