@@ -40,7 +40,7 @@ def replay(agent: Agent, key: str, print_: str) -> Stored | None:
     row = IdempotencyKey.objects.filter(agent=agent, key=key).first()
     if row is None:
         return None
-    if row.fingerprint != print_:
+    if row.fingerprint != print_:  # guard: key-body
         raise KeyReused
     if row.status is None or row.body is None:
         raise InProgress

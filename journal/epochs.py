@@ -71,7 +71,7 @@ known = Known()
 def check() -> None:
     """Raises Restored while nothing may run or be decided. One query; asked by
     everything that begins an effect or says yes to one."""
-    if why():
+    if why():  # guard: epoch
         raise Restored
 
 

@@ -141,7 +141,7 @@ class Machine:
         found = type(rows[0])._default_manager.filter(
             guard or models.Q(), pk__in=[row.pk for row in rows], status=edge.source
         )
-        if found.update(**values) != len(rows):
+        if found.update(**values) != len(rows):  # guard: as-read
             raise Conflict
         for row in rows:
             for field, value in values.items():

@@ -195,7 +195,7 @@ def _claim(message_id: int) -> OutboxMessage | None:
 def _is_addressed(message: OutboxMessage) -> bool:
     # A forged or misrouted id must not let one task mark another's promise as done.
     task = celery.current_task
-    return not task or task.name == message.task
+    return not task or task.name == message.task  # guard: own-message
 
 
 def _rest(message: OutboxMessage) -> None:
@@ -205,6 +205,7 @@ def _rest(message: OutboxMessage) -> None:
 
 def _held(message: OutboxMessage) -> QuerySet[OutboxMessage]:
     # The attempt is the fence: who lost the claim writes nothing.
+    # guard: message-fence
     return OutboxMessage.objects.filter(
         pk=message.pk, attempts=message.attempts, done_at__isnull=True
     )

@@ -80,7 +80,7 @@ def still_hold(
                 person, revision.amount_minor, revision.currency
             )
         )
-        if not valid:
+        if not valid:  # guard: approver-valid
             return False
     return True
 
@@ -93,6 +93,7 @@ def _stopped(given: Sequence[Vote]) -> list[Stop]:
 def _is_revoked(vote: Vote, stopped: Iterable[Stop]) -> bool:
     """By a switch in force, or by one that came after the vote: who is switched on
     again votes anew."""
+    # guard: revoked-vote
     return any(
         row.lifted_at is None or (vote.at is not None and row.at >= vote.at)
         for row in stopped

@@ -67,7 +67,7 @@ def check_step_up(said: Said, now: datetime) -> None:
     Raises Reauth. Caller holds the request's lock and read the person after it.
     """
     proof = said.step_up
-    if proof is None or not proof.holds(said.bound, now):
+    if proof is None or not proof.holds(said.bound, now):  # guard: step-up-bound
         raise Reauth
     if not said.person.has_usable_password():
         raise Reauth("You have no password to confirm it with. Nothing was decided.")

@@ -74,7 +74,7 @@ def examine(
     leases.check(lease, said.person, now, said.lease)
     reading = _check_reading(said, version, found.readings)
     _check_reason(said, version)
-    if version.step_up and said.commits:
+    if version.step_up and said.commits:  # guard: step-up
         check_step_up(said, now)
     return Case(
         said, request, version, role, now, lease, reading, found.filled[request.pk]
@@ -87,9 +87,10 @@ def _check_current(
     lateness.check(request, said, now)
     # Under a stop nothing waits: what the withdrawal has not reached yet is no longer
     # to be decided either. A pause keeps it decidable.
+    # guard: decide-stop
     if found.stopped[_action(request.proposal)] is StopMode.STOPPED:
         raise Withdrawn("This was stopped. Your decision was not recorded.")
-    if said.is_stale(request):
+    if said.is_stale(request):  # guard: seen-version
         raise Stale(current_version=request.version)
 
 
@@ -127,6 +128,7 @@ def vote(case: Case) -> Vote:
     if case.said.verdict is not Verdict.APPROVE:
         return Vote(case)
     revision = case.version.revision
+    # guard: person-ceiling
     if permissions.above_ceiling(
         case.said.person, revision.amount_minor, revision.currency
     ):

@@ -117,13 +117,14 @@ def _take(
 def _take_queued(
     execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
 ) -> Claim | None:
-    if execution.grant.expires_at <= now:
+    if execution.grant.expires_at <= now:  # guard: claim-window
         endings.close_window(execution, now)
         return None
+    # guard: claim-ours
     if execution.due_at > now or not ours or turns.must_wait(execution):
         return None
     no = rechecks.switches(execution)
-    if no is not None:
+    if no is not None:  # guard: claim-switches
         if not no.later:
             endings.refuse(execution, no, now)
         return None
@@ -139,9 +140,11 @@ def _take_queued(
 def _take_lapsed(
     execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
 ) -> Claim | None:
+    # guard: held-lease
     if execution.lease_until is None or execution.lease_until > now:
         return None
     why = over(execution, now)
+    # guard: opaque-once
     if not why and approved.class_of(execution) is not ExecutionClass.OPAQUE:
         held = not ours or _held_back(execution)
         return None if held else _lease(execution, "reclaim", actor, now)

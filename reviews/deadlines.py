@@ -44,8 +44,9 @@ def expire_chunk() -> list[str]:
     """End up to 500 overdue requests as EXPIRED; the ids of their proposals. Under an
     open incident nothing is, however late its deadlines are moved on; nor while a
     restored database is not looked at (Restored)."""
-    epochs.check()
+    epochs.check()  # guard: expire-epoch
     locks.deadlines(shared=True)
+    # guard: expire-overdue
     overdue = ApprovalRequest.objects.filter(
         ~freezing.is_frozen(),
         status=RequestStatus.PENDING,
@@ -66,6 +67,7 @@ def expire_chunk() -> list[str]:
 def close_recall_windows() -> list[str]:
     """Authorise what nobody recalled; the ids of the proposals."""
     epochs.check()
+    # guard: recall-over
     over = ApprovalRequest.objects.filter(
         status=RequestStatus.RECALLABLE, recall_until__lte=clock.ClockTimestamp()
     )

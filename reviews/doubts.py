@@ -47,6 +47,7 @@ def of_restore(execution: Execution) -> Doubt | None:
     for what did not come back, or was in doubt since: then people have been asked."""
     if not inherited.is_inherited(execution) or inherited.is_answered(execution):
         return None
+    # guard: revised-since
     return OTHER_VERSION if inherited.is_revised_since(execution) else RESTORED
 
 

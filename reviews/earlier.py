@@ -14,7 +14,7 @@ def doubt(execution: Execution) -> Doubt | None:
     """Why this may have happened already, where neither a look-up by its key nor its
     provider's memory of that would tell. Caller holds the execution's lock."""
     late = execution.attempts > 0 and _is_blind(execution)
-    if late and alarms.says_it_happened(execution):
+    if late and alarms.says_it_happened(execution):  # guard: late-report
         return doubts.REPORTED
     return _inherited(execution)
 
@@ -33,6 +33,7 @@ def is_untouched(execution: Execution) -> bool:
     repeated."""
     doubted = execution.unknown_at is not None or _is_said_done(execution)
     can_look = approved.can_be_asked(execution)
+    # guard: unknown-once
     return not (doubted and can_look) and not inherited.is_inherited(execution)
 
 

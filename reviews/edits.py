@@ -56,7 +56,7 @@ def weigh(
     """
     action = _edited(case, case.version.revision, reading)
     ruling = govern(action, now=case.now, firmly=firmly)
-    if ruling.tier is Tier.BLOCK:
+    if ruling.tier is Tier.BLOCK:  # guard: edit-blocked
         raise blocked_edit(ruling)
     _check_may_lower(case, ruling)
     money, person = ruling.money, case.said.person
@@ -75,7 +75,7 @@ def _check_may_lower(case: Case, ruling: Ruling) -> None:
     asks = requests.steps_of(ruling.evaluation)
     tier = requests.asked_tier(ruling.evaluation)
     lower = tier.rank < Tier(case.request.tier).rank
-    if lower or quorum.weaker(asks, than=asked):
+    if lower or quorum.weaker(asks, than=asked):  # guard: edit-lowers
         message = "this would need fewer people than were asked: a supervisor must"
         raise Policy(errors=[{"path": "args", "message": message}])
 

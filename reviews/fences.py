@@ -46,6 +46,7 @@ def _begin(claim: Claim, enough: timedelta) -> None:
         fence=claim.fence,
         lease_until__gt=clock.ClockTimestamp() + enough,
     )
+    # guard: begin-in-time
     if held.update(began_at=clock.ClockTimestamp(), retried_at=None) != 1:
         raise StaleFence
 
@@ -53,6 +54,7 @@ def _begin(claim: Claim, enough: timedelta) -> None:
 def fenced(execution_id: str, fence: int) -> Execution:
     """The claimed execution, locked. Raises StaleFence when another took it over."""
     execution = locks.execution(execution_id)
+    # guard: fence
     if execution.status != ExecutionStatus.CLAIMED or execution.fence != fence:
         raise StaleFence
     return execution

@@ -82,7 +82,7 @@ def _signed(value: str) -> Grant:
     differ = {name for name in {*said, *known} if said.get(name) != known.get(name)}
     if differ == {"exp"}:
         raise GrantExpired("Its window was moved. Ask for the proposal's new token.")
-    if differ:
+    if differ:  # guard: token-row
         raise NotFound
     return grant
 

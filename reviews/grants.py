@@ -143,6 +143,7 @@ def revoke(
     False when nothing was left to take back; Conflict when it was claimed just now.
     Caller holds the request's lock if there is one.
     """
+    # guard: revoke-queued
     queued = Execution.objects.filter(proposal=proposal, status=ExecutionStatus.QUEUED)
     rows = list(queued.select_related("proposal", "grant__proposal", "grant__revision"))
     for execution in rows:

@@ -31,7 +31,7 @@ def check(request: ApprovalRequest, said: Said, now: datetime) -> None:
     Caller holds the request's lock."""
     status = RequestStatus(request.status)
     overdue = status is RequestStatus.PENDING and request.expires_at <= now
-    if overdue or status is RequestStatus.EXPIRED:
+    if overdue or status is RequestStatus.EXPIRED:  # guard: deadline
         raise _expired(request, now)
     if status in {RequestStatus.WITHDRAWN, RequestStatus.SUPERSEDED}:
         raise _withdrawn(request)

@@ -30,6 +30,7 @@ from .models import (
 
 def _locked_requests() -> QuerySet[ApprovalRequest]:
     # no_key: an ordinary FOR UPDATE would block the inserts of votes and versions.
+    # guard: request-lock
     return ApprovalRequest.objects.select_related(
         "proposal", "queue"
     ).select_for_update(of=("self",), no_key=True)
@@ -165,6 +166,7 @@ def executions_due(queryset: QuerySet[Execution]) -> QuerySet[Execution]:
     return queryset.select_for_update(of=("self",), no_key=True, skip_locked=True)
 
 
+# guard: execution-lock
 def execution(pk: str) -> Execution:
     """An execution with its grant, both locked, the grant first. Raises NotFound."""
     grants = Grant.objects.select_related("proposal", "revision__tool")

@@ -210,7 +210,7 @@ def _holding(roles: Collection[Role]) -> list[int]:
 def deciding_role(person: Person) -> Role | None:
     """Supervisor, reviewer, or None for those who never decide."""
     roles = roles_of(person)
-    if not person.is_active or roles & NEVER_DECIDE:
+    if not person.is_active or roles & NEVER_DECIDE:  # guard: never-decide
         return None
     if Role.SUPERVISOR in roles:
         return Role.SUPERVISOR
@@ -276,14 +276,15 @@ def check_can_decide(
     and versions in which their vote still counts. `known` spares many their queries;
     an operation reads it under its locks.
     """
-    if person.public_id in request.proposal.barred:
+    if person.public_id in request.proposal.barred:  # guard: own-request
         raise NotYours("You started this run, so someone else must decide it.")
     role = admitted_role(person, request.queue_id, known)
-    if person.public_id in version.escalated_by:
+    if person.public_id in version.escalated_by:  # guard: own-escalation
         raise Escalated
     voted = request.pk in known.voted if known else _has_voted(person, request)
-    if person.public_id in version.carried or voted:
+    if person.public_id in version.carried or voted:  # guard: one-vote
         raise NotYours("You have already decided this. Someone else must go on.")
+    # guard: supervisor-step
     if not any(quorum.fills(role, step["role"]) for step in version.steps):
         raise NotYours("This needs a supervisor. Nothing was recorded.")
     return role

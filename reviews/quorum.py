@@ -54,7 +54,7 @@ def _places(steps: Sequence[StepData], role: str) -> int:
 
 def complete(steps: Sequence[StepData], given: Iterable[int]) -> bool:
     """Whether every step has its approvals."""
-    return not any(missing(steps, given))
+    return not any(missing(steps, given))  # guard: all-steps
 
 
 def unfinished(steps: Sequence[StepData], given: Iterable[int]) -> list[StepData]:

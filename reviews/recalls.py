@@ -39,6 +39,7 @@ def take_back(request: ApprovalRequest, person: Person, now: datetime) -> None:
     _check_may_recall(person, request, version)
     if request.status != RequestStatus.RECALLABLE:
         raise _too_late(request)
+    # guard: recall-window
     if request.recall_until is None or request.recall_until <= now:
         raise Running
     transitions.request.apply(

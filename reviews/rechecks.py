@@ -65,6 +65,8 @@ def check(execution: Execution, definition: ToolDefinition) -> No | None:
 def at_last(execution: Execution) -> No | None:
     """What may have changed while the rest was asked, which takes seconds: its time,
     who approved it, and last of all the switches."""
+    # guard: last-approvers
+    # guard: last-window
     return _window(execution) or _approvers(execution) or switches(execution)
 
 
@@ -104,7 +106,7 @@ def tool(execution: Execution) -> No | None:
 def _bytes(execution: Execution) -> No | None:
     grant = execution.grant
     stored = canonical.digest(bytes(grant.revision.canonical))
-    if stored == grant.revision.action_hash == grant.action_hash:
+    if stored == grant.revision.action_hash == grant.action_hash:  # guard: stored-bytes
         return None
     return OTHER_BYTES
 
@@ -121,7 +123,7 @@ def _tool(execution: Execution, policy: PolicyVersion | None) -> No | None:
         current, revision.args
     ):
         return No("tool_changed", "The arguments no longer fit the tool.")
-    if _place(current) != _place(proposed):
+    if _place(current) != _place(proposed):  # guard: elsewhere
         return No("tool_changed", "The tool now acts elsewhere.")
     return None
 
@@ -152,6 +154,7 @@ def _enough(
     execution: Execution, request: ApprovalRequest | None, asked: Evaluation
 ) -> No | None:
     revision = execution.grant.revision
+    # guard: tightened-tier
     if asked.tier.rank > _decided_tier(execution, request).rank:
         return TIGHTENED
     if request is None:
@@ -163,6 +166,7 @@ def _enough(
         return OTHER_BYTES
     if _asks(asked) == _asks(Evaluation.from_json(revision.evaluation)):
         return None
+    # guard: tightened-votes
     return None if approvers.enough(votes, asked) else TIGHTENED
 
 
@@ -210,7 +214,7 @@ def _world(
         return No(
             "unread", f"The current state could not be read: {fresh.problem}", True
         )
-    if _holds(expected, fresh.preconditions):
+    if _holds(expected, fresh.preconditions):  # guard: record-changed
         return None
     return No("precondition", "The record changed after it was shown.")
 

@@ -24,6 +24,7 @@ def made_claim(execution: Execution, key: str, now: datetime) -> bool:
         return False
     if execution.lease_until is None or execution.lease_until <= now:
         return False
+    # guard: redeem-key
     return hmac.compare_digest(execution.redeem_digest, _digest(execution, key))
 
 

@@ -218,7 +218,7 @@ def taken(repair_id: str, *, person: Person, now: datetime) -> Repair:
 def check_may_confirm(person: Person, repair: Repair) -> None:
     """Raises NotYours."""
     permissions.check(person, Permission.CONFIRM_REPAIR)
-    if repair.proposed_by == person.public_id:
+    if repair.proposed_by == person.public_id:  # guard: own-repair
         raise NotYours("You proposed this, so someone else must confirm it.")
 
 

@@ -85,7 +85,7 @@ def look_at(*, person: Person, reason: str) -> Epoch:
     epoch = _held(now)
     if not epoch.asked_by:
         return _ask(epoch, person, reason.strip(), now)
-    if epoch.asked_by == person.public_id:
+    if epoch.asked_by == person.public_id:  # guard: epoch-by-two
         raise Conflict("You have looked already. A second person must look as well.")
     return _begin(epoch, person, reason.strip(), now)
 

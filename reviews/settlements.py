@@ -96,7 +96,7 @@ def queue_again(executions: Sequence[Execution], person: Person, now: datetime) 
 def _check(execution: Execution, person: Person, now: datetime) -> None:
     revision = execution.grant.revision
     permissions.admitted_role(person, revision.known_tool.queue_id)
-    if execution.grant.expires_at <= due_again(execution, now):
+    if execution.grant.expires_at <= due_again(execution, now):  # guard: retry-window
         raise GrantExpired("The execution window is over. Ask the agent again.")
     if alarms.says_it_happened(execution):
         raise Conflict(HAPPENED)

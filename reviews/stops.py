@@ -18,6 +18,7 @@ from .models import Stop
 
 # By hand: one round trip of the gate asks five times. The switch of everything has no
 # key. A stop that was lifted is over what had been granted when it came.
+# guard: stopped-since
 _OVER = """
 SELECT scope, key, mode FROM reviews_stop
 WHERE key = ANY(%(keys)s)
@@ -83,7 +84,7 @@ def _strictest(modes: Iterable[str]) -> StopMode | None:
 
 def check_may_propose(agent: str, thread: str, tool: str) -> None:
     """Raises AgentStopped. A paused agent may still propose: people keep deciding."""
-    if in_force(agent, thread, tool) is StopMode.STOPPED:
+    if in_force(agent, thread, tool) is StopMode.STOPPED:  # guard: propose-stop
         raise AgentStopped
 
 
@@ -202,7 +203,7 @@ def lift(*, stop_id: int, person: Person, reason: str) -> Stop:
         _write(row, lift_asked_by=person.public_id)
         _tell("stop.lift_asked", row, person, now, reason)
         return row
-    if row.lift_asked_by == person.public_id:
+    if row.lift_asked_by == person.public_id:  # guard: lift-by-two
         raise NotYours("A second person must agree to switch everything on again.")
     _write(row, lifted_by=person.public_id, lifted_at=now)
     _tell("stop.lifted", row, person, now, reason)

@@ -66,7 +66,7 @@ def unchanged(*requests: ApprovalRequest) -> Q:
         Q(pk=one.pk, version=one.version, action_hash=one.action_hash)
         for one in requests
     ]
-    in_time = Q(expires_at__gt=clock.ClockTimestamp())
+    in_time = Q(expires_at__gt=clock.ClockTimestamp())  # guard: deadline-in-write
     return Q(*as_read, _connector=Q.OR) & (in_time | ~Q(status=RequestStatus.PENDING))
 
 

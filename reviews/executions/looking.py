@@ -13,7 +13,7 @@ from ..executors import Outcome
 def ask_first(claim: Claim) -> Outcome | None:
     """What the service says of the attempts before this one; None where there was none
     that can have had an effect, or nobody can be asked. Outside a transaction."""
-    if claim.untouched or claim.definition.look_up is None:
+    if claim.untouched or claim.definition.look_up is None:  # guard: look-up-first
         return None
     found = executors.look_up(claim.definition, claim.call)
     faults.point("looked_up", claim.execution.pk)
@@ -27,7 +27,7 @@ def denies(claim: Claim, found: Outcome) -> bool:
     if found.status != "failed":
         return False
     retried = claim.execution.retried_at is not None
-    return found.code == executors.NOT_FOUND or retried
+    return found.code == executors.NOT_FOUND or retried  # guard: attempt-open
 
 
 def may_repeat(claim: Claim, found: Outcome) -> bool:

@@ -111,7 +111,7 @@ def _asked_again_at(execution: Execution, now: datetime) -> datetime:
     looked_up = approved.can_be_asked(execution)
     if execution.began_at is None or execution.lease_until is None or not looked_up:
         return due
-    return max(due, execution.lease_until)
+    return max(due, execution.lease_until)  # guard: lease-later
 
 
 @transaction.atomic(durable=True)

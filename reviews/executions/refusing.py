@@ -24,7 +24,7 @@ def give_back(*, claim: Claim, no: No) -> None:
     under way stands.
     """
     execution = fences.fenced(claim.execution.pk, claim.fence)
-    if execution.began_at is not None:
+    if execution.began_at is not None:  # guard: redeem-begun
         raise StaleFence
     if claim.untouched:
         _refuse(execution, no)

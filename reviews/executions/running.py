@@ -66,7 +66,7 @@ def _attempt(claim: Claim) -> Outcome | No:
     found = ask_first(claim)
     if found is not None:
         denied = denies(claim, found)
-        if not denied and not may_repeat(claim, found):
+        if not denied and not may_repeat(claim, found):  # guard: found-once
             return found
         if claim.over:
             return No(claim.over, "It never ran, and nothing is begun any more.")
@@ -85,6 +85,7 @@ def _attempt(claim: Claim) -> Outcome | No:
 def _perform(claim: Claim) -> Outcome | No:
     no = note_outside()
     fences.check_held(claim)
+    # guard: at-last
     no = no or rechecks.at_last(claim.execution)  # nothing is asked after this [I24]
     if no is not None:
         doubt = Outcome("unknown", code=no.code, detail=no.detail)
@@ -92,7 +93,7 @@ def _perform(claim: Claim) -> Outcome | No:
     faults.point("before_effect", claim.execution.pk)
     outcome = executors.perform(claim.definition, claim.call)
     faults.point("after_effect", claim.execution.pk)
-    if outcome.leaves_earlier_open and not claim.untouched:
+    if outcome.leaves_earlier_open and not claim.untouched:  # guard: earlier-open
         return Outcome("unknown", code=outcome.code, detail=outcome.detail)
     return outcome
 

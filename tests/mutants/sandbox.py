@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from tests.guards import PROOF_LINES, ROOT
 
 from .guards import Guard
+from .markers import Misplaced, statement
 
 LEFT_BEHIND = shutil.ignore_patterns(
     ".git", ".venv", "var", "__pycache__", ".*_cache", "docs"
@@ -27,9 +29,22 @@ def copy(folder: Path) -> Path:
 
 def remove(guard: Guard, root: Path) -> None:
     file = root / guard.file
-    text = file.read_text()
-    assert text.count(guard.text) == 1, f"{guard}: not once in {guard.file}"
-    file.write_text(text.replace(guard.text, guard.without))
+    file.write_text(without(guard, file.read_text()))
+
+
+def without(guard: Guard, text: str) -> str:
+    """This text of the guard's file, without the guard. Raises Misplaced, which names
+    the guard, its file and what is wrong."""
+    tree = ast.parse(text)
+    before = ast.unparse(tree)
+    try:
+        guard.removal.change(statement(text, tree, guard.function, guard.marker))
+    except Misplaced as wrong:
+        raise Misplaced(f"{guard} ({guard.file}): {wrong}") from None
+    after = ast.unparse(tree)
+    if after == before:
+        raise Misplaced(f"{guard} ({guard.file}): its removal changes nothing")
+    return after
 
 
 def run(tests: Sequence[str], root: Path) -> subprocess.CompletedProcess[str]:
