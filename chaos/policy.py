@@ -51,7 +51,9 @@ def document(service: str) -> dict[str, Any]:
 
 
 def _light(risk: str, radius: int) -> dict[str, Any]:
-    return {"risk": risk, "profile": {"reversible": True, "blast_radius": radius}}
+    because = "The service forgets it with the run."
+    profile = {"reversible": True, "blast_radius": radius}
+    return {"risk": risk, "profile": {**profile, "reversible_because": because}}
 
 
 def _tool(service: str, name: str, way: str, **more: Any) -> dict[str, Any]:

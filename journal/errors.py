@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, NotRequired, TypedDict
 
 
 class FieldError(TypedDict):
-    """What is wrong at one place of the input; `path` is like `args.amount`."""
+    """What is wrong at one place of the input; `path` is like `args.amount`, `line` the
+    line of a text that somebody wrote."""
 
     path: str
     message: str
+    line: NotRequired[int]
 
 
 class DomainError(Exception):

@@ -13,7 +13,7 @@ from django.db import connection
 from journal import canonical
 from journal.errors import DomainError
 
-from .documents import Document, ToolDefinition, parse
+from .documents import Document, ToolDefinition, restore
 from .models import PolicyVersion, Tool
 
 Kept = TypeVar("Kept")
@@ -74,8 +74,8 @@ def number_of(version_id: int) -> int:
 
 
 def compiled(version: PolicyVersion) -> Document:
-    """The version's document, parsed once a process."""
-    return _documents.keep(version.digest, lambda: parse(version.document))
+    """The version's document, read once a process; it was checked when it was saved."""
+    return _documents.keep(version.digest, lambda: restore(version.document))
 
 
 def plain(part: Document | ToolDefinition) -> dict[str, Any]:

@@ -3,18 +3,23 @@ not thereby run whatever is installed, so the deployment says what may be called
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 from django.conf import settings
 from pydantic import BaseModel
 
-from journal.errors import FieldError, at
+from .documents import CallableTarget, CallableVerifier, Document, LookUp, suggest
 
-from .documents import CallableTarget, CallableVerifier, Document, LookUp
+Problem = tuple[str, str]
+Callable = CallableTarget | CallableVerifier | LookUp
 
 SHIPPED = "reviews.verifier_rules"
-RULE = "HOLDPOINT_CALLABLES does not list the module of {}"
+RULE = (
+    "HOLDPOINT_CALLABLES does not list the module of {}: add it there, or name another"
+)
 
 
 def is_listed(path: str) -> bool:
@@ -24,18 +29,43 @@ def is_listed(path: str) -> bool:
     return any(name.startswith(f"{prefix}.") for prefix in listed)
 
 
-def unlisted(document: Document) -> list[FieldError]:
-    """Every function of the document that may not be called, by its path."""
-    return [
-        at(path, RULE.format(named))
-        for path, named in _named(document, "")
-        if not is_listed(named)
-    ]
+def problems(document: Document) -> Iterator[Problem]:
+    """Every function of the document that may not be called, is not there, or does not
+    take the options it would be called with. Imports the listed modules."""
+    for path, part in _named(document, ""):
+        if wrong := _wrong(part):
+            yield path, wrong
 
 
-def _named(part: Any, path: str) -> Iterator[tuple[str, str]]:
+def _wrong(part: Callable) -> str:
+    named = part.path or ""
+    if not is_listed(named):
+        return RULE.format(named)
+    module, _, name = named.replace(":", ".").rpartition(".")
+    try:
+        found = getattr(import_module(module), name, None)
+    except Exception as error:  # whatever a module does when it is imported
+        return f"{module} cannot be imported here ({type(error).__name__})"
+    if not callable(found):
+        known = [n for n, v in vars(import_module(module)).items() if callable(v)]
+        return f"{module} has no function {name}{suggest(name, known, most=0)}"
+    return _wrong_options(found, part) if isinstance(part, CallableVerifier) else ""
+
+
+def _wrong_options(function: Any, verifier: CallableVerifier) -> str:
+    """A verifier is called with the sealed request, a stage and its options."""
+    try:
+        inspect.signature(function).bind({}, stage="decision", **verifier.options)
+    except TypeError as error:
+        return f"{verifier.path} does not take these options: {error}"
+    except ValueError:
+        return ""  # a function that does not say what it takes
+    return ""
+
+
+def _named(part: Any, path: str) -> Iterator[tuple[str, Callable]]:
     if isinstance(part, CallableTarget | CallableVerifier | LookUp) and part.path:
-        yield path, part.path
+        yield path, part
     for name, inner in _members(part):
         yield from _named(inner, f"{path}.{name}".lstrip("."))
 

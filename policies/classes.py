@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 # A bare ASCII address: no display name, no list, no comment, no quotes, no encoding.
 _ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@([A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]+)+)")
@@ -72,4 +72,16 @@ class OneOf(BaseModel):
         return args.get(self.argument) in self.one_of
 
 
-Form = Recipients | OneOf
+_RECIPIENTS, _ONE_OF = "form: recipients", "form: one of"
+
+
+def _form(value: Any) -> str:
+    """Which form is meant, so that an error is about that one alone."""
+    named = isinstance(value, Mapping) and "recipients" in value
+    return _RECIPIENTS if named or isinstance(value, Recipients) else _ONE_OF
+
+
+Form = Annotated[
+    Annotated[Recipients, Tag(_RECIPIENTS)] | Annotated[OneOf, Tag(_ONE_OF)],
+    Discriminator(_form),
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -132,7 +132,18 @@ def _tool(tool: ToolDefinition) -> ToolLine:
 
 def _undone(tool: ToolDefinition) -> str:
     kind = tool.reversal.kind if tool.reversal else "not declared"
-    return f"{kind}, by {tool.compensation.tool}" if tool.compensation else kind
+    by = f", by {tool.compensation.tool}" if tool.compensation else ""
+    return "; ".join([f"{kind}{by}", *_reasons(tool)])
+
+
+def _reasons(tool: ToolDefinition) -> Iterator[str]:
+    """Why it, or one of its classes, counts as reversible without a tool that undoes
+    it."""
+    if because := tool.profile.reversible_because:
+        yield f"reversible because: {because}"
+    for one in tool.classes or []:
+        if because := one.profile.reversible_because:
+            yield f"class {one.name} reversible because: {because}"
 
 
 def _measure(measure: Measure) -> str:

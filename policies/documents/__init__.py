@@ -25,7 +25,9 @@ from .definitions import (
     WebhookTarget,
 )
 from .document import RESERVED, Desk, Document, Measure, Rule, Then
-from .loading import InvalidPolicy, parse
+from .loading import InvalidPolicy, parse, restore
+from .sentences import Chip, Piece, Segment
+from .wording import suggest
 
 __all__ = [
     "DEFAULT_FLOOR",
@@ -36,6 +38,7 @@ __all__ = [
     "Batch",
     "CallableTarget",
     "CallableVerifier",
+    "Chip",
     "Desk",
     "Document",
     "EffectClass",
@@ -45,12 +48,16 @@ __all__ = [
     "LookUp",
     "Measure",
     "MoneyField",
+    "Piece",
     "Profile",
     "Reversal",
     "Rule",
+    "Segment",
     "StepSpec",
     "Then",
     "ToolDefinition",
     "WebhookTarget",
     "parse",
+    "restore",
+    "suggest",
 ]

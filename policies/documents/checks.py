@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from ..choices import ExecutionClass, Risk, Role, Tier
 from ..conditions import Condition, InvalidCondition
 from ..schemas import InvalidSchema, compile_schema, declared
-from . import reversals
+from . import reversals, sentences, unread
 from .definitions import (
     LONGEST,
     LONGEST_WINDOW,
-    PLACEHOLDER,
     SHORTEST,
     SHORTEST_WINDOW,
     EffectClass,
@@ -25,7 +24,8 @@ from .definitions import (
     ToolDefinition,
 )
 from .document import EVERY_TOOL, RESERVED, Document, Rule
-from .roles import ROLES
+from .roles import PRESENTERS, ROLES
+from .wording import suggest
 
 Problem = tuple[str, str]
 ToolCheck = Callable[[ToolDefinition, str], Iterator[Problem]]
@@ -53,18 +53,27 @@ def _document(document: Document) -> Iterator[Problem]:
             yield f"steps.{tier}", "say who decides this tier"
     for name in document.free_form:
         if name not in document.tools:
-            yield "free_form", f"{name} is not a tool of this policy"
+            yield "free_form", _no_tool(document, name)
     for name in document.verifiers:
         if name not in document.queues:
-            yield f"verifiers.{name}", f"{name} is not a queue of this policy"
+            yield f"verifiers.{name}", _no_queue(document, name)
     figure = document.critical_above
     if figure and figure.currency != document.currency:
         yield "critical_above.currency", f"write it in {document.currency}"
 
 
+def _no_queue(document: Document, name: str) -> str:
+    hint = suggest(name, document.queues)
+    return f"{name} is not a queue of this policy{hint}"
+
+
+def _no_tool(document: Document, name: str) -> str:
+    return f"{name} is not a tool of this policy{suggest(name, document.tools)}"
+
+
 def _tool(document: Document, tool: ToolDefinition, path: str) -> Iterator[Problem]:
     if tool.queue not in document.queues:
-        yield f"{path}.queue", f"{tool.queue} is not a queue of this policy"
+        yield f"{path}.queue", _no_queue(document, tool.queue)
     try:
         compile_schema(tool.arguments)
     except InvalidSchema as error:
@@ -123,28 +132,56 @@ def _named_arguments(tool: ToolDefinition, path: str) -> Iterator[Problem]:
 
 
 def _shown(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    if tool.presenter not in PRESENTERS:
+        hint = suggest(tool.presenter, PRESENTERS) or "; write table for plain rows"
+        yield f"{path}.presenter", f"{tool.presenter} is not a view{hint}"
+        return
     known = ROLES.get(tool.presenter, {})
     for role, name in tool.shown.items():
         where = f"{path}.shown.{role}"
         if role not in known:
-            yield where, f"{role} is not a part of the view {tool.presenter}"
+            hint = suggest(role, known)
+            yield where, f"{role} is not a part of the view {tool.presenter}{hint}"
         yield from _argument(tool, name, where)
 
 
 def _effect(tool: ToolDefinition, path: str) -> Iterator[Problem]:
-    left = PLACEHOLDER.sub("", tool.effect)
-    if "{" in left or "}" in left:
-        yield f"{path}.effect", "a brace is open; write {argument}"
+    path = f"{path}.effect"
+    if wrong := sentences.problem(tool.effect):
+        yield path, wrong
     required = tool.arguments.get("required", [])
-    for name in tool.chips:
-        yield from _argument(tool, name, f"{path}.effect")
-        if name.split(".")[0] not in required:
-            yield f"{path}.effect", f"{name} may be absent, so it cannot be named"
+    for chip in sentences.chips(tool.sentence):
+        yield from _argument(tool, chip.name, path)
+        if not chip.optional and chip.name.split(".")[0] not in required:
+            yield (
+                path,
+                f"{chip.name} may be absent, so it cannot be named: write "
+                f"{{{chip.name}?}}",
+            )
+
+
+def _reversible(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    """What claims to be reversible names the tool that undoes it, or says why it needs
+    none: two administrators read that, for it is what lets it run unasked."""
+    profiles = [(f"{path}.profile", tool.profile)]
+    for one in tool.classes or []:
+        profiles.append((f"{path}.classes.{one.name}.profile", one.profile))
+    for where, profile in profiles:
+        if not profile.reversible:
+            if profile.reversible_because:
+                yield f"{where}.reversible_because", "nothing reads this: remove it"
+        elif tool.compensation is None and not profile.reversible_because.strip():
+            yield (
+                f"{where}.reversible",
+                "name the tool that undoes it under compensation, or say why it needs "
+                "none under reversible_because, or write false",
+            )
 
 
 def _argument(tool: ToolDefinition, name: str, path: str) -> Iterator[Problem]:
     if declared(tool.arguments, name) is None:
-        yield path, f"{name} is not an argument of this tool"
+        hint = suggest(name, tool.arguments.get("properties", {}))
+        yield path, f"{name} is not an argument of this tool{hint}"
 
 
 def _execution(tool: ToolDefinition, path: str) -> Iterator[Problem]:
@@ -196,10 +233,13 @@ _TOOL_CHECKS: tuple[ToolCheck, ...] = (
     _named_arguments,
     _shown,
     _effect,
+    _reversible,
     _execution,
     _timeouts,
     _batches,
     _tool_steps,
+    unread.in_schema,
+    unread.of_tool,
 )
 
 
@@ -221,7 +261,7 @@ def _measures(document: Document) -> Iterator[Problem]:
             continue
         tool = document.tools.get(measure.tool)
         if tool is None:
-            yield f"{path}.tool", f"{measure.tool} is not a tool of this policy"
+            yield f"{path}.tool", _no_tool(document, measure.tool)
             continue
         if measure.key not in ("agent", "thread", *tool.keys):
             yield f"{path}.key", f"{measure.key} is not a key of {measure.tool}"
@@ -267,12 +307,12 @@ def _rule_names(document: Document, rule: Rule, path: str) -> Iterator[Problem]:
     if rule.id in RESERVED or rule.id.startswith("class."):
         yield f"{path}.id", "the gate itself uses this id"
     if rule.then.queue and rule.then.queue not in document.queues:
-        yield f"{path}.then.queue", f"{rule.then.queue} is not a queue of this policy"
+        yield f"{path}.then.queue", _no_queue(document, rule.then.queue)
     if rule.then.timeout and rule.then.timeout < SHORTEST:
         yield f"{path}.then.timeout", "a time-out is at least 60 seconds"
     for name in rule.tools:
         if name != EVERY_TOOL and name not in document.tools:
-            yield f"{path}.tools", f"{name} is not a tool of this policy"
+            yield f"{path}.tools", _no_tool(document, name)
 
 
 def _reads(
@@ -283,7 +323,8 @@ def _reads(
     for place, name in sorted(condition.reads | condition.tested):
         known = _known(document, tool, place)
         if name not in known:
-            yield f"{place}.{name} is not there for {tool.name}"
+            hint = suggest(name, known).replace("mean ", f"mean {place}.")
+            yield f"{place}.{name} is not there for {tool.name}{hint}"
     absent = {("args", name) for name in _known(document, tool, "args")} - {
         ("args", name) for name in tool.arguments.get("required", [])
     }
@@ -302,7 +343,7 @@ def _known(document: Document, tool: ToolDefinition, place: str) -> Iterable[str
         "args": tool.arguments.get("properties", {}),
         "money": _MONEY if tool.money else (),
         "agent": _AGENT,
-        "profile": Profile.model_fields,
+        "profile": set(Profile.model_fields) - {"reversible_because"},
         "clock": _CLOCK | {f"{name}_open" for name in document.calendars},
         "sum": [name for name, measure in measured.items() if measure.amount],
         "count": measured,

@@ -5,7 +5,6 @@ The whole definition is stored with each immutable tool version.
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
@@ -19,7 +18,6 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     StrictBool,
-    StringConstraints,
     model_serializer,
     model_validator,
 )
@@ -28,6 +26,18 @@ from .. import money, schemas
 from ..calendars import Duration
 from ..choices import ExecutionClass, Risk, Role, Tier
 from ..classes import Form
+from . import sentences
+from .names import (
+    CALLABLE,
+    SOURCE,
+    WEB_ADDRESS,
+    Audience,
+    Currency,
+    Line,
+    Name,
+    Slug,
+    ToolName,
+)
 from .roles import roles_of
 
 # gate.md section 2: what each risk level asks for when nothing says otherwise.
@@ -43,17 +53,8 @@ USUAL_MAXIMUM = timedelta(hours=72)
 USUAL_WINDOW = timedelta(minutes=15)
 SHORTEST_WINDOW, LONGEST_WINDOW = timedelta(seconds=60), timedelta(hours=24)
 
-ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-QueueName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
-Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
-Line = Annotated[str, StringConstraints(max_length=300)]
-Audience = Annotated[str, StringConstraints(pattern=r"^[!-~]{1,200}$")]
 # Where a person must act. What needs nobody, or is refused, has no steps.
 PeopleTier = Literal[Tier.APPROVE, Tier.ESCALATE]
-CALLABLE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
-PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-SOURCE = re.compile(r"\$(args|result)\.([A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)")
 
 
 def _not_nothing(value: Any) -> Any:
@@ -84,6 +85,17 @@ class Profile(Part):
     regulated: StrictBool = False  # law or contract wants a person
     novel: StrictBool = False
     self_modifying: StrictBool = False
+    # Why it is reversible where no `compensation` undoes it; two people read it.
+    reversible_because: Line = ""
+
+    @model_serializer(mode="wrap")
+    def _without_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As the first release wrote it, where no reason is given: see
+        `ToolDefinition.LATER`."""
+        written: dict[str, Any] = write(self)
+        if not self.reversible_because:
+            written.pop("reversible_because", None)
+        return written
 
     @property
     def least(self) -> Tier:
@@ -131,7 +143,7 @@ class EffectClass(Part):
     Without `when` it is what everything else falls into, and so the strictest.
     """
 
-    name: Name
+    name: Slug
     title: Line = ""
     when: Form | None = None
     risk: Risk
@@ -200,7 +212,7 @@ class WebhookTarget(Part):
     """A signed call over HTTP."""
 
     kind: Literal["webhook"]
-    url: str = Field(pattern=r"^https?://", max_length=500)
+    url: str = Field(pattern=WEB_ADDRESS, max_length=500)
 
 
 class AgentTarget(Part):
@@ -212,7 +224,7 @@ class AgentTarget(Part):
 class LookUp(Part):
     """Where a queryable tool's effect is looked up by our reference."""
 
-    url: str | None = Field(default=None, pattern=r"^https?://", max_length=500)
+    url: str | None = Field(default=None, pattern=WEB_ADDRESS, max_length=500)
     path: str | None = Field(default=None, pattern=CALLABLE)
 
     @model_validator(mode="after")
@@ -287,7 +299,7 @@ class ToolDefinition(Part):
     sensitive: list[str] = []  # arguments that only a reveal shows
     # Arguments whose values stand in no text, checkpoint or result that is kept.
     redact: list[str] = []
-    queue: QueueName
+    queue: Slug
     risk: Risk
     profile: Profile
     classes: list[EffectClass] | None = Field(default=None, min_length=1)
@@ -370,10 +382,22 @@ class ToolDefinition(Part):
         properties = self.arguments.get("properties", {})
         return roles_of(self.presenter, self.shown, properties)
 
+    @cached_property
+    def sentence(self) -> tuple[sentences.Piece, ...]:
+        """The effect sentence taken apart."""
+        return sentences.read(self.effect, self.optional)
+
     @property
     def chips(self) -> list[str]:
         """The arguments that the effect sentence names, in order."""
-        return PLACEHOLDER.findall(self.effect)
+        return [chip.name for chip in sentences.chips(self.sentence)]
+
+    @property
+    def optional(self) -> list[str]:
+        """The declared arguments that a call may leave out."""
+        required = self.arguments.get("required", [])
+        properties = self.arguments.get("properties", {})
+        return [name for name in properties if name not in required]
 
     @property
     def strictest(self) -> EffectClass | None:

@@ -17,18 +17,14 @@ from ..calendars import Calendar, Duration, Zone
 from ..choices import Risk, Tier
 from ..conditions import Condition, compile_condition
 from .definitions import (
-    Currency,
     Figure,
-    Line,
-    Name,
     Part,
     PeopleTier,
-    QueueName,
     StepSpec,
     ToolDefinition,
-    ToolName,
     Verifier,
 )
+from .names import Currency, Line, Name, RuleId, Slug, ToolName, ToolOfRule
 
 # Ids that the gate itself uses for what no rule of the document says.
 RESERVED = frozenset(
@@ -46,9 +42,6 @@ RESERVED = frozenset(
 EVERY_TOOL = "*"
 
 Seconds = Annotated[int, Field(ge=0, le=3600, strict=True)]
-RuleId = Annotated[
-    str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$", max_length=64)
-]
 
 
 class Measure(Part):
@@ -75,7 +68,7 @@ class Then(Part):
     tier: Tier | None = None
     block: StrictBool = False
     risk: Risk | None = None
-    queue: QueueName | None = None
+    queue: Slug | None = None
     step: StepSpec | None = None
     timeout: Duration | None = None  # shortens, never extends
     reason: StrictBool = False  # every reviewer must give one
@@ -110,7 +103,7 @@ class Rule(Part):
 
     id: RuleId
     text: Line  # what the reviewer and the agent read
-    tools: list[ToolName | Literal["*"]] = Field(min_length=1)
+    tools: list[ToolOfRule] = Field(min_length=1)
     when: str
     then: Then
 
@@ -148,10 +141,10 @@ class Document(Part):
     Figures in rules are in minor units of `currency`; amounts in any other escalate.
     """
 
-    name: Name
+    name: Slug
     currency: Currency
     zone: Zone = "UTC"  # of clock.hour and clock.weekday
-    queues: dict[QueueName, Line]
+    queues: dict[Slug, Line]
     calendars: dict[Name, Calendar] = Field(default_factory=dict)
     recall: dict[Risk, Seconds] = Field(default_factory=dict)
     desk: Desk = Field(default_factory=Desk)
@@ -160,7 +153,7 @@ class Document(Part):
     measures: dict[Name, Measure] = Field(default_factory=dict)
     tools: dict[ToolName, ToolDefinition]
     # By queue: asked about all that is in it, after the verifiers of the tool.
-    verifiers: dict[QueueName, list[Verifier]] = Field(default_factory=dict)
+    verifiers: dict[Slug, list[Verifier]] = Field(default_factory=dict)
     # What cannot be stated in full escalates for these tools, and is else blocked.
     free_form: list[ToolName] = Field(default_factory=list)
     steps: dict[PeopleTier, list[StepSpec]]

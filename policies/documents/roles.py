@@ -108,6 +108,9 @@ ROLES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }
 
+# Every view that a tool may ask for; `table` shows plain typed rows.
+PRESENTERS = frozenset({*ROLES, "deletion", "record", "table"})
+
 
 def roles_of(
     presenter: str, shown: Mapping[str, str], arguments: Mapping[str, object]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from policies import money
-from policies.documents import ToolDefinition
+from policies.documents import Chip, Piece, Segment, ToolDefinition
 
 from . import inert
 from .compare import Comparison, Rows
@@ -30,7 +30,6 @@ from .shapes import (
 )
 from .views import Group, View
 
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _STEP = re.compile(r"\[[^\]]*\]")
 _WORDS = {
     "reversible": Reversal("Reversible", "back"),
@@ -228,32 +227,93 @@ def dry_run(subject: Subject) -> DryRun | None:
 def sentence(
     subject: Subject, said: Mapping[str, Part] | None = None
 ) -> tuple[Part, ...]:
-    """The tool's effect sentence with its arguments as values.
+    """The tool's effect sentence with its arguments as values; nothing is said of an
+    argument that may be absent and is.
 
-    `said` overrides what a placeholder says. Without a sentence it is the title.
+    `said` overrides what an argument says. Without a sentence it is the title.
     """
-    pattern = subject.definition.effect
-    if not pattern:
+    if not subject.definition.effect:
         return (Text(subject.definition.title),)
-    overrides = said or {}
     parts: list[Part] = []
-    for index, piece in enumerate(_PLACEHOLDER.split(pattern)):
-        if index % 2:
-            parts.append(overrides.get(piece) or argument(subject, piece))
-        elif piece:
-            parts.append(Text(piece))
-    return tuple(parts)
+    brought = False  # whether the part before has its label with it
+    for piece in subject.definition.sentence:
+        found = list(_piece(subject, piece, said or {}, brought, parts))
+        own = isinstance(piece, Chip) and piece.own_words
+        brought = bool(found) if own else brought and piece == " "
+        parts += found
+    return _tidy(parts)
+
+
+def _piece(
+    subject: Subject,
+    piece: Piece,
+    said: Mapping[str, Part],
+    brought: bool,
+    before: Sequence[Part],
+) -> Iterator[Part]:
+    if isinstance(piece, str):
+        yield Text(piece)
+    elif isinstance(piece, Segment):
+        if all(_is_given(subject, name) for name in piece.needs):
+            for inner in piece.pieces:
+                yield from _piece(subject, inner, said, False, before)
+    elif not piece.own_words:
+        yield said.get(piece.name) or argument(subject, piece.name)
+    elif _is_given(subject, piece.name):
+        yield Text(_joint(before, brought) + _in_sentence(subject, piece.name))
+        yield said.get(piece.name) or argument(subject, piece.name)
+
+
+def _joint(before: Sequence[Part], brought: bool) -> str:
+    """What comes before an argument that brings its label along."""
+    spaced = (
+        bool(before) and isinstance(before[-1], Text) and before[-1].text[-1:] == " "
+    )
+    if brought:
+        return "and " if spaced else " and "
+    return "with " if spaced or not before else " with "
+
+
+def _in_sentence(subject: Subject, name: str) -> str:
+    """The label of an argument inside a sentence: `recipient `, but `IBAN `."""
+    label = subject.label(name)
+    plain = label[:1].isupper() and not label[1:2].isupper()
+    return f"{label[0].lower() + label[1:] if plain else label} "
+
+
+def _is_given(subject: Subject, name: str) -> bool:
+    return _at(subject.args, name) is not _ABSENT
+
+
+def _tidy(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Without the space that absent arguments leave at the end and twice in between."""
+    found: list[Part] = []
+    for part in parts:
+        if isinstance(part, Text) and found and isinstance(found[-1], Text):
+            before = found.pop().text
+            text = part.text.lstrip(" ") if before.endswith(" ") else part.text
+            part = Text(before + text)
+        if part != Text(""):
+            found.append(part)
+    if found and isinstance(found[-1], Text):
+        last = found.pop().text.rstrip(" ")
+        return (*found, Text(last)) if last else tuple(found)
+    return tuple(found)
 
 
 def argument(subject: Subject, name: str) -> Part:
     """One argument as a value: a few leaves joined, many counted."""
-    found = [leaf for leaf in subject.leaves if leaf.name == name]
+    found = [leaf for leaf in subject.leaves if _is_of(leaf, name)]
     if not found:
         return Value("(not given)", untrusted=False)
     texts = [subject.cell(leaf).text for leaf in found]
-    if isinstance(subject.args[name], list) and len(texts) > 3:
+    if isinstance(_at(subject.args, name), list) and len(texts) > 3:
         return Value(f"{len(texts)} entries", untrusted=False)
     return Value(", ".join(text for text in texts if text) or "(empty)")
+
+
+def _is_of(leaf: Leaf, name: str) -> bool:
+    return leaf.name == name or _is_in(_STEP.sub("", leaf.path), name)
 
 
 def tags(

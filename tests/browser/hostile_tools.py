@@ -6,7 +6,11 @@ from typing import Any
 
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}
-PROFILE = {"reversible": True, "blast_radius": 3}
+PROFILE = {
+    "reversible": True,
+    "blast_radius": 3,
+    "reversible_because": "Ask for it back.",
+}
 TOOLS: dict[str, dict[str, Any]] = {
     # Every kind of argument at once.
     "t_every": {

@@ -9,7 +9,11 @@ from typing import Any
 from policies.documents import Document, parse
 from policies.evaluation import Evaluation, evaluate
 
-SAFE = {"reversible": True, "blast_radius": 1}
+SAFE = {
+    "reversible": True,
+    "blast_radius": 1,
+    "reversible_because": "It changes nothing.",
+}
 TOOL: dict[str, Any] = {
     "title": "Pay",
     "schema": {

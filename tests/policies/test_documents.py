@@ -72,7 +72,8 @@ def test_variables_are_filled_in_and_must_be_known():
     found = parse(data, variables={"BASE": "http://store.example"})
     executor = found.tools["pay"].executor.model_dump()
     assert executor["url"] == "http://store.example/effects/pay"
-    assert refusal(data) == {"tools.pay.executor.url": "the variable BASE is not set"}
+    said = "the variable BASE is not set: --set BASE=VALUE"
+    assert refusal(data) == {"tools.pay.executor.url": said}
 
 
 def test_what_has_no_canonical_form_is_refused():
@@ -133,10 +134,10 @@ def test_unknown_fields_are_refused_where_they_stand():
         ({"retry": {"base_seconds": 0}}, "retry.base_seconds"),
         ({"look_up": {}}, "look_up"),
         ({"executor": {"kind": "shell"}}, "executor"),
-        ({"reader": {"kind": "webhook", "url": "file:///x"}}, "reader.webhook.url"),
-        ({"reader": {"kind": "callable", "path": "os; rm"}}, "reader.callable.path"),
+        ({"reader": {"kind": "webhook", "url": "file:///x"}}, "reader.url"),
+        ({"reader": {"kind": "callable", "path": "os; rm"}}, "reader.path"),
         ({"classes": []}, "classes"),
-        ({"steps": {"block": []}}, "steps.block.[key]"),
+        ({"steps": {"block": []}}, "steps.block"),
     ],
 )  # fmt: skip
 def test_a_tool_that_cannot_be_is_refused_at_its_field(part, path):
@@ -173,6 +174,8 @@ def test_money_is_never_a_number():
 )
 def test_no_floor_is_below_what_its_profile_demands(profile, least):
     profile = {**SAFE, **profile}
+    if not profile["reversible"]:
+        del profile["reversible_because"]
     assert Profile.model_validate(profile).least == least
     tiers = [tier for tier in Tier if tier is not Tier.BLOCK]
     for tier in tiers:
@@ -329,7 +332,8 @@ def test_what_a_later_release_added_leaves_stored_tools_their_digest():
     """A tool is found by the digest of its definition: one that changed with a release
     would make every stored tool unknown."""
     assert set(ToolDefinition.model_fields) == {*FIRST.split(), *ToolDefinition.LATER}
-    tool = builders.document().tools["pay"]
+    first = {**builders.TOOL, "profile": {"reversible": True, "blast_radius": 1}}
+    tool = ToolDefinition.model_validate({**first, "name": "pay"})
     assert not active.plain(tool).keys() & ToolDefinition.LATER
     assert active.digest(active.plain(tool)) == (
         "sha256:67cbe7cc4ceedda789b69367b895316a4e415d5446fbd998f90c4fa0a14c9893"
@@ -341,7 +345,7 @@ def test_what_a_later_release_added_leaves_stored_tools_their_digest():
 
 def test_tool_names_are_their_keys():
     assert builders.document().tools["pay"].name == "pay"
-    assert "tools.a b.[key]" in tool_refusal({"tools": {"a b": builders.TOOL}})
+    assert "tools.a b" in tool_refusal({"tools": {"a b": builders.TOOL}})
 
 
 # What a view shows, and against what.
@@ -360,9 +364,17 @@ def test_without_a_word_the_usual_names_count():
 @pytest.mark.parametrize(
     ("presenter", "shown", "says"),
     [
-        ("money", {"command": "note"}, "command is not a part of the view money"),
+        (
+            "money",
+            {"command": "note"},
+            "command is not a part of the view money; write account, fees or payee",
+        ),
         ("record", {"payee": "note"}, "payee is not a part of the view record"),
-        ("money", {"payee": "who"}, "who is not an argument of this tool"),
+        (
+            "money",
+            {"payee": "who"},
+            "who is not an argument of this tool; write amount, currency, note or to",
+        ),
     ],
 )
 def test_an_unknown_part_or_argument_of_a_view_is_refused(presenter, shown, says):
@@ -374,8 +386,10 @@ LIMIT = {"amount": "500.00", "currency": "USD"}
 
 
 def test_a_limit_is_money_of_a_sum_that_the_tool_has():
-    builders.document(limits=[LIMIT, LIMIT | {"measure": "paid"}])
-    assert tool_refusal(limits=[LIMIT | {"measure": "failures"}]) == {
+    sums = [LIMIT, LIMIT | {"measure": "paid"}]
+    builders.document(limits=sums, presenter="money")
+    unknown = [LIMIT | {"measure": "failures"}]
+    assert tool_refusal(limits=unknown, presenter="money") == {
         "tools.pay.limits": "failures is not a sum of this tool"
     }
     assert tool_refusal(limits=[LIMIT | {"amount": "5.001"}])

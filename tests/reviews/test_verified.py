@@ -106,7 +106,7 @@ class TestOfAQueue:
         ("verifiers", "path"),
         [
             ({"nowhere": []}, "verifiers.nowhere"),
-            ({"money": [{"kind": "callable"}]}, "verifiers.money.0.callable.path"),
+            ({"money": [{"kind": "callable"}]}, "verifiers.money.0.path"),
             ({"money": [called("notes") | {"more": 1}]}, "verifiers.money.0"),
             ({"money": {}}, "verifiers.money"),
         ],

@@ -7,10 +7,17 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from journal.errors import DomainError
+from journal.errors import DomainError, FieldError
 from policies import versions
 from policies.management import lookups
 from policies.models import Person, PolicyVersion
+
+
+def describe(error: FieldError) -> str:
+    """`line 34: tools.pay.presenter: moeny is not a view; did you mean money?`"""
+    line = f"line {error['line']}: " if "line" in error else ""
+    path = f"{error['path']}: " if error["path"] else ""
+    return f"{line}{path}{error['message']}"
 
 
 class Command(BaseCommand):
@@ -35,7 +42,7 @@ class Command(BaseCommand):
         except PolicyVersion.DoesNotExist:
             raise CommandError(f"There is no version {options['activate']}.") from None
         except DomainError as error:
-            lines = [f"  {e['path']}: {e['message']}" for e in error.errors]
+            lines = [f"  {describe(one)}" for one in error.errors]
             raise CommandError("\n".join([error.detail, *lines])) from error
         self.stdout.write(f"policy v{version.number} is {version.status}")
 

@@ -1,0 +1,46 @@
+"""The texts that name something in a policy document, and what may stand in them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+TOOL_NAME = r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
+TOOLS_OF_RULE = r"^([A-Za-z][A-Za-z0-9_.-]{0,63}|[*])$"
+NAME = r"^[a-z][a-z0-9_]{0,63}$"
+SLUG = r"^[a-z][a-z0-9_-]{0,63}$"
+CURRENCY = r"^[A-Z]{3}$"
+AUDIENCE = r"^[!-~]{1,200}$"
+RULE_ID = r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$"
+CALLABLE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
+WEB_ADDRESS = r"^https?://"
+
+# What each pattern asks for, for whoever wrote something else.
+LETTERS = {
+    TOOL_NAME: "a tool's name has letters, digits, _, . and -, and begins with a "
+    "letter",
+    TOOLS_OF_RULE: 'write the name of a tool, or "*" for every tool',
+    NAME: "a name that rules read has small letters, digits and _, and begins with a "
+    "letter",
+    SLUG: "a name has small letters, digits, _ and -, and begins with a letter",
+    CURRENCY: "write three capital letters, such as USD",
+    AUDIENCE: "write 1 to 200 visible ASCII characters, without spaces",
+    RULE_ID: "a rule's id has small letters, digits and _, in parts joined by points, "
+    "such as refund.over_500",
+    CALLABLE: "write a Python function as package.module.function",
+    WEB_ADDRESS: "write an address that begins with http:// or https://",
+}
+
+ToolName = Annotated[str, StringConstraints(pattern=TOOL_NAME)]
+ToolOfRule = Annotated[str, StringConstraints(pattern=TOOLS_OF_RULE)]
+# Conditions read these as members: sum.refunds, before.total.
+Name = Annotated[str, StringConstraints(pattern=NAME)]
+Slug = Annotated[str, StringConstraints(pattern=SLUG)]
+Currency = Annotated[str, StringConstraints(pattern=CURRENCY)]
+Audience = Annotated[str, StringConstraints(pattern=AUDIENCE)]
+RuleId = Annotated[str, StringConstraints(pattern=RULE_ID, max_length=64)]
+Line = Annotated[str, StringConstraints(max_length=300)]
+
+SOURCE = re.compile(r"\$(args|result)\.([A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)")

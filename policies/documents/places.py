@@ -1,0 +1,88 @@
+"""Where a policy document says something: from the path of an error to the line of the
+YAML text that it is about. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+Lines = Mapping[str, int]
+
+
+def lines_of(root: yaml.Node | None) -> dict[str, int]:
+    """Path -> line, counted from 1, for every key and list item below a YAML node.
+
+    A list item that has an `id` or a `name` is found by it, as `path_of` writes it.
+    """
+    return dict(_lines(root, "")) if root is not None else {}
+
+
+def line_of(path: str, lines: Lines) -> int | None:
+    """The line of a path, or of the nearest part above it that stands in the text."""
+    while path and path not in lines:
+        path = path.rpartition(".")[0]
+    return lines.get(path)
+
+
+def path_of(
+    location: tuple[int | str, ...], data: Any, *, lacking: bool = False
+) -> str:
+    """`rules.refund.over_500.then.tier`: a rule or class by its name, not by number.
+
+    A step that is not in the document is pydantic's own (the branch of a union, the
+    mark of a key) and left out; the last one stays when what it names is `lacking`.
+    """
+    steps, last = [], len(location) - 1
+    for number, step in enumerate(location):
+        inside, found = _member(data, step)
+        if not inside:
+            if lacking and number == last:
+                steps.append(str(step))
+            continue
+        data = found
+        name = _name(found) if isinstance(step, int) else None
+        steps.append(str(name or step))
+    return ".".join(steps)
+
+
+def _member(data: Any, step: int | str) -> tuple[bool, Any]:
+    try:
+        return True, data[step]
+    except (KeyError, IndexError, TypeError):
+        return False, None
+
+
+def _name(data: Any) -> Any:
+    if not isinstance(data, Mapping):
+        return None
+    return data.get("id") or data.get("name")
+
+
+def _lines(node: yaml.Node, path: str) -> Iterator[tuple[str, int]]:
+    for step, at, inner in _members(node):
+        where = f"{path}.{step}".lstrip(".")
+        yield where, at.start_mark.line + 1
+        yield from _lines(inner, where)
+
+
+def _members(node: yaml.Node) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
+    """The name of each member, the node that its line is that of, and its value."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield str(key.value), key, value
+    elif isinstance(node, yaml.SequenceNode):
+        for number, item in enumerate(node.value):
+            yield _named(item) or str(number), item, item
+
+
+def _named(item: yaml.Node) -> str:
+    if not isinstance(item, yaml.MappingNode):
+        return ""
+    found = {
+        str(key.value): str(value.value)
+        for key, value in item.value
+        if isinstance(value, yaml.ScalarNode)
+    }
+    return found.get("id") or found.get("name") or ""

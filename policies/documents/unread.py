@@ -1,0 +1,101 @@
+"""Keys of a document that nothing would read: a typo in a tool's schema, and settings
+that have no effect where they stand. Pure.
+
+Each check yields (path, message), as `checks` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .definitions import ToolDefinition
+from .wording import suggest
+
+Problem = tuple[str, str]
+
+# JSON Schema 2020-12: what may stand in a schema, by what stands below it.
+_SCHEMA = {
+    "items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems",
+    "contains", "propertyNames", "not", "if", "then", "else", "contentSchema",
+}  # fmt: skip
+_SCHEMAS_BY_NAME = {"properties", "patternProperties", "$defs", "dependentSchemas"}
+_LISTS = {"allOf", "anyOf", "oneOf", "prefixItems"}
+_VALUES = {
+    "$schema", "$id", "$ref", "$anchor", "$dynamicRef", "$dynamicAnchor", "$comment",
+    "$vocabulary", "type", "enum", "const", "multipleOf", "maximum", "minimum",
+    "exclusiveMaximum", "exclusiveMinimum", "maxLength", "minLength", "pattern",
+    "maxItems", "minItems", "uniqueItems", "maxContains", "minContains",
+    "maxProperties", "minProperties", "required", "dependentRequired", "format",
+    "contentEncoding", "contentMediaType", "title", "description", "default",
+    "deprecated", "readOnly", "writeOnly", "examples",
+}  # fmt: skip
+_USUAL_RETRY = ToolDefinition.model_fields["retry"].default
+KEYWORDS = _SCHEMA | _SCHEMAS_BY_NAME | _LISTS | _VALUES
+
+
+def in_schema(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    """Words of a tool's schema that JSON Schema does not know, and arguments that are
+    required but not declared, so that every call would be refused."""
+    yield from _schema(tool.arguments, f"{path}.schema")
+
+
+def _schema(schema: Any, path: str) -> Iterator[Problem]:
+    if not isinstance(schema, Mapping):
+        return
+    for word, inner in schema.items():
+        where = f"{path}.{word}"
+        if word not in KEYWORDS and not word.startswith("x-"):
+            hint = suggest(word, KEYWORDS) or "; remove it, or begin it with x-"
+            yield where, f"{word} is no word of JSON Schema{hint}"
+        for name, part in _below(word, inner):
+            yield from _schema(part, f"{where}.{name}".rstrip("."))
+    yield from _required(schema, path)
+
+
+def _below(word: str, inner: Any) -> Iterator[tuple[str, Any]]:
+    """The schemas that stand under a word, each with its name there."""
+    if word in _SCHEMA:
+        yield "", inner
+    elif word in _SCHEMAS_BY_NAME and isinstance(inner, Mapping):
+        yield from inner.items()
+    elif word in _LISTS and isinstance(inner, list):
+        yield from ((str(number), part) for number, part in enumerate(inner))
+
+
+def _required(schema: Mapping[str, Any], path: str) -> Iterator[Problem]:
+    declared, required = schema.get("properties"), schema.get("required")
+    is_open = schema.get("additionalProperties", False) is not False
+    if not isinstance(declared, Mapping) or not isinstance(required, list) or is_open:
+        return
+    for name in required:
+        if name not in declared and "patternProperties" not in schema:
+            hint = suggest(name, declared)
+            yield f"{path}.required", f"{name} is not among the properties{hint}"
+
+
+def of_tool(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    """Settings of a tool that have no effect beside what else it says."""
+    if tool.executor.kind == "agent" and tool.retry != _USUAL_RETRY:
+        yield f"{path}.retry", "the agent itself performs this tool: remove retry"
+    yield from _of_money(tool, path)
+    for balance in tool.balances:
+        if balance.fact not in tool.facts:
+            hint = suggest(balance.fact, tool.facts) or "; add it there"
+            said = f"{balance.fact} is not among the tool's facts{hint}"
+            yield f"{path}.balances", said
+
+
+def _of_money(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    """What only a tool with money, or only the view of money, has a use for."""
+    batch = tool.batchable
+    if batch and not tool.money and (batch.per_item or batch.total):
+        yield f"{path}.batchable", "a ceiling needs money: declare money, or remove it"
+    for field in ("balances", "limits"):
+        if not getattr(tool, field):
+            continue
+        if not tool.money:
+            yield f"{path}.{field}", f"{field} are of money: declare money"
+        elif tool.presenter != "money":
+            said = f"only the view money shows {field}: write presenter: money"
+            yield f"{path}.{field}", said

@@ -1,0 +1,10 @@
+"""The views that a policy may name are those that there are."""
+
+from __future__ import annotations
+
+from policies.documents.roles import PRESENTERS
+from reviews.presenters import _KINDS
+
+
+def test_a_policy_knows_every_view_and_no_other() -> None:
+    assert {*_KINDS, "table"} == PRESENTERS
