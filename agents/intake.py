@@ -17,12 +17,12 @@ from journal.errors import (
     ToolNotAllowed,
     at,
 )
-from policies import tools
+from policies import active, tools
 from policies.documents import ToolDefinition
 from policies.models import Person, Tool
 from reviews import readers, stops
 from reviews.proposals import Origin
-from reviews.readers import Reading
+from reviews.readers import Asker, Reading
 from reviews.revisions import Narrative
 
 from . import endpoints, idempotency
@@ -56,8 +56,9 @@ def checked_key(header: str | None) -> str:
 
 
 def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
-    """Raises TooLarge, AgentStopped, ToolNotAllowed, TooMany, InvalidArgs."""
+    """Raises TooLarge, Invalid, AgentStopped, ToolNotAllowed, TooMany, InvalidArgs."""
     _check_size(body)
+    _check_evidence(body)
     stops.check_may_propose(agent.slug, body.thread, body.tool)
     tool = tools.current(body.tool)
     # An unknown tool is answered `blocked` and logged: the attempt matters.
@@ -74,7 +75,9 @@ def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
         narrative=_narrative(body),
         origin=_origin(agent, body),
         suspended=_suspended(body.checkpoint),
-        reading=look_up(tool, body.args, body.preconditions),
+        reading=look_up(
+            tool, body.args, body.preconditions, Asker(agent.slug, body.thread)
+        ),
         callback_url=_callback(body),
     )
 
@@ -88,8 +91,9 @@ def _callback(body: ProposalIn) -> str:
 
 
 def asked_to_revise(agent: Agent, thread: str, tool_name: str, body: ActionIn) -> Asked:
-    """Raises TooLarge, ToolNotAllowed, InvalidArgs."""
+    """Raises TooLarge, Invalid, ToolNotAllowed, InvalidArgs."""
     _check_size(body)
+    _check_evidence(body)
     tool = tools.current(tool_name)
     if tool is not None and tool_name not in agent.tools:
         raise ToolNotAllowed  # it was allowed once, or there would be no proposal
@@ -102,12 +106,15 @@ def asked_to_revise(agent: Agent, thread: str, tool_name: str, body: ActionIn) -
         narrative=_narrative(body),
         origin=Origin(expires_in=body.expires_in),
         suspended=_suspended(body.checkpoint),
-        reading=look_up(tool, body.args, body.preconditions),
+        reading=look_up(tool, body.args, body.preconditions, Asker(agent.slug, thread)),
     )
 
 
 def look_up(
-    tool: Tool | None, args: dict[str, Any], preconditions: Mapping[str, Any]
+    tool: Tool | None,
+    args: dict[str, Any],
+    preconditions: Mapping[str, Any],
+    asker: Asker,
 ) -> Reading | None:
     """What the tool's own reader says of valid arguments; None for an unknown tool.
 
@@ -119,7 +126,7 @@ def look_up(
     problems = [*tools.validate(tool, args), *_undeclared(definition, preconditions)]
     if problems:
         raise InvalidArgs(errors=problems)
-    return readers.read(definition, args)
+    return readers.read(definition, args, asker=asker)
 
 
 def _is_asked(definition: ToolDefinition) -> bool:
@@ -150,6 +157,17 @@ def _check_size(body: ActionIn) -> None:
         if len(canonical.encode(value)) > limit:
             size = f"{limit // 1024} KiB"
             raise TooLarge(f"{what} larger than {size}. Nothing was proposed.")
+
+
+def _check_evidence(body: ActionIn) -> None:
+    """Raises Invalid for more pieces of evidence than the policy in force allows."""
+    policy = active.active_or_none()
+    if policy is None:
+        return
+    most = active.compiled(policy).evidence_items
+    if len(body.evidence) > most:
+        message = f"at most {most} items: {len(body.evidence)} were given"
+        raise Invalid(errors=[at("evidence", message)])
 
 
 def _narrative(body: ActionIn) -> Narrative:

@@ -25,7 +25,9 @@ def propose(*, execution_id: str, person: Person, reason: str) -> Proposal:
     Raises as `reversals.of` and `reviews.proposals.submit` do.
     """
     undoing = reversals.of(execution_id, person, clock.now())
-    reading = readers.read(undoing.definition, undoing.args)
+    original = undoing.execution.proposal
+    asker = readers.Asker(original.agent, original.thread)
+    reading = readers.read(undoing.definition, undoing.args, asker=asker)
     return _propose(undoing=undoing, reading=reading, person=person, reason=reason)
 
 

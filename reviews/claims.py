@@ -69,6 +69,8 @@ def inquiry(execution: Execution) -> Call:
         execution=execution.pk,
         idempotency_key=execution.idempotency_key,
         fence=execution.fence,
+        agent=execution.grant.proposal.agent,
+        thread=execution.grant.proposal.thread,
     )
 
 

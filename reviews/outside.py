@@ -59,7 +59,8 @@ def look(said: Said) -> Outside:
         args = said.args
         if problems := tools.validate(revision.known_tool, args):
             raise InvalidArgs(errors=problems)
-        reading = readers.read(definition, args)
+        asker = readers.Asker(request.proposal.agent, request.proposal.thread)
+        reading = readers.read(definition, args, asker=asker)
     found = verifiers.verify(asked, _sealed(said, version, args), stage="decision")
     if isinstance(found, verifiers.Refusal):
         raise VerifierRefused(found.detail, verifier=found.code)

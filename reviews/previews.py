@@ -62,7 +62,9 @@ def preview(said: Said) -> Preview:
     if problems := tools.validate(revision.known_tool, said.args):
         raise InvalidArgs("Some fields are not right yet.", errors=problems)
     definition = tools.definition(revision.known_tool)
-    return _weigh(said, request, readers.read(definition, said.args or {}))
+    asker = readers.Asker(request.proposal.agent, request.proposal.thread)
+    reading = readers.read(definition, said.args or {}, asker=asker)
+    return _weigh(said, request, reading)
 
 
 @transaction.atomic(durable=True)

@@ -4,28 +4,41 @@ The gate reads; the agent is never the source of these values. A reader that fai
 data, not an error: `problem` says why and every value is empty, so that a declared key
 stays unresolved and the policy blocks (gate.md 5). A tool that can rehearse its effect
 is asked for that as well; a dry run that fails is said to have failed.
+
+A webhook is sent `tool`, `args`, `agent` and `thread`. A function is called with the
+arguments, and with those of `tool`, `agent` and `thread` that it takes by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from inspect import Parameter
 from typing import Any
 
 import structlog
 from django.utils import timezone
 
-from journal import canonical
-from policies.documents import CallableTarget, ToolDefinition, WebhookTarget
+from journal import canonical, ids
+from policies import tools
+from policies.documents import (
+    CallableTarget,
+    ToolDefinition,
+    ToolReader,
+    WebhookTarget,
+)
 
-from . import webhooks
+from . import executors, webhooks
+from .executors import Call
 from .functions import load
 
 log = structlog.get_logger(__name__)
 
 KEY_LENGTH = 200  # what one observation's key may hold
 TEXT_LENGTH = 200  # a label or the name of a source
+_BY_NAME = {Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +61,19 @@ class Reading:
         return {**asdict(self), "at": self.at.isoformat()}
 
 
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """In whose name a reader is asked: the agent, and its run."""
+
+    agent: str = ""
+    thread: str = ""
+
+
 def read(
     definition: ToolDefinition,
     args: Mapping[str, Any],
     *,
+    asker: Asker = Asker(),
     timeout: float = 2.0,
     rehearse: bool = True,
 ) -> Reading:
@@ -61,34 +83,112 @@ def read(
     a reader gives an empty reading without a problem. Without `rehearse` no dry run is
     asked for: nobody will look at it. Caller holds no transaction.
     """
-    found = _read(definition, args, timeout)
+    question = Question(definition.name, args, asker, timeout)
+    found = _read(definition, question)
     if not rehearse or definition.dry_run is None:
         return found
-    return replace(found, dry_run=_rehearsed(definition, args, timeout))
+    return replace(found, dry_run=_rehearsed(definition.dry_run, question))
 
 
-def _read(
-    definition: ToolDefinition, args: Mapping[str, Any], timeout: float
-) -> Reading:
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a reader is asked; `timeout` is in seconds."""
+
+    tool: str
+    args: Mapping[str, Any]
+    asker: Asker
+    timeout: float
+
+    @property
+    def named(self) -> dict[str, str]:
+        return {
+            "tool": self.tool,
+            "agent": self.asker.agent,
+            "thread": self.asker.thread,
+        }
+
+
+def _read(definition: ToolDefinition, question: Question) -> Reading:
     now = timezone.now()
-    if definition.reader is None:
+    reader = definition.reader
+    if reader is None:
         return Reading(at=now)
     try:
-        answer = _ask(definition.reader, definition.name, args, timeout)
+        answer = (
+            _by_tool(definition, reader, question)
+            if isinstance(reader, ToolReader)
+            else _ask(reader, question)
+        )
         return _checked(definition, answer, now)
     except Exception as error:
         return Reading(at=now, problem=_problem(error, "reader"))
 
 
+def _by_tool(
+    definition: ToolDefinition, reader: ToolReader, question: Question
+) -> dict[str, Any]:
+    """The result of a tool that only reads, in the shape of a reader's answer."""
+    tool = tools.current(reader.tool)
+    if tool is None:
+        raise Malformed(f"{reader.tool} is not registered")
+    args = {**reader.args}
+    for name, (_, path) in reader.sources.items():
+        args[name] = _member(question.args, path)
+    if wrong := tools.validate(tool, args):
+        raise Malformed(f"{reader.tool} does not take {wrong[0]['path']}")
+    call = Call(
+        tool=tool.name,
+        tool_version=tool.version,
+        args=args,
+        execution="",
+        idempotency_key=ids.new("r"),  # each look is a look of its own
+        fence=0,
+        agent=question.asker.agent,
+        thread=question.asker.thread,
+    )
+    target = tools.definition(tool)
+    outcome = executors.perform(target, call, timeout=question.timeout)
+    result = outcome.result
+    if outcome.status != "succeeded" or result is None or _is_cut(result):
+        raise Malformed(f"{tool.name} gave no result ({outcome.code or 'too large'})")
+    return {
+        "before": result,
+        "keys": _taken(definition.keys, reader, result),
+        "facts": _taken(definition.facts, reader, result),
+        "preconditions": _taken(definition.preconditions, reader, result),
+        "source": target.title,
+    }
+
+
+def _is_cut(result: Mapping[str, Any]) -> bool:
+    return result.get("truncated") is True or result.get("unreadable") is True
+
+
+def _taken(
+    names: Iterable[str], reader: ToolReader, result: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The declared names as the result has them; what it has not is left out."""
+    found = {}
+    for name in names:
+        value = _member(result, reader.take.get(name, name).removeprefix("$result."))
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def _member(data: Any, path: str) -> Any:
+    for step in path.split("."):
+        data = data.get(step) if isinstance(data, Mapping) else None
+    return data
+
+
 def _rehearsed(
-    definition: ToolDefinition, args: Mapping[str, Any], timeout: float
+    rehearsal: CallableTarget | WebhookTarget, question: Question
 ) -> dict[str, Any]:
     """`{says: a text, a list of texts or an object, source}`, or why there is none."""
     found: dict[str, Any] = {"at": timezone.now().isoformat()}
-    if definition.dry_run is None:
-        return found
     try:
-        answer = _ask(definition.dry_run, definition.name, args, timeout, dry_run=True)
+        answer = _ask(rehearsal, question, dry_run=True)
         says = answer.get("says")
         if not isinstance(says, str | list | Mapping):
             raise Malformed("says is no text, list or object")
@@ -116,21 +216,32 @@ class Malformed(Exception):
 
 
 def _ask(
-    target: CallableTarget | WebhookTarget,
-    tool: str,
-    args: Mapping[str, Any],
-    timeout: float,
-    **more: Any,
+    target: CallableTarget | WebhookTarget, question: Question, **more: Any
 ) -> Mapping[str, Any]:
     if isinstance(target, WebhookTarget):
-        payload = {"tool": tool, "args": dict(args), **more}
-        return webhooks.post(target.url, payload, timeout=timeout).document()
-    answer = load(target.path)(dict(args))
+        payload = {**question.named, "args": dict(question.args), **more}
+        reply = webhooks.post(target.url, payload, timeout=question.timeout)
+        return reply.document()
+    function = load(target.path)
+    answer = function(dict(question.args), **_wanted(function, question.named))
     if not isinstance(answer, Mapping):
         raise Malformed("it did not return a mapping")
     if len(canonical.encode(dict(answer))) > webhooks.REPLY_LIMIT:
         raise Malformed("it returned too much")
     return answer
+
+
+def _wanted(function: Any, named: Mapping[str, str]) -> dict[str, str]:
+    """What a function takes by name beside the arguments; one of an earlier release
+    takes these alone."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # it does not say what it takes
+        return {}
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return dict(named)
+    taken = {one.name for one in parameters[1:] if one.kind in _BY_NAME}
+    return {name: value for name, value in named.items() if name in taken}
 
 
 def _checked(

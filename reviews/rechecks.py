@@ -208,7 +208,8 @@ def _world(
     expected = {**shown.get("preconditions", {}), **revision.preconditions}
     if definition.reader is None or not expected:
         return None
-    fresh = readers.read(definition, revision.args, rehearse=False)
+    asker = state_readings.asker_of(revision)
+    fresh = readers.read(definition, revision.args, asker=asker, rehearse=False)
     state_readings.keep(revision, fresh, cause=state_readings.CLAIMED)
     if fresh.problem:
         return No(

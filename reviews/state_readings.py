@@ -65,10 +65,16 @@ def reread(revision: Revision) -> StateReading | None:
     definition = tools.definition(revision.tool)
     if definition.reader is None:
         return known
-    fresh = readers.read(definition, revision.args)
+    fresh = readers.read(definition, revision.args, asker=asker_of(revision))
     if fresh.problem or digest(fresh.as_json()) == digest_of(known, revision):
         return known
     return keep(revision, fresh, cause=OPENED)
+
+
+def asker_of(revision: Revision) -> readers.Asker:
+    """In whose name its tool's reader is asked again."""
+    proposal = revision.proposal
+    return readers.Asker(proposal.agent, proposal.thread)
 
 
 def keep(revision: Revision, reading: Reading, *, cause: str) -> StateReading:

@@ -13,7 +13,7 @@ from reviews.choices import REVERSAL
 from .words import Short, Strict, Text
 
 THREAD = r"^[A-Za-z0-9._:-]{1,128}$"
-MOST_EVIDENCE = 12  # items a request, unless a policy says otherwise
+MOST_EVIDENCE = 50  # items that any policy may allow; one names its own most
 ARGS_LIMIT = 64 * 1024  # bytes of canonical JSON
 WORDS_LIMIT = 128 * 1024  # the same, of everything said around the arguments
 STATE_LIMIT = 64 * 1024  # the same, of a checkpoint's structured state

@@ -22,6 +22,7 @@ from .definitions import (
     Reversal,
     StepSpec,
     ToolDefinition,
+    ToolReader,
     WebhookTarget,
 )
 from .document import RESERVED, Desk, Document, Measure, Rule, Then
@@ -56,6 +57,7 @@ __all__ = [
     "StepSpec",
     "Then",
     "ToolDefinition",
+    "ToolReader",
     "WebhookTarget",
     "parse",
     "restore",

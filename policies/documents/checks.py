@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from ..choices import ExecutionClass, Risk, Role, Tier
 from ..conditions import Condition, InvalidCondition
 from ..schemas import InvalidSchema, compile_schema, declared
-from . import reversals, sentences, unread
+from . import reading_tools, reversals, sentences, unread
 from .definitions import (
     LONGEST,
     LONGEST_WINDOW,
@@ -43,6 +43,7 @@ def problems(document: Document) -> Iterator[Problem]:
     yield from _measures(document)
     yield from _limits(document)
     yield from reversals.problems(document)
+    yield from reading_tools.problems(document)
     yield from _rules(document)
 
 

@@ -5,6 +5,7 @@ The whole definition is stored with each immutable tool version.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
@@ -234,10 +235,50 @@ class LookUp(Part):
         return self
 
 
+class ToolReader(Part):
+    """A tool of tier AUTO that only reads, asked through its own executor.
+
+    `args` are as those of a compensation, from `$args` alone. Its result is the
+    before-state; a declared key, fact or precondition is the member of the result of
+    the same name, or what `take` says: `customer: $result.owner.id`.
+    """
+
+    kind: Literal["tool"]
+    tool: ToolName
+    args: dict[str, Any] = {}
+    take: dict[Name, str] = {}
+
+    @cached_property
+    def sources(self) -> dict[str, tuple[str, str]]:
+        """Argument -> ("args", path), of those that are not as written."""
+        return sources_of(self.args)
+
+
+def sources_of(args: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Argument -> ("args" or "result", path), of those that are not as written."""
+    found = {
+        name: SOURCE.fullmatch(value)
+        for name, value in args.items()
+        if isinstance(value, str)
+    }
+    return {name: (at[1], at[2]) for name, at in found.items() if at}
+
+
+def _of_tool(value: Any) -> Any:
+    """`reader: {tool: get_file}` needs no kind."""
+    if isinstance(value, Mapping) and "tool" in value and "kind" not in value:
+        return {**value, "kind": "tool"}
+    return value
+
+
 Executor = Annotated[
     CallableTarget | WebhookTarget | AgentTarget, Field(discriminator="kind")
 ]
-Reader = Annotated[CallableTarget | WebhookTarget, Field(discriminator="kind")]
+Rehearsal = Annotated[CallableTarget | WebhookTarget, Field(discriminator="kind")]
+Reader = Annotated[
+    Annotated[CallableTarget | WebhookTarget | ToolReader, Field(discriminator="kind")],
+    BeforeValidator(_of_tool),
+]
 Verifier = Annotated[CallableVerifier | WebhookTarget, Field(discriminator="kind")]
 
 
@@ -265,12 +306,7 @@ class Compensation(Part):
     @cached_property
     def sources(self) -> dict[str, tuple[str, str]]:
         """Argument -> ("args" or "result", path), of those that are not as written."""
-        found = {
-            name: SOURCE.fullmatch(value)
-            for name, value in self.args.items()
-            if isinstance(value, str)
-        }
-        return {name: (at[1], at[2]) for name, at in found.items() if at}
+        return sources_of(self.args)
 
 
 class Batch(Part):
@@ -321,7 +357,7 @@ class ToolDefinition(Part):
     executor: Executor
     look_up: LookUp | None = None
     reader: Reader | None = None
-    dry_run: Reader | None = None  # asked what the effect would do, without doing it
+    dry_run: Rehearsal | None = None  # asked what the effect would do, without doing it
     balances: list[Balance] = []
     limits: list[Limit] = []
     facts: list[Name] = []  # what rules may read of the reader's facts

@@ -9,8 +9,9 @@ from typing import Any
 from journal.errors import FieldError
 
 from ..schemas import InvalidSchema, declared, errors, resolve
-from .definitions import Compensation, ToolDefinition
+from .definitions import Compensation, ToolDefinition, ToolReader
 from .document import Document
+from .wording import suggest
 
 Problem = tuple[str, str]
 
@@ -28,21 +29,34 @@ def _compensation(
 ) -> Iterator[Problem]:
     target = document.tools.get(undoing.tool)
     if target is None:
-        yield f"{path}.tool", f"{undoing.tool} is not a tool of this policy"
+        hint = suggest(undoing.tool, document.tools)
+        yield f"{path}.tool", f"{undoing.tool} is not a tool of this policy{hint}"
         return
+    yield from arguments(tool, target, undoing, path)
+
+
+def arguments(
+    tool: ToolDefinition,
+    target: ToolDefinition,
+    mapping: Compensation | ToolReader,
+    path: str,
+) -> Iterator[Problem]:
+    """What is wrong with the arguments that a tool's own ones are made into for
+    another."""
     takes = target.arguments.get("properties", {})
-    for name, value in undoing.args.items():
+    for name, value in mapping.args.items():
         where = f"{path}.args.{name}"
         if name not in takes:
-            yield where, f"{name} is not an argument of {target.name}"
-        elif name in undoing.sources:
-            yield from _source(tool, *undoing.sources[name], where)
+            hint = suggest(name, takes)
+            yield where, f"{name} is not an argument of {target.name}{hint}"
+        elif name in mapping.sources:
+            yield from _source(tool, *mapping.sources[name], where)
         elif isinstance(value, str) and value.startswith("$"):
             yield where, "write $args.name, $result.name or a plain value"
         else:
             yield from _as_written(target, name, value, where)
     for name in target.arguments.get("required", []):
-        if name not in undoing.args:
+        if name not in mapping.args:
             yield f"{path}.args", f"{target.name} requires {name}"
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import structlog
+from django.conf import settings
 
 from policies.documents import ToolDefinition
 from reviews import webhooks
@@ -25,17 +26,21 @@ log = structlog.get_logger(__name__)
 NOT_FOUND = "not_found"
 
 
-def perform(definition: ToolDefinition, call: Call) -> Outcome:
+def perform(
+    definition: ToolDefinition, call: Call, *, timeout: float | None = None
+) -> Outcome:
     """Ask for the effect once, and say what is known of it.
 
-    Raises `ValueError` for a tool whose agent performs the effect itself. Caller holds
-    the claim and its fence, and no transaction.
+    `timeout` is in seconds, for a webhook; the deployment's without. A function bounds
+    itself. Raises `ValueError` for a tool whose agent performs the effect itself.
+    Caller holds no transaction, and the claim and its fence unless the tool only reads.
     """
     executor = definition.executor
     if executor.kind == "callable":
         return in_process.perform(executor.path, call)
     if executor.kind == "webhook":
-        return webhook.perform(executor.url, call)
+        limit = settings.HOLDPOINT.http_timeout if timeout is None else timeout
+        return webhook.perform(executor.url, call, limit)
     raise ValueError(f"{call.tool} is performed by its agent")
 
 

@@ -39,6 +39,8 @@ class Call:
     # What the agent said must hold: with the rest, what the action's hash is over.
     preconditions: Mapping[str, Any] = field(default_factory=dict)
     grant: str = ""  # signed, so that a service can verify it by itself
+    agent: str = ""
+    thread: str = ""  # the agent's run, which with the rest the action's hash is over
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from .base import Call, Outcome, said, unknown
 ANSWER_LIMIT = 1024 * 1024
 
 
-def perform(url: str, call: Call) -> Outcome:
-    """Ask the service for the effect, once."""
+def perform(url: str, call: Call, timeout: float) -> Outcome:
+    """Ask the service for the effect, once. `timeout` is in seconds."""
     try:
-        answer = _ask(url, call)
+        answer = _ask(url, call, timeout)
     except webhooks.NotAllowed as error:
         return Outcome("failed", None, "address_refused", str(error), True)
     except webhooks.NotSent as error:
@@ -35,13 +35,18 @@ def perform(url: str, call: Call) -> Outcome:
 
 def look_up(url: str, call: Call) -> Mapping[str, Any]:
     """What the service says of our key. Raises `NotSent` and `Ambiguous`."""
-    payload = {"tool": call.tool, "idempotency_key": call.idempotency_key}
+    payload = {
+        "tool": call.tool,
+        "idempotency_key": call.idempotency_key,
+        "agent": call.agent,
+        "thread": call.thread,
+    }
     timeout = settings.HOLDPOINT.http_timeout
     reply = webhooks.post(url, payload, timeout=timeout, limit=ANSWER_LIMIT)
     return reply.document()
 
 
-def _ask(url: str, call: Call) -> dict[str, Any]:
+def _ask(url: str, call: Call, timeout: float) -> dict[str, Any]:
     payload = {
         "tool": call.tool,
         "tool_version": call.tool_version,
@@ -49,13 +54,15 @@ def _ask(url: str, call: Call) -> dict[str, Any]:
         "execution": call.execution,
         "idempotency_key": call.idempotency_key,
         "fence": call.fence,
+        "agent": call.agent,
+        "thread": call.thread,
         "preconditions": dict(call.preconditions),
         "grant": call.grant,
     }
     reply = webhooks.post(
         url,
         payload,
-        timeout=settings.HOLDPOINT.http_timeout,
+        timeout=timeout,
         headers={"Idempotency-Key": call.idempotency_key},
         message=call.execution,
         limit=ANSWER_LIMIT,

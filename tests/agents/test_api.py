@@ -299,3 +299,21 @@ def test_who_waits_for_a_replay_hears_what_became_of_it(
     assert waited["Idempotent-Replayed"] == "true"
     assert (first.json()["status"], waited.json()["status"]) == ("pending", "rejected")
     assert "Holdpoint-Wait" not in waited
+
+
+@pytest.mark.parametrize(("most", "status"), [(12, 422), (3, 422), (20, 201)])
+def test_the_policy_says_how_much_evidence_a_proposal_may_have(
+    caller: Caller, gate: Gate, most: int, status: int
+) -> None:
+    factories.policy(
+        gate.people, factories.document_of_tests() | {"evidence_items": most}
+    )
+    evidence = [{"kind": "note", "text": str(number)} for number in range(13)]
+    response = caller.propose(evidence=evidence)
+    assert response.status_code == status, response.content
+    if status == 422:
+        (error,) = response.json()["errors"]
+        assert error == {
+            "path": "evidence",
+            "message": f"at most {most} items: 13 were given",
+        }

@@ -21,6 +21,8 @@ CALL = executors.Call(
     execution="x-1",
     idempotency_key="k-1",
     fence=2,
+    agent="riley",
+    thread="t-1",
 )
 HERE = "tests.reviews.test_executors"
 
@@ -154,6 +156,8 @@ class TestWebhook:
                 "execution": "x-1",
                 "idempotency_key": "k-1",
                 "fence": 2,
+                "agent": "riley",
+                "thread": "t-1",
                 "preconditions": {},
                 "grant": "",
             }
@@ -243,7 +247,12 @@ class TestLookUp:
         found = executors.Outcome("succeeded", {"id": "r-9"}, looked_up=True)
         assert outcome == found
         assert service.payloads == [
-            {"tool": "process_refund", "idempotency_key": "k-1"}
+            {
+                "tool": "process_refund",
+                "idempotency_key": "k-1",
+                "agent": "riley",
+                "thread": "t-1",
+            }
         ]
 
     def test_never_seen_is_a_known_failure_with_its_own_code(self, service):

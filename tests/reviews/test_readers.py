@@ -52,7 +52,8 @@ def is_empty(reading):
 def test_what_the_service_says_is_read_and_only_what_is_declared(service):
     service.body = ANSWER
     reading = readers.read(asks(service.url), ARGS)
-    assert service.payloads == [{"tool": "process_refund", "args": ARGS}]
+    asked = {"tool": "process_refund", "args": ARGS, "agent": "", "thread": ""}
+    assert service.payloads == [asked]
     assert reading.problem == ""
     assert reading.before == ANSWER["before"]
     assert reading.keys == {"customer": "C-1", "order": "78291"}
@@ -163,7 +164,13 @@ def test_a_service_is_told_that_it_is_only_asked(service):
     assert found is not None
     assert found["says"] == ["would refund 49.00 USD"]
     assert service.payloads == [
-        {"tool": "process_refund", "args": ARGS, "dry_run": True}
+        {
+            "tool": "process_refund",
+            "args": ARGS,
+            "agent": "",
+            "thread": "",
+            "dry_run": True,
+        }
     ]
 
 
@@ -184,3 +191,46 @@ def test_a_dry_run_that_fails_is_data_and_leaves_the_reading_alone(name, problem
     assert reading.dry_run["problem"] == problem
     assert reading.before == {"order": "78291"}
     assert "says" not in reading.dry_run
+
+
+# In whose name it is asked.
+ASKER = readers.Asker("riley", "t-7")
+
+
+def names_all(args, *, tool, agent, thread):
+    return {"before": {"tool": tool, "agent": agent, "thread": thread}}
+
+
+def names_some(args, thread="none"):
+    return {"before": {"thread": thread}}
+
+
+def takes_any(args, **more):
+    return {"before": more}
+
+
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [
+        (
+            "names_all",
+            {"tool": "process_refund", "agent": "riley", "thread": "t-7"},
+        ),
+        ("names_some", {"thread": "t-7"}),
+        (
+            "takes_any",
+            {"tool": "process_refund", "agent": "riley", "thread": "t-7"},
+        ),
+        ("answers", {"order": "78291"}),
+    ],
+)
+def test_a_function_gets_what_it_names_and_an_older_one_the_arguments(name, before):
+    reading = readers.read(calls(name), ARGS, asker=ASKER)
+    assert (reading.before, reading.problem) == (before, "")
+
+
+def test_a_service_is_told_agent_and_thread(service):
+    service.body = ANSWER
+    readers.read(asks(service.url), ARGS, asker=ASKER)
+    (payload,) = service.payloads
+    assert (payload["agent"], payload["thread"]) == ("riley", "t-7")

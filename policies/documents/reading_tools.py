@@ -1,0 +1,63 @@
+"""Whether the tool that another one names as its reader can be asked at any time: it
+only reads, needs nobody, and takes what the arguments will give. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..choices import ExecutionClass, Risk, Tier
+from . import reversals
+from .definitions import ToolDefinition, ToolReader
+from .document import Document
+from .names import SOURCE
+from .wording import suggest
+
+Problem = tuple[str, str]
+
+
+def problems(document: Document) -> Iterator[Problem]:
+    """Every reader of a document that could not be asked."""
+    for name, tool in document.tools.items():
+        if isinstance(tool.reader, ToolReader):
+            path = f"tools.{name}.reader"
+            yield from _reader(document, tool, tool.reader, path)
+
+
+def _reader(
+    document: Document, tool: ToolDefinition, reader: ToolReader, path: str
+) -> Iterator[Problem]:
+    target = document.tools.get(reader.tool)
+    if target is None:
+        hint = suggest(reader.tool, document.tools)
+        yield f"{path}.tool", f"{reader.tool} is not a tool of this policy{hint}"
+        return
+    for wrong in _unfit(target):
+        yield f"{path}.tool", f"{target.name} cannot be a reader: {wrong}"
+    yield from reversals.arguments(tool, target, reader, path)
+    for name, (kind, _) in reader.sources.items():
+        if kind == "result":
+            yield f"{path}.args.{name}", "a reader runs before any result: write $args"
+    yield from _taken(tool, reader, path)
+
+
+def _unfit(target: ToolDefinition) -> Iterator[str]:
+    tiers = {target.base, *(one.base for one in target.classes or [])}
+    if tiers != {Tier.AUTO}:
+        yield "its tier is not auto"
+    if target.risk is not Risk.LOW or target.profile.blast_radius > 1:
+        yield "only a tool of low risk and blast radius 1 changes nothing"
+    if target.executor.kind == "agent":
+        yield "its agent performs it, and the gate cannot"
+    if target.execution_class is not ExecutionClass.KEYED:
+        yield "write execution_class: keyed, for it is asked again and again"
+
+
+def _taken(tool: ToolDefinition, reader: ToolReader, path: str) -> Iterator[Problem]:
+    declared = [*tool.keys, *tool.facts, *tool.preconditions]
+    for name, source in reader.take.items():
+        where, match = f"{path}.take.{name}", SOURCE.fullmatch(source)
+        if name not in declared:
+            hint = suggest(name, declared)
+            yield where, f"{name} is no key, fact or precondition of this tool{hint}"
+        if match is None or match[1] != "result":
+            yield where, "write $result.name, a member of what the tool answers"
