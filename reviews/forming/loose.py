@@ -76,20 +76,22 @@ def _as_loose(version: RequestVersion, definition: ToolDefinition) -> Loose:
 def sorted_out(
     loose: Sequence[Loose], now: datetime
 ) -> Iterator[tuple[str, str, list[Loose]]]:
-    """Which of them go together: first the agent's groups, then what came within the
-    window."""
+    """Which of them go together: the agent's groups, each by itself, and then what
+    came within the window and is of no group.
+
+    Who declares a group wants it decided as one: its first request waits for the
+    second, and never joins what came alone.
+    """
     forming = set(
         Batch.objects.filter(status=BatchStatus.FORMING).values_list("key", flat=True)
     )
-    placed: set[str] = set()
     for key, members in _by(loose, lambda one: one.group_key).items():
         if key and (len(members) >= LEAST or key in forming):
-            placed |= {one.id for one in members}
             yield key, members[0].group, members
     recent = [
         one
         for one in loose
-        if one.id not in placed and one.version.created_at > now - WINDOW
+        if not one.group and one.version.created_at > now - WINDOW
     ]
     for key, members in _by(recent, lambda one: one.key).items():
         if len(members) >= LEAST or key in forming:

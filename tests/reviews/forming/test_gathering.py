@@ -115,6 +115,27 @@ def test_the_agents_group_is_a_batch_without_a_window(gate: Gate) -> None:
     assert len(members(Batch.objects.get())) == 2
 
 
+def test_fifty_of_one_group_stay_fifty_around_a_loose_one(gate: Gate) -> None:
+    """Each is looked at as it comes, as the worker does, and a loose one is there."""
+    loose = proposed(gate, "7.00")[0]
+    for number in range(50):
+        (one,) = proposed(gate, "1.00", group="task-77")
+        forming.form_around(one.pk)
+        if number == 0:
+            assert not Batch.objects.exists()
+    batch = Batch.objects.get()
+    assert batch.group == "task-77"
+    assert len(members(batch)) == 50
+    assert loose.pk not in [member.id for member in members(batch)]
+
+
+def test_what_is_of_a_group_joins_no_batch_of_loose_ones(gate: Gate) -> None:
+    batch = formed(gate)
+    (one,) = proposed(gate, "9.00", group="task-77")
+    assert forming.form_around(one.pk) == []
+    assert one.pk not in [member.id for member in members(batch)]
+
+
 def test_the_ceiling_of_a_batch_bounds_its_forming(gate: Gate) -> None:
     batch = formed(gate, *["200.00"] * 26)
     assert len(members(batch)) == 25  # 5,000.00 in all
