@@ -90,9 +90,7 @@ def collect(document: Document, inputs: Inputs, *, now: datetime) -> dict[str, A
     return {
         "tool": definition.name,
         "args": tools.in_minor_units(definition, inputs.args),
-        "money": {"amount_minor": amount.minor, "currency": amount.currency}
-        if amount
-        else {},
+        "money": _money(amount),
         "agent": {"name": inputs.agent, "unattended": inputs.unattended},
         "thread": inputs.thread,
         "uncertain": float(inputs.uncertain),
@@ -101,6 +99,12 @@ def collect(document: Document, inputs: Inputs, *, now: datetime) -> dict[str, A
         "keys": dict(inputs.keys),
         **_aggregates(document, definition, inputs, now),
     }
+
+
+def _money(amount: money.Money | None) -> dict[str, Any]:
+    if amount is None:
+        return {}
+    return {"amount_minor": amount.minor, "currency": amount.currency}
 
 
 def recount(
@@ -117,6 +121,55 @@ def recount(
     events = {name for name, measure in document.measures.items() if measure.event}
     known = {n: c for n, c in stored.get("count", {}).items() if n in events}
     return {**stored, **fresh, "count": {**fresh["count"], **known}}
+
+
+def rebase(
+    document: Document,
+    inputs: Inputs,
+    stored: Mapping[str, Any],
+    *,
+    before: Document,
+    then: datetime,
+    now: datetime,
+) -> dict[str, Any]:
+    """The facts of a proposal made under one policy, as another one defines them.
+
+    What both define alike stays as it was stored: rules are asked about what was known
+    `then`. Amounts and calendars are read as the new document says; a measure that is
+    new, or another one under an old name, is counted `now`, this proposal included.
+    Takes no locks: who only judges by it, and lets nothing more happen than was
+    decided, needs none.
+    """
+    definition = tools.definition(inputs.tool)
+    amount = tools.amount(definition, inputs.args)
+    clock = calendars.clock(then, document.zone)
+    open_then = {f"{n}_open": c.is_open(then) for n, c in document.calendars.items()}
+    fresh = _aggregates(document, definition, inputs, now)
+    kept = {
+        name
+        for name, measure in document.measures.items()
+        if before.measures.get(name) == measure
+    }
+    return {
+        **stored,
+        "args": tools.in_minor_units(definition, inputs.args),
+        "money": _money(amount),
+        "clock": {**clock, **open_then},
+        "before": {**stored["before"], **_before(inputs.before)},
+        "keys": {**stored["keys"], **inputs.keys},
+        "sum": _either(fresh["sum"], stored["sum"], kept),
+        "count": _either(fresh["count"], stored["count"], kept),
+        "other_currencies": fresh["other_currencies"],
+    }
+
+
+def _either(
+    fresh: Mapping[str, int], stored: Mapping[str, int], kept: set[str]
+) -> dict[str, int]:
+    return {
+        name: stored[name] if name in kept and name in stored else value
+        for name, value in fresh.items()
+    }
 
 
 def observe(document: Document, inputs: Inputs, *, at: datetime) -> None:

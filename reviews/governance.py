@@ -13,7 +13,7 @@ from journal import canonical
 from journal.errors import InvalidArgs
 from policies import active, evaluation, facts, tools
 from policies.choices import Risk, Tier
-from policies.documents import ToolDefinition
+from policies.documents import Document, ToolDefinition
 from policies.evaluation import Evaluation
 from policies.facts import Inputs
 from policies.models import PolicyVersion, Tool
@@ -123,14 +123,71 @@ def observe(ruling: Ruling, *, now: datetime) -> None:
 
 
 def reevaluate(
-    tool: Tool, stored_facts: Mapping[str, Any], policy: PolicyVersion | None
+    revision: Revision,
+    policy: PolicyVersion | None,
+    *,
+    now: datetime,
+    reading: Reading | None = None,
 ) -> Evaluation:
-    """What the active policy says now of facts stored at proposal time."""
-    current = tools.current(tool.name, policy) if policy else None
+    """What the active policy says now of what was known at proposal time.
+
+    Under another policy than it was proposed under the facts are as that one defines
+    them: one that asks for less never refuses for a fact that has another name by now.
+    `reading` is what the tool's reader says of `lacking`.
+    """
+    current = tools.current(revision.known_tool.name, policy) if policy else None
     if policy is None or current is None:
         return _no_tool(policy)
-    document = active.compiled(policy)
-    return evaluation.evaluate(document, tools.definition(current), stored_facts)
+    document, definition = active.compiled(policy), tools.definition(current)
+    known: Mapping[str, Any] = revision.facts
+    if revision.policy is not None and revision.policy.pk != policy.pk and known:
+        known = _rebased(revision, document, current, reading, now)
+    return evaluation.evaluate(document, definition, known)
+
+
+def lacking(revision: Revision, policy: PolicyVersion | None) -> bool:
+    """Whether the active policy declares keys or facts of the tool's reader that were
+    not read when this was proposed: then its reader is to be asked again."""
+    current = tools.current(revision.known_tool.name, policy) if policy else None
+    if current is None or not revision.facts:
+        return False
+    definition = tools.definition(current)
+    facts = revision.facts
+    return definition.reader is not None and (
+        bool(set(definition.keys) - set(facts["keys"]))
+        or bool(set(definition.facts) - set(facts["before"]))
+    )
+
+
+def _rebased(
+    revision: Revision,
+    document: Document,
+    current: Tool,
+    reading: Reading | None,
+    now: datetime,
+) -> dict[str, Any]:
+    stored = revision.facts
+    known = dict(revision.reading.get("facts") or {})
+    inputs = Inputs(
+        tool=current,
+        args=revision.args,
+        agent=stored["agent"]["name"],
+        unattended=stored["agent"]["unattended"],
+        thread=stored["thread"],
+        uncertain=stored["uncertain"],
+        keys={**(reading.keys if reading else {}), **stored["keys"]},
+        before={**(reading.facts if reading else {}), **known},
+        proposal=revision.proposal_id,
+    )
+    proposed_under = revision.policy
+    return facts.rebase(
+        document,
+        inputs,
+        stored,
+        before=active.compiled(proposed_under) if proposed_under else document,
+        then=revision.created_at,
+        now=now,
+    )
 
 
 def hold_sums(revisions: Iterable[Revision]) -> None:

@@ -5,7 +5,7 @@ that fails says why in one code."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from journal import canonical, clock
@@ -17,14 +17,16 @@ from policies.models import PolicyVersion, Tool
 
 from . import approvers, readers, state_readings, stops, verifiers
 from .choices import GrantStatus, StopMode
-from .governance import reevaluate
+from .governance import lacking, reevaluate
 from .models import (
     ApprovalRequest,
     Decision,
     Execution,
     Grant,
+    Revision,
     StateReading,
 )
+from .readers import Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +143,22 @@ def _authority(
     """What the policy asks now, of the facts that were known then, was given; and by
     people who may still give it, on exactly these bytes [I11, I18]."""
     revision = execution.grant.revision
-    asked = reevaluate(revision.known_tool, revision.facts, policy)
+    reading = _reread(revision, policy)
+    asked = reevaluate(revision, policy, now=clock.now(), reading=reading)
     return _enough(execution, request, asked)
+
+
+def _reread(revision: Revision, policy: PolicyVersion | None) -> Reading | None:
+    """What the tool's reader says by its new definition, where the policy in force
+    reads more of it than was asked for then."""
+    if policy is None or not lacking(revision, policy):
+        return None
+    current = tools.current(revision.known_tool.name, policy)
+    if current is None:
+        return None
+    asker = state_readings.asker_of(revision)
+    definition = tools.definition(current)
+    return readers.read(definition, revision.args, asker=asker, rehearse=False)
 
 
 def authority(execution: Execution, asked: Evaluation) -> No | None:
@@ -156,7 +172,7 @@ def _enough(
     revision = execution.grant.revision
     # guard: tightened-tier
     if asked.tier.rank > _decided_tier(execution, request).rank:
-        return TIGHTENED
+        return tightened(revision, asked)
     if request is None:
         return None
     votes = approvers.votes(request)
@@ -167,7 +183,35 @@ def _enough(
     if _asks(asked) == _asks(Evaluation.from_json(revision.evaluation)):
         return None
     # guard: tightened-votes
-    return None if approvers.enough(votes, asked) else TIGHTENED
+    return None if approvers.enough(votes, asked) else tightened(revision, asked)
+
+
+def tightened(revision: Revision, asked: Evaluation) -> No:
+    """That what was given is too little by now, and what asks for more."""
+    return replace(TIGHTENED, detail=f"{TIGHTENED.detail} {cause_of(revision, asked)}")
+
+
+def cause_of(revision: Revision, asked: Evaluation) -> str:
+    """What asks for more than did when this was proposed: rules, else people, else the
+    queue, in words."""
+    was = Evaluation.from_json(revision.evaluation)
+    known = {(rule.id, rule.text, rule.effect) for rule in was.rules}
+    new = [
+        rule for rule in asked.rules if (rule.id, rule.text, rule.effect) not in known
+    ]
+    said = [f"{rule.id} ({rule.effect}): {rule.text}" for rule in new]
+    if not said and _people(asked) != _people(was):
+        said = [f"It asks for {_people(asked)}; this was for {_people(was)}."]
+    if not said and asked.queue != was.queue:
+        said = [f"It asks in the queue {asked.queue}; this was asked in {was.queue}."]
+    if not said and asked.step_up:
+        said = ["It asks everybody who approves for a fresh sign-in."]
+    return " ".join(said) or "The people who approved are too few or of other roles."
+
+
+def _people(evaluation: Evaluation) -> str:
+    found = [f"{step.required} {step.role}" for step in evaluation.steps]
+    return " and ".join(found) or "nobody"
 
 
 def _asks(evaluation: Evaluation) -> tuple[object, ...]:

@@ -89,9 +89,7 @@ def sorted_out(
         if key and (len(members) >= LEAST or key in forming):
             yield key, members[0].group, members
     recent = [
-        one
-        for one in loose
-        if not one.group and one.version.created_at > now - WINDOW
+        one for one in loose if not one.group and one.version.created_at > now - WINDOW
     ]
     for key, members in _by(recent, lambda one: one.key).items():
         if len(members) >= LEAST or key in forming:

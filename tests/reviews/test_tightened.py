@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
+from django.test import Client
 from guardian.shortcuts import remove_perm
 
+from agents import outcomes
 from journal import errors
 from policies.models import Person, Queue
 from reviews import executions, redeeming, stops
@@ -163,6 +165,47 @@ def test_what_changed_since_the_approval_blocks_the_effect(
     assert worlds.effects() == []
 
 
+CAUSES: dict[str, tuple[Change, str]] = {
+    "a rule asks for more": (rule(tier="escalate"), "pay.more (escalate): More."),
+    "a rule asks for more people": (
+        rule(step={"role": "reviewer", "required": 2}),
+        "pay.more (2 reviewer): More.",
+    ),
+    "the tool's floor is higher": (tool(floor="escalate"), "tool.floor (escalate)"),
+}
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_a_refusal_names_what_asks_for_more_to_the_agent_too(
+    gate: Gate, name: str
+) -> None:
+    execution = granted(gate)
+    change, cause = CAUSES[name]
+    change(gate)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.code == "policy_tightened"
+    assert cause in execution.detail
+    assert cause in str(outcomes.describe(execution.proposal))
+
+
+def test_what_the_new_policy_cannot_read_is_named(gate: Gate) -> None:
+    execution = granted(gate)
+
+    def unread(found: dict[str, Any]) -> None:
+        found["tools"]["pay"]["facts"] = ["vip"]
+        found["rules"].append(
+            {"id": "pay.vip", "text": "No.", "tools": ["pay"], "when": "before.vip"}
+            | {"then": {"tier": "escalate"}}
+        )
+
+    document(gate, unread)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.code == "policy_tightened"
+    assert "pay.vip could not be evaluated: before.vip is not there" in execution.detail
+
+
 def test_what_asked_nobody_does_not_run_once_people_are_asked(gate: Gate) -> None:
     execution = propose(gate.agent, "look").executions.get()
     tool("look", floor="approve")(gate)
@@ -172,7 +215,60 @@ def test_what_asked_nobody_does_not_run_once_people_are_asked(gate: Gate) -> Non
     assert worlds.effects() == []
 
 
+def measured(name: str, **rule: Any) -> Change:
+    """The measure has another name, and nothing else is asked."""
+
+    def change(gate: Gate) -> None:
+        def rename(found: dict[str, Any]) -> None:
+            found["measures"][name] = found["measures"].pop("paid")
+            for one in found["rules"]:
+                one["when"] = one["when"].replace(".paid", f".{name}")
+            found["rules"] = found["rules"][1:]  # it asks for less
+
+        document(gate, rename)
+
+    return change
+
+
+def hours(gate: Gate) -> None:
+    """A rule of the clock that does not hold reads a calendar that was not there."""
+    always = {"zone": "UTC", "open": []}
+
+    def add(found: dict[str, Any]) -> None:
+        found["calendars"] = {"desk": always}
+        then = {"tier": "escalate"}
+        when = "clock.desk_open"
+        found["rules"].append(
+            {"id": "pay.open", "text": "No.", "tools": ["pay"], "when": when}
+            | {"then": then}
+        )
+
+    document(gate, add)
+
+
+def read_more(gate: Gate) -> None:
+    """A rule reads what the reader said of nobody's asking until now."""
+
+    def add(found: dict[str, Any]) -> None:
+        pay = found["tools"]["pay"]
+        pay["facts"] = ["vip"]
+        pay["reader"] = {"kind": "callable", "path": f"{__name__}.reads_more"}
+        found["rules"].append(
+            {"id": "pay.vip", "text": "No.", "tools": ["pay"], "when": "before.vip"}
+            | {"then": {"tier": "escalate"}}
+        )
+
+    document(gate, add)
+
+
+def reads_more(args: dict[str, Any]) -> dict[str, Any]:
+    return {**worlds.read(args), "facts": {"vip": False}}
+
+
 SAME: dict[str, Change] = {
+    "a measure of another name": measured("paid_a_day"),
+    "a calendar more": hours,
+    "a fact more of the reader": read_more,
     "words": tool(title="Pay somebody", description="As before."),
     "another time to decide": tool(timeout="10m", window="5m"),
     "another argument that may be given": tool(schema=schema(memo={"type": "string"})),
@@ -194,6 +290,42 @@ def test_what_takes_no_authority_away_blocks_nothing(gate: Gate, name: str) -> N
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("succeeded", "")
     assert len(worlds.effects()) == 1
+
+
+def test_a_new_sum_counts_what_came_since_and_is_no_way_around(gate: Gate) -> None:
+    """The renamed sum of what waited holds what was observed under its new name."""
+    first = granted(gate, amount="90.00", customer="C-9")
+    measured("paid_a_day")(gate)
+    request = propose(gate.agent, amount="90.00", customer="C-9").request
+    assert request is not None
+    executions.run(first.pk)
+    first.refresh_from_db()
+    assert (first.status, first.code) == ("refused", "policy_tightened")
+    assert "pay.sum" in first.detail
+
+
+PAGE: dict[str, tuple[Change, str, bool]] = {
+    "more": (rule(tier="escalate"), "It asks for more now: pay.more", True),
+    "the same": (tool(title="Pay somebody"), "It asks for the same.", False),
+    "less": (measured("paid_a_day"), "It asks for the same.", False),
+    "gone": (without_pay, "The tool is not in the policy any more", True),
+}
+
+
+@pytest.mark.parametrize("name", PAGE)
+def test_the_page_says_before_the_decision_what_a_new_policy_means(
+    gate: Gate, client: Client, name: str
+) -> None:
+    request = propose(gate.agent).request
+    client.force_login(gate.rita)
+    address = f"/requests/{request.pk}/"
+    assert "The policy changed" not in client.get(address).content.decode()
+    change, text, refuses = PAGE[name]
+    change(gate)
+    page = client.get(address).content.decode()
+    assert "The policy changed since this was proposed" in page
+    assert text in page
+    assert ("would be refused before it runs" in page) is refuses
 
 
 def test_a_supervisor_who_is_a_reviewer_by_now_fills_no_supervisors_place(

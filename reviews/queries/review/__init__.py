@@ -6,6 +6,8 @@ from functools import cached_property
 
 from reviews import inherited
 
+from .. import policy_changes
+from ..policy_changes import PolicyChange
 from . import banners
 from .banners import Banner
 from .deciding import Deciding
@@ -15,6 +17,7 @@ ASKED = (
     *(
         "banner",
         "escalation",
+        "policy_change",
         "reverses",
         "guidance",
         "sight",
@@ -38,6 +41,11 @@ class ReviewPage(Deciding):
     def inherited(self) -> bool:
         """It came back with a backup: it may have been decided or have run before."""
         return inherited.may_have_run(self.loaded.request)
+
+    @cached_property
+    def policy_change(self) -> PolicyChange | None:
+        """That the rules changed since it was proposed, and what that means for it."""
+        return policy_changes.of(self.loaded)
 
     @cached_property
     def banner(self) -> Banner | None:
