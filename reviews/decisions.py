@@ -80,7 +80,7 @@ def _log_refused(said: Said, error: DomainError) -> None:
 
 
 def _asked(said: Said, error: DomainError) -> dict[str, Any]:
-    """Which control question was answered wrong; never the words of its answers."""
+    """Which attention check was answered wrong; never the words of its answers."""
     if error.code != CheckMissed.code:
         return {}
     return {"check": said.check["question"], "answers": said.check["answers"]}

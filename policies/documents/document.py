@@ -129,7 +129,7 @@ class Desk(Part):
 
     # Seconds from the page to a commit below which it is asked for twice.
     time_floor: dict[Risk, Seconds] = Field(default_factory=_floors)
-    # A control question on one in so many decisions; 0 is never.
+    # An attention check on one in so many decisions; 0 is never.
     micro_check: dict[Risk, Seconds] = Field(default_factory=_checks)
     # Of one person in ten minutes; then a pause before the next approval. 0 is no end.
     most_decisions: int = Field(default=60, ge=0, le=10_000, strict=True)

@@ -1,4 +1,4 @@
-"""Control questions: whether the reader looked at what will really happen. Pure.
+"""Attention checks: whether the reader looked at what will really happen. Pure.
 
 Every word of a question is ours, every answer a decoded fact of the presentation; what
 the agent says of itself is never asked about. The same seed gives the same question,
@@ -51,7 +51,8 @@ def question(shown: Presentation, seed: bytes, schema: Schema) -> Question | Non
     dice = Dice(seed)
     draft = dice.pick(drafts)
     wrong = dice.mixed(draft.wrong)[:WRONG]
-    absent = dice.throw(NOT_THERE) == 0 and len(wrong) == WRONG
+    rare = dice.throw(NOT_THERE) == 0
+    absent = rare and draft.may_be_absent and len(wrong) == WRONG
     offered = wrong if absent else [draft.right, *wrong[: WRONG - 1]]
     options = [*dice.mixed(offered), NONE_OF_THESE]
     right = len(options) - 1 if absent else options.index(draft.right)

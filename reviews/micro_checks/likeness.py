@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
 from itertools import pairwise
 
+_FIGURE = re.compile(r"([+-]?\d{1,20}(?:\.\d{1,20})?)((?: [a-z]{3})?)")
 _DIGIT = re.compile(r"\d")
 _LAST_WORD = re.compile(r"[A-Za-z]+(?=\W*$)")
 _JOINED = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+")
@@ -26,6 +30,24 @@ _FAMILIES = (
 )
 # Programs that a command could run as well.
 PROGRAMS = ("rm", "cp", "mv", "git", "npm", "curl", "tar", "python3", "psql", "rsync")
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether a reader may take two texts for the same: `5.0` and `5.00`, `Open` and
+    `open`, one moment in two time zones."""
+    return _meaning(one) == _meaning(other)
+
+
+def _meaning(text: str) -> object:
+    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    figure = _FIGURE.fullmatch(plain.replace(",", ""))
+    if figure is not None:
+        return Decimal(figure[1]), figure[2]
+    try:
+        moment = datetime.fromisoformat(plain.upper())
+    except ValueError:
+        return plain
+    return plain if moment.tzinfo is None else moment
 
 
 def near_misses(text: str) -> Iterator[str]:

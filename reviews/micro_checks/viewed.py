@@ -22,7 +22,7 @@ def drafts(shown: Presentation, schema: Schema) -> Iterator[Draft]:
     for number, view in enumerate(shown.views, 1):
         if isinstance(view, Group):
             place = partial(_row, view)
-            yield from of_rows(view.rows, f"view:{number}", place, schema)
+            yield from of_rows(view.rows, f"view:{number}", place, schema, shown)
         elif isinstance(view, Command):
             yield from _command(view, number)
         elif isinstance(view, Difference):
@@ -44,15 +44,19 @@ def _command(view: Command, number: int) -> Iterator[Draft]:
     words = set(re.findall(r"[\w-]+", " ".join(texts(view))))
     wrong = tuple(one for one in PROGRAMS if one not in words)
     wordings = ours(
-        "Which of these programs does it run?", "One of these programs runs. Which?"
+        "Which of these programs does the command name?",
+        "Which of these programs does the command call by name?",
     )
     for at, program in enumerate(_programs(view), 1):
         yield Draft(f"program:{number}.{at}", wordings, program, wrong, _place(view))
     if len(view.steps) > 1:
-        wordings = ours("How many steps does it take?", "Of how many steps is it made?")
+        wordings = ours(
+            "Of how many steps is the command made?",
+            "How many steps does the command have?",
+        )
         right = len(view.steps)
         yield Draft(
-            f"steps:{number}", wordings, str(right), counts(right), _place(view)
+            f"steps:{number}", wordings, str(right), counts(right), _place(view), True
         )
 
 
@@ -65,7 +69,7 @@ def _programs(view: Command) -> list[str]:
 def _difference(view: Difference, number: int) -> Iterator[Draft]:
     paths = {path for file in view.files for path in (file.path, file.was)}
     wordings = ours(
-        "Which of these files does it change?", "One of these files changes. Which?"
+        "Which of these files does it change?", "Which of these files will change?"
     )
     for at, file in enumerate(view.files, 1):
         wrong = [one for one in near_misses(file.path) if one not in paths]
@@ -88,5 +92,5 @@ def _counted(view: Difference, number: int) -> Iterator[Draft]:
             f"By the count of this page, how many lines does it {does}?",
         )
         yield Draft(
-            f"{kind}:{number}", wordings, str(count), counts(count), _place(view)
+            f"{kind}:{number}", wordings, str(count), counts(count), _place(view), True
         )

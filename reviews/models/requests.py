@@ -218,7 +218,7 @@ class Decision(models.Model):
     # What else is true of it: fast, check_missed, narrow, batch, lease_broken, …
     flags = ArrayField(models.CharField(max_length=16), default=list)
     took_ms = models.PositiveIntegerField(null=True)  # since the page was rendered
-    # The control question and its answers: {"question", "answers", "right"}.
+    # The attention check and its answers: {"question", "answers", "right"}.
     check_asked = models.JSONField(default=dict)
     # The reading that was on the page; null for the revision's own.
     reading = models.ForeignKey(StateReading, null=True, on_delete=models.PROTECT)

@@ -28,6 +28,11 @@ def settles(schema: schemas.Schema, path: str, kind: str) -> bool:
     return isinstance(called, str) and called in _CALLED[kind]
 
 
+def declared(schema: schemas.Schema, path: str) -> bool:
+    """Whether the schema names what stands at this path of the arguments."""
+    return schemas.declared(schema, _STEP.sub("", path)) is not None
+
+
 def listed(schema: schemas.Schema, path: str) -> tuple[str, ...]:
     """The texts of which the value at this path is one; empty where it is any."""
     if '["' in path:

@@ -27,7 +27,7 @@ from .outcomes import SAID
 MINUTES_MS = 120_000  # what took longer is said in minutes
 FLAGS = {
     "fast": "committed before the time floor, twice",
-    "check_missed": "missed the control question",
+    "check_missed": "failed the attention check",
     "narrow": "on a narrow screen",
     "batch": "in a batch",
     "lease_broken": "after a hold was broken",

@@ -39,7 +39,7 @@ HEADER = "X-Seen"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A control question as a panel shows it; `answers` were given before."""
+    """An attention check as a panel shows it; `answers` were given before."""
 
     question: Question
     answers: tuple[int, ...] = ()
@@ -88,7 +88,7 @@ def on_screen(request: HttpRequest, loaded: Loaded) -> Seen | None:
 def asked(
     session: SessionBase, loaded: Loaded, regions: Regions, verdict: Verdict
 ) -> Asked | None:
-    """The control question of this person and version, on the decisions that the
+    """The attention check of this person and version, on the decisions that the
     policy picks; only for verdicts that let something happen."""
     if verdict not in COMMITS:
         return None

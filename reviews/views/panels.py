@@ -80,7 +80,7 @@ class Panel:
     field_focus: str = ""  # an id, after the fields were drawn again
 
     check_error: str = ""
-    asked: Any = None  # the control question, once the page is known
+    asked: Any = None  # the attention check, once the page is known
     answered: int | None = None
     may_pause: bool = False  # the run as well
     pauses: bool = False

@@ -1,4 +1,4 @@
-"""Control questions come from decoded facts alone, and stay the same for one reader."""
+"""Attention checks come from decoded facts alone, and stay the same for one reader."""
 
 from __future__ import annotations
 

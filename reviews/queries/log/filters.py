@@ -53,7 +53,7 @@ OUTCOMES = {
 FLAGS = {
     "": "Any",
     "fast": "Decided fast",
-    "check_missed": "Control question missed",
+    "check_missed": "Attention check failed",
     "narrow": "On a narrow screen",
     "batch": "In a batch",
     "lease_broken": "Overrode a hold",

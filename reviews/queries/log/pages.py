@@ -176,7 +176,7 @@ def _form(decision: Decision) -> list[tuple[str, str]]:
         ("Note", decision.reason),
         ("Hash seen", short_hash(decision.action_hash)),
         ("From page to commit", took),
-        ("Control question", str(asked.get("question", ""))),
+        ("Attention check", str(asked.get("question", ""))),
         ("Answered", "; ".join(str(one) for one in asked.get("answers", []))),
         ("Flags", ", ".join(decision.flags)),
         ("Authority", plain({k: v for k, v in decision.authority.items() if v})),

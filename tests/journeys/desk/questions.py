@@ -1,4 +1,4 @@
-"""The control question that a page asks of one person, and its answer."""
+"""The attention check that a page asks of one person, and its answer."""
 
 from __future__ import annotations
 
