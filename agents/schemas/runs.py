@@ -13,7 +13,7 @@ from .words import Strict
 
 
 class FinishIn(Strict):
-    result: ThreadResult
+    result: Annotated[ThreadResult, Field(strict=False)]  # JSON has no enumerations
 
 
 class CheckpointOut(Schema):

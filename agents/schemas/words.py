@@ -11,9 +11,10 @@ LONGEST_TEXT = 20_000
 
 
 class Strict(Schema):
-    """No field that the contract does not know."""
+    """A body that an agent sends: no field that the contract does not know, and no
+    value of another type. The text "0" is no number and "true" is no boolean."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 Verdict = Literal["approve", "reject", "modify", "escalate"]
