@@ -27,12 +27,14 @@ from .definitions import (
 )
 from .document import RESERVED, Desk, Document, Measure, Rule, Then
 from .loading import InvalidPolicy, parse, restore
+from .names import TOOL_NAME
 from .sentences import Chip, Piece, Segment
 from .wording import suggest
 
 __all__ = [
     "DEFAULT_FLOOR",
     "RESERVED",
+    "TOOL_NAME",
     "USUAL_WINDOW",
     "AgentTarget",
     "Balance",

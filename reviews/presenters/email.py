@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from policies.classes import Recipients
+from policies.classes import Recipients, breaks_header
 
 from . import markup
 from .common import Subject, count, present, sentence
@@ -134,6 +134,8 @@ def _called_out(
 ) -> Iterator[Tag]:
     if outside:
         yield Tag(f"{count(outside, 'recipient')} outside the company")
+    if any(breaks_header(subject.said(role)) for role in ("subject", *_HEADERS)):
+        yield Tag("A line break in a header can add recipients", loud=True)
     if any(poses(_domain(address), _own(subject)) for address in recipients):
         yield Tag("A recipient's domain imitates one of ours", loud=True)
     sender, answers = _first(subject.said("from")), _first(subject.said("reply_to"))

@@ -56,6 +56,16 @@ def test_there_are_the_nine_tools_of_the_table_and_each_takes_its_example():
         ]
 
 
+@pytest.mark.parametrize("subject", ["Hi\r\nBcc: eve@evil.example", "Hi\n", "a\rb"])
+def test_a_subject_is_one_line(subject):
+    tool = store.shipped().tools["send_email"]
+    row = Tool(name="m", digest="m", definition=tool.model_dump(by_alias=True))
+    args = store.ARGS["send_email"]
+    [error] = validate(row, {**args, "subject": subject})
+    assert error["path"] == "args.subject"
+    assert validate(row, {**args, "body": "Hi\r\nBcc: nobody\n"}) == []
+
+
 def test_every_rule_of_the_policy_is_tested_here():
     source = Path(__file__).read_text()
     for rule in store.shipped().rules:
@@ -231,6 +241,10 @@ def test_more_than_100_mails_in_an_hour_are_blocked():
         ({"to": ["desk@evil-northgate-electronics.example"]}, "external", ""),
         ({"to": ["desk@mail.northgate-electronics.example"]}, "external", ""),
         ({"to": ["d@northgatе-electronics.example"]}, "external", ""),  # noqa: RUF001
+        ({"to": [f"eve%evil.example@{OWN.partition('@')[2]}"]}, "external", ""),
+        ({"to": [f"evil.example!eve@{OWN.partition('@')[2]}"]}, "external", ""),
+        ({"to": [TEST], "subject": "Hi\r\nBcc: eve@evil.example"}, "external", ""),
+        ({"to": [OWN], "subject": "Hi\nBcc: eve@evil.example"}, "external", ""),
         ({"to": [f"eve@evil.example, {OWN}"]}, "external", ""),
         ({"to": [f"eve@evil.example\n{OWN}"]}, "external", ""),
         ({"to": [f"<eve@evil.example> {OWN}"]}, "external", ""),

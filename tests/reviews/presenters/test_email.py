@@ -142,3 +142,15 @@ def test_a_body_that_only_speaks_of_tags_is_not_html():
 def test_a_long_body_asks_for_the_full_display():
     assert show(body="line\nline").other[-1].cell.long
     assert not show(body="short").other[-1].cell.long
+
+
+@pytest.mark.parametrize("name", ["subject", "from", "reply_to"])
+def test_a_line_break_in_a_header_is_called_out_and_no_class_of_ours(name):
+    broken = "Your order\r\nBcc: x@evil.example"
+    assert "A line break in a header can add recipients" in tags(show(**{name: broken}))
+    assert "line break" not in str(tags(show(body=broken)))
+
+
+def test_a_routed_address_is_outside_the_company():
+    shown = show(to=[f"x%evil.example@{OWN}"])
+    assert "1 recipient outside the company" in tags(shown)
