@@ -133,9 +133,15 @@ def _rows(block: Block) -> int:
 
 def warnings(texts: Iterable[str]) -> list[str]:
     """What a fact tag must say about these texts, if anything."""
-    kinds = {segment.kind for text in texts for segment in tokens(text, plain="\n\r\t")}
-    found = ["Hidden characters"] if "hidden" in kinds else []
-    return [*found, *(["Mixed alphabets"] if "mixed" in kinds else [])]
+    segments = [one for text in texts for one in tokens(text, plain="\n\r\t")]
+    hidden = any(segment.kind == "hidden" for segment in segments)
+    notes = {segment.note for segment in segments} - {""}
+    said = {
+        "Hidden characters": hidden,
+        "Mixed alphabets": bool(notes - {scripts.DECOMPOSED}),
+        "Letters in an unusual encoding": scripts.DECOMPOSED in notes,
+    }
+    return [warning for warning, holds in said.items() if holds]
 
 
 def _bare(found: Iterable[Segment], chips: bool) -> list[Segment]:

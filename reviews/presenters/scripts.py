@@ -13,7 +13,13 @@ from functools import lru_cache
 
 MIXED = "mixed alphabets"
 LOOKS_LATIN = "letters that only look Latin"
+# "é" is one character, or "e" and an accent: they look equal and are other bytes.
+DECOMPOSED = "letters in an unusual encoding"
 
+# A word with the marks that stand apart from their letters, which are no part of `\w`.
+_MARKED = re.compile(r"[^\s!-/:-@\[-^`{-~]+")
+# These write several marks on a letter, in an order that nobody sees; text is typed so.
+_POINTED = {"HEBREW", "ARABIC", "SYRIAC"}
 _WORD = re.compile(r"\w+")
 _TOGETHER = tuple(
     frozenset(names)
@@ -54,8 +60,9 @@ class Words:
         if run.isascii():
             yield run, ""
             return
+        composed = unicodedata.is_normalized("NFC", run)
         end = 0
-        for match in _WORD.finditer(run):
+        for match in (_WORD if composed else _MARKED).finditer(run):
             note = self.note(match[0])
             if note:
                 yield run[end : match.start()], ""
@@ -67,11 +74,23 @@ class Words:
         """Why this word is marked, or the empty string."""
         if word.isascii():
             return ""
+        if is_decomposed(word):
+            return DECOMPOSED
         if is_mixed(word):
             return MIXED
         if _foreign(word) and _poses(word) and not self.foreign_prose:
             return LOOKS_LATIN
         return ""
+
+
+def is_decomposed(word: str) -> bool:
+    """Whether another encoding of the same letters is usual (NFC), so that two values
+    that look equal may differ."""
+    usual = unicodedata.normalize("NFC", word)
+    if usual == word:
+        return False
+    reordered = len(usual) == len(word) and sorted(usual) == sorted(word)
+    return not (reordered and _POINTED & {script_of(char) for char in word})
 
 
 def is_mixed(word: str) -> bool:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 import pytest
+from django.template import Context, Template
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -301,3 +302,43 @@ class TestSpeaksToTheReviewer:
     def test_marking_takes_no_text_away(self):
         text = "already approved"
         assert lines_of(inert.display(text)) == [text]
+
+
+class TestEncodings:
+    """Values that look equal and are different bytes (NFC and NFD)."""
+
+    PAIRS = (
+        ("M\u00fcller", "Mu\u0308ller"),
+        ("\u00c5ngstr\u00f6m", "\u212bngstr\u00f6m"),
+        ("5 \u03a9", "5 \u2126"),
+        ("Ti\u1ebfng Vi\u1ec7t", "Tie\u0302\u0301ng Vi\u1ec7t"),
+        ("\ud55c\uad6d", "\u1112\u1161\u11ab\u1100\u116e\u11a8"),
+        ("q\u0323\u0307", "q\u0307\u0323"),
+        ("\u30ac", "\u30ab\u3099"),
+    )
+
+    @pytest.mark.parametrize(("usual", "other"), PAIRS)
+    def test_the_unusual_one_of_two_that_look_equal_is_marked(self, usual, other):
+        assert unicodedata.normalize("NFC", other) == usual
+        assert usual != other
+        assert kinds(f"to {usual}") == {"plain"}
+        found = inert.tokens(f"to {other}, now")
+        assert printed(found) == f"to {other}, now", "nothing is removed"
+        marked = [segment for segment in found if segment.kind == "mixed"]
+        assert [segment.note for segment in marked] == [
+            "letters in an unusual encoding"
+        ]
+        assert marked[0].text in other
+        assert inert.warnings([other]) == ["Letters in an unusual encoding"]
+        assert inert.warnings([usual]) == []
+
+    def test_the_mark_reaches_the_page(self):
+        template = Template("{% load inert %}{% untrusted text inline=True %}")
+        shown = template.render(Context({"text": "Mu\u0308ller"}))
+        assert "letters in an unusual encoding" in shown
+        block = Template("{% load inert %}{% untrusted text %}")
+        assert "unusual encoding" in block.render(Context({"text": "a\nMu\u0308ller"}))
+
+    def test_points_of_hebrew_and_arabic_are_ordinary_in_any_order(self):
+        assert kinds("\u05e9\u05c1\u05b8\u05dc\u05d5\u05b9\u05dd") == {"plain"}
+        assert kinds("\u0645\u064f\u062d\u0645\u0651\u064e\u062f") == {"plain"}
