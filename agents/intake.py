@@ -4,7 +4,7 @@ lock, and never trusted to the agent."""
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from journal import canonical, clock
@@ -18,9 +18,9 @@ from journal.errors import (
     at,
 )
 from policies import active, tools
-from policies.documents import ToolDefinition
+from policies.documents import TOOL_NAME, ToolDefinition
 from policies.models import Person, Tool
-from reviews import readers, stops
+from reviews import readers, redaction, stops
 from reviews.proposals import Origin
 from reviews.readers import Asker, Reading
 from reviews.revisions import Narrative
@@ -55,13 +55,32 @@ def checked_key(header: str | None) -> str:
     return header or ""
 
 
+def check_key(key: Key) -> None:
+    """Raises Invalid for a key that is not to be kept. A key that was used before is
+    answered without this check: it is kept already."""
+    _check_identifiers({"Idempotency-Key": key.text})
+
+
 def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
     """Raises TooLarge, Invalid, AgentStopped, ToolNotAllowed, TooMany, InvalidArgs."""
     _check_size(body)
     _check_evidence(body)
+    _check_identifiers(
+        {
+            "thread": body.thread,
+            "parent": body.parent,
+            "supersedes": body.supersedes,
+            "group": body.group,
+            "source": body.source,
+            **_resume_at(body),
+        }
+    )
     stops.check_may_propose(agent.slug, body.thread, body.tool)
     tool = tools.current(body.tool)
-    # An unknown tool is answered `blocked` and logged: the attempt matters.
+    # An unknown tool is answered `blocked` and logged: the attempt matters. Its name
+    # stays in the log for good.
+    if tool is None:
+        _check_tool_name(body.tool)
     if tool is not None and body.tool not in agent.tools:
         raise ToolNotAllowed
     if tool is not None and _is_asked(tools.definition(tool)):
@@ -94,6 +113,7 @@ def asked_to_revise(agent: Agent, thread: str, tool_name: str, body: ActionIn) -
     """Raises TooLarge, Invalid, ToolNotAllowed, InvalidArgs."""
     _check_size(body)
     _check_evidence(body)
+    _check_identifiers(_resume_at(body))
     tool = tools.current(tool_name)
     if tool is not None and tool_name not in agent.tools:
         raise ToolNotAllowed  # it was allowed once, or there would be no proposal
@@ -168,6 +188,37 @@ def _check_evidence(body: ActionIn) -> None:
     if len(body.evidence) > most:
         message = f"at most {most} items: {len(body.evidence)} were given"
         raise Invalid(errors=[at("evidence", message)])
+
+
+def _resume_at(body: ActionIn) -> dict[str, str]:
+    if body.checkpoint is None:
+        return {}
+    return {"checkpoint.resume_at": body.checkpoint.resume_at}
+
+
+def _check_identifiers(fields: Mapping[str, str]) -> None:
+    """Raises Invalid for a name that holds what texts are redacted of. A name is
+    compared or handed back as it was given, so it cannot be redacted."""
+    errors = [
+        at(path, _must_not_hold(kinds))
+        for path, text in fields.items()
+        if (kinds := redaction.kinds_in(text))
+    ]
+    if errors:
+        raise Invalid(errors=errors)
+
+
+def _must_not_hold(kinds: Sequence[str]) -> str:
+    what = " or ".join(kinds)
+    return f"must not hold {what}: this is stored as it is. Use a name without it."
+
+
+def _check_tool_name(name: str) -> None:
+    """Raises Invalid."""
+    if not TOOL_NAME.fullmatch(name):
+        rule = "must begin with a letter, then letters, digits, dots, dashes or _"
+        raise Invalid(errors=[at("tool", rule)])
+    _check_identifiers({"tool": name})
 
 
 def _narrative(body: ActionIn) -> Narrative:

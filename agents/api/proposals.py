@@ -99,6 +99,7 @@ def revise(
     stored = idempotency.replay(agent, call.text, call.fingerprint)
     if stored is not None:
         return replaying(stored.replayed, answered(stored.body))
+    intake.check_key(call)
     proposal = own_proposal(request, proposal_id)
     asked = intake.asked_to_revise(agent, proposal.thread, proposal.tool_name, body)
     stored = proposals.revise(

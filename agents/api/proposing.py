@@ -23,6 +23,7 @@ def propose(agent: Agent, header: str | None, body: ProposalIn) -> Stored:
     stored = idempotency.replay(agent, key.text, key.fingerprint)
     if stored is not None:
         return stored
+    intake.check_key(key)
     asked = intake.asked_to_propose(agent, body)
     return proposals.propose(agent=agent, key=key, asked=asked)
 

@@ -31,6 +31,7 @@ __all__ = [
     "chip",
     "chips_in",
     "concealed",
+    "kinds_in",
     "redact",
     "redact_value",
     "thread_key",
@@ -55,6 +56,11 @@ RECOGNISERS: tuple[Callable[[str], Iterable[Span]], ...] = (
     contacts.find_phones,
 )
 _MOST_ROUNDS = 5
+# A UUID is a key or a name of a record, and its digits are no number of their own.
+_UUID = re.compile(
+    r"(?<![\w-])(?=[\d-]{0,35}[a-fA-F])[\da-fA-F]{8}(?:-[\da-fA-F]{4}){3}-[\da-fA-F]{12}"
+    r"(?![\w-])"
+)
 _TOKEN = re.compile(r"[^\s\"'`,;()<>\[\]{}*=\0]+")
 _TELLING = 5  # characters; "1234" may be anything
 
@@ -121,6 +127,12 @@ def redact_item(
     return found
 
 
+def kinds_in(text: str) -> tuple[str, ...]:
+    """The kinds of what would be taken out of a text, in the order of `KINDS`."""
+    found = redact(text, key=b"").kinds
+    return tuple(kind for kind in KINDS if kind in found)
+
+
 def checked(text: str, *, key: bytes, hidden: Sequence[Concealed] = ()) -> Redacted:
     """`redact`, or `UNCHECKED` in place of a text that could not be scanned: a scanner
     that is broken must let nothing through."""
@@ -156,6 +168,8 @@ def _round(view: str, text: str, before: list[Span]) -> list[Span]:
         spans = list(_apart(find(view)))
         view = _masked(view, spans)
         found += spans
+        if find is credentials.find:
+            view = _UUID.sub(_blank, view)
     return found + list(_repeats(text, view, before + found))
 
 

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import json
+import secrets
+import uuid
 from typing import Any
 
 import pytest
 
 from agents import keys
-from agents.models import AgentKey, Checkpoint
+from agents.models import AgentKey, Checkpoint, IdempotencyKey, Thread
+from journal import ids
 from journal.models import LogRecord
-from reviews import executions, stops
+from reviews import executions, redaction, stops
 from reviews.choices import Scope, StopMode
 from reviews.models import ApprovalRequest, Execution, Proposal
 from tests import factories
@@ -89,6 +92,140 @@ def test_a_wrong_field_is_named(caller: Caller, body: Any, path: str) -> None:
     assert (response.status_code, code(response)) == (422, "invalid")
     assert any(path in entry["path"] for entry in response.json()["errors"])
     assert not Proposal.objects.exists()
+
+
+STRINGS: list[tuple[str, Any]] = [
+    ("uncertain", "0"),
+    ("uncertain", "true"),
+    ("uncertain", "0.5"),
+    ("expires_in", "600"),
+    ("expires_in", 600.0),
+    ("rationale", 5),
+    ("evidence", {"kind": "note", "text": "a"}),
+    ("alternatives", "none"),
+    ("on_behalf_of.chain", "rita"),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), STRINGS)
+def test_a_text_is_no_number_no_boolean_and_no_list(
+    caller: Caller, path: str, value: Any
+) -> None:
+    body: dict[str, Any] = {"thread": "t", "tool": "look", "args": {"q": "a"}}
+    outer, _, inner = path.partition(".")
+    body[outer] = {"kind": "user", inner: value} if inner else value
+    response = caller.post("/proposals", body, **{"Idempotency-Key": "k"})
+    assert (response.status_code, code(response)) == (422, "invalid")
+    assert any(path in entry["path"] for entry in response.json()["errors"])
+    items = {"items": [{**body, "idempotency_key": "b"}]}
+    item = caller.post("/proposals/batch", items).json()["items"][0]
+    assert item["status"] == 422
+    assert not Proposal.objects.exists()
+
+
+@pytest.mark.parametrize("value", [0, 1, 0.5, True, False])
+def test_a_number_and_a_boolean_are_uncertainties(caller: Caller, value: Any) -> None:
+    assert caller.propose("look", uncertain=value).status_code == 201
+
+
+NAMES = ["parent", "group", "source", "checkpoint.resume_at", "Idempotency-Key"]
+PRIVATE = [
+    ("e-mail", "ann.walker@mail.example"),
+    ("phone", "775-190-5257"),
+    ("card", "4111 1111 1111 1111"),
+    ("national id", "123-45-6789"),
+    ("secret", "sk-abcdefghijklmnopqrstuv"),
+]
+
+
+@pytest.mark.parametrize("path", NAMES)
+@pytest.mark.parametrize(("kind", "value"), PRIVATE)
+def test_a_name_that_holds_a_private_value_is_refused_and_not_stored(
+    caller: Caller, path: str, kind: str, value: str
+) -> None:
+    said = f"for {value}"
+    body: dict[str, Any] = {"thread": "t", "tool": "look", "args": {"q": "a"}}
+    key = "k"
+    if path == "Idempotency-Key":
+        key = said
+    elif path == "checkpoint.resume_at":
+        body["checkpoint"] = {"resume_at": said}
+    else:
+        body[path] = said
+    response = caller.post("/proposals", body, **{"Idempotency-Key": key})
+    assert (response.status_code, code(response)) == (422, "invalid")
+    [error] = response.json()["errors"]
+    assert error["path"] == path
+    assert kind in error["message"]
+    assert not Proposal.objects.exists()
+    assert not IdempotencyKey.objects.exists()
+    assert value.encode() not in logged()
+
+
+@pytest.mark.parametrize("thread", ["123-45-6789", "t:775-190-5257", "sk-" + "ab" * 10])
+def test_a_thread_named_by_a_private_value_is_refused(
+    caller: Caller, thread: str
+) -> None:
+    response = caller.propose("look", thread=thread)
+    assert (response.status_code, code(response)) == (422, "invalid")
+    assert response.json()["errors"][0]["path"] == "thread"
+    assert not Thread.objects.exists()
+
+
+def test_a_revision_that_resumes_at_a_private_value_is_refused(caller: Caller) -> None:
+    proposal = caller.propose().json()["id"]
+    body = {"args": {}, "checkpoint": {"resume_at": "mail ann@mail.example"}}
+    path = f"/proposals/{proposal}/revisions"
+    response = caller.post(path, body, **{"Idempotency-Key": "k-r"})
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["path"] == "checkpoint.resume_at"
+
+
+ODD_TOOLS = [
+    "ann@mail.example",
+    "wire money",
+    "wire\nmoney",
+    "123-45-6789",
+    "AKIAIOSFODNN7EXAMPLE",
+    "<b>",
+    "\u0430ction",
+]
+
+
+@pytest.mark.parametrize("tool", ODD_TOOLS)
+def test_an_unknown_tool_is_logged_only_under_a_name_that_a_tool_may_have(
+    caller: Caller, tool: str
+) -> None:
+    response = caller.propose(tool, args={"to": "x"})
+    assert (response.status_code, code(response)) == (422, "invalid")
+    assert response.json()["errors"][0]["path"] == "tool"
+    assert tool.encode() not in logged()
+
+
+def test_a_key_that_is_stored_already_still_gets_its_answer(
+    caller: Caller, gate: Gate
+) -> None:
+    """A key of a release that took any text."""
+    first = caller.propose("look", key="plain").json()
+    IdempotencyKey.objects.update(key="ann@mail.example")
+    again = caller.propose("look", key="ann@mail.example")
+    assert (again.status_code, again.json()) == (200, first)
+
+
+def test_ordinary_names_and_keys_hold_nothing_private() -> None:
+    names = [str(uuid.uuid4()) for _ in range(3000)]
+    names += [ids.new("p") for _ in range(3000)]
+    names += [secrets.token_urlsafe(24) for _ in range(3000)]
+    names += [secrets.token_hex(20) for _ in range(3000)]
+    names += [f"ticket-{n}" for n in range(70_000, 73_000)]
+    names += [f"1732440{n:03}.{n:06}" for n in range(1000)]
+    names += ["case-2026-11-24", "order/78213", "answer the customer", "message m-17"]
+    assert [name for name in names if redaction.kinds_in(name)] == []
+
+
+def logged() -> bytes:
+    leaves = LogRecord.objects.values_list("leaf", flat=True)
+    return b"".join(map(bytes, leaves))
 
 
 def test_wrong_arguments_are_named(caller: Caller) -> None:

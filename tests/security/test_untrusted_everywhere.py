@@ -15,7 +15,7 @@ from agents import keys
 from agents.models import Agent
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Person
-from reviews import tasks
+from reviews import redaction, tasks
 from reviews.models import ApprovalRequest
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
@@ -77,13 +77,18 @@ def body(text: str) -> dict[str, Any]:
         "checkpoint": {
             "summary": said,
             "state": {short: said, "list": [said, {flat: flat}]},
-            "resume_at": short,
+            "resume_at": name(short),
         },
         "on_behalf_of": {"kind": "customer", "id": short, "chain": [short, flat]},
-        "source": flat,
-        "group": short,
-        "parent": text[:40],
+        "source": name(flat),
+        "group": name(short),
+        "parent": name(text[:40]),
     }
+
+
+def name(text: str) -> str:
+    """The text, where a name is asked for and one with an address is refused."""
+    return "plain" if redaction.kinds_in(text) else text
 
 
 @pytest.fixture
@@ -95,9 +100,12 @@ def ask(caller: Caller, text: str) -> ApprovalRequest:
     """The hostile proposal, over HTTP like any other; and one of an unknown tool."""
     answer = caller.post("/proposals", body(text), **{"Idempotency-Key": "h"})
     assert answer.status_code == 201, answer.content
-    unknown = {"thread": "t-1", "tool": text[:60], "args": {text[:60]: text[:500]}}
+    unknown = {"thread": "t-1", "tool": "nowhere", "args": {text[:60]: text[:500]}}
     sent = caller.post("/proposals", unknown, **{"Idempotency-Key": "u"})
     assert sent.status_code == 201
+    named = {**unknown, "tool": f"<{text[:60]}"}
+    refused = caller.post("/proposals", named, **{"Idempotency-Key": "n"})
+    assert refused.status_code == 422, "an unknown tool's name stays in the log"
     foolish = {**body("plain"), text[:120]: 1}
     refused = caller.post("/proposals", foolish, **{"Idempotency-Key": "f"})
     assert refused.status_code == 422
