@@ -4,6 +4,7 @@ lock, and never trusted to the agent."""
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -215,7 +216,7 @@ def _must_not_hold(kinds: Sequence[str]) -> str:
 
 def _check_tool_name(name: str) -> None:
     """Raises Invalid."""
-    if not TOOL_NAME.fullmatch(name):
+    if not re.fullmatch(TOOL_NAME, name):
         rule = "must begin with a letter, then letters, digits, dots, dashes or _"
         raise Invalid(errors=[at("tool", rule)])
     _check_identifiers({"tool": name})
