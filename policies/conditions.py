@@ -23,14 +23,14 @@ _ANY = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
 VARIABLES = {
     "args": _ANY,  # money fields as integer minor units
     "money": _ANY,  # amount_minor, currency
-    "tool": cel.Type.STRING,
+    "tool": cel.Type.STRING,  # its name
     "risk": cel.Type.STRING,  # of the tool or its class, before any rule
     "floor": cel.Type.STRING,  # the tier before any rule
-    "class": cel.Type.STRING,
-    "profile": _ANY,
+    "class": cel.Type.STRING,  # the effect class, or ""
+    "profile": _ANY,  # of the tool or its class: reversible, blast_radius and so on
     "agent": _ANY,  # name, unattended
-    "thread": cel.Type.STRING,
-    "uncertain": cel.Type.DOUBLE,
+    "thread": cel.Type.STRING,  # the agent's run
+    "uncertain": cel.Type.DOUBLE,  # how unsure the agent says it is, from 0 to 1
     "clock": _ANY,  # hour, minute, weekday, <calendar>_open
     "sum": _NUMBERS,  # minor units by measure, this proposal included
     "count": _NUMBERS,  # proposals or events by measure

@@ -84,6 +84,16 @@ def collect(document: Document, inputs: Inputs, *, now: datetime) -> dict[str, A
     """
     transactions.require("Collecting facts")
     definition = tools.definition(inputs.tool)
+    return {
+        **plain(document, definition, inputs, now=now),
+        **_aggregates(document, definition, inputs, now),
+    }
+
+
+def plain(
+    document: Document, definition: ToolDefinition, inputs: Inputs, *, now: datetime
+) -> dict[str, Any]:
+    """The facts that need no database: all but the sums and counts."""
     amount = tools.amount(definition, inputs.args)
     clock = calendars.clock(now, document.zone)
     open_now = {f"{n}_open": c.is_open(now) for n, c in document.calendars.items()}
@@ -97,7 +107,6 @@ def collect(document: Document, inputs: Inputs, *, now: datetime) -> dict[str, A
         "clock": {**clock, **open_now},
         "before": _before(inputs.before),
         "keys": dict(inputs.keys),
-        **_aggregates(document, definition, inputs, now),
     }
 
 

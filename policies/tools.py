@@ -48,7 +48,7 @@ def validate(tool: Tool, args: Any) -> list[FieldError]:
     otherwise; then money: decimal strings with as many decimals as the currency has.
     """
     found = definition(tool)
-    return schemas.errors(found.validator, args) or list(_wrong_money(found, args))
+    return schemas.errors(found.validator, args) or list(wrong_money(found, args))
 
 
 def amount(definition: ToolDefinition, args: Mapping[str, Any]) -> money.Money | None:
@@ -117,9 +117,10 @@ def _row(tool: ToolDefinition, version: int, queue: Queue) -> Tool:
     )
 
 
-def _wrong_money(
+def wrong_money(
     definition: ToolDefinition, args: Mapping[str, Any]
 ) -> Iterable[FieldError]:
+    """The amounts that are no money, by path."""
     for field in definition.money:
         if field.amount in args:
             try:

@@ -348,7 +348,7 @@ class ToolDefinition(Part):
     window: Duration = USUAL_WINDOW
     audience: Audience | None = None  # the service that takes this tool's grants
     batchable: Batch | None = None
-    effect: str = Field(default="", max_length=300)  # a sentence with {arg} chips
+    effect: str = Field(default="", max_length=300)  # see "The effect sentence"
     labels: dict[str, Line] = {}
     reversal: Reversal | None = None
     presenter: Name = "record"
@@ -358,10 +358,11 @@ class ToolDefinition(Part):
     look_up: LookUp | None = None
     reader: Reader | None = None
     dry_run: Rehearsal | None = None  # asked what the effect would do, without doing it
-    balances: list[Balance] = []
-    limits: list[Limit] = []
+    balances: list[Balance] = []  # facts that the amount moves, shown before and after
+    limits: list[Limit] = []  # figures that the view money compares the amount with
     facts: list[Name] = []  # what rules may read of the reader's facts
     keys: list[Name] = []  # aggregation keys the reader must resolve
+    # What the reader says and must still hold right before the effect.
     preconditions: list[Name] = []
     verifiers: list[Verifier] = []
     steps: dict[PeopleTier, list[StepSpec]] = {}

@@ -146,9 +146,11 @@ class Document(Part):
     zone: Zone = "UTC"  # of clock.hour and clock.weekday
     queues: dict[Slug, Line]
     calendars: dict[Name, Calendar] = Field(default_factory=dict)
+    # Seconds in which an approval can be taken back before the effect starts.
     recall: dict[Risk, Seconds] = Field(default_factory=dict)
     desk: Desk = Field(default_factory=Desk)
-    critical_above: Figure | None = None
+    critical_above: Figure | None = None  # a larger amount is of critical risk
+    # How many pieces of evidence a proposal may have.
     evidence_items: int = Field(default=12, ge=0, le=50, strict=True)
     measures: dict[Name, Measure] = Field(default_factory=dict)
     tools: dict[ToolName, ToolDefinition]
@@ -156,7 +158,7 @@ class Document(Part):
     verifiers: dict[Slug, list[Verifier]] = Field(default_factory=dict)
     # What cannot be stated in full escalates for these tools, and is else blocked.
     free_form: list[ToolName] = Field(default_factory=list)
-    steps: dict[PeopleTier, list[StepSpec]]
+    steps: dict[PeopleTier, list[StepSpec]]  # who decides each tier
     rules: list[Rule] = Field(default_factory=list)
 
     @model_validator(mode="before")

@@ -7,17 +7,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from journal.errors import DomainError, FieldError
+from journal.errors import DomainError
 from policies import versions
 from policies.management import lookups
 from policies.models import Person, PolicyVersion
-
-
-def describe(error: FieldError) -> str:
-    """`line 34: tools.pay.presenter: moeny is not a view; did you mean money?`"""
-    line = f"line {error['line']}: " if "line" in error else ""
-    path = f"{error['path']}: " if error["path"] else ""
-    return f"{line}{path}{error['message']}"
 
 
 class Command(BaseCommand):
@@ -42,7 +35,7 @@ class Command(BaseCommand):
         except PolicyVersion.DoesNotExist:
             raise CommandError(f"There is no version {options['activate']}.") from None
         except DomainError as error:
-            lines = [f"  {describe(one)}" for one in error.errors]
+            lines = [f"  {lookups.describe(one)}" for one in error.errors]
             raise CommandError("\n".join([error.detail, *lines])) from error
         self.stdout.write(f"policy v{version.number} is {version.status}")
 

@@ -1,0 +1,211 @@
+"""The reference of the policy document and its JSON Schema, made from the models: what
+a field is for is the comment beside it, what a part is for is its docstring."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+from enum import StrEnum
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+from . import conditions
+from .calendars import write_duration
+from .documents import Document
+from .documents.roles import PRESENTERS, ROLES
+
+HEAD = """# The policy document
+
+Printed by `manage.py policy_reference --write`; do not edit. A YAML file that is loaded
+with `manage.py load_policy` and tried with `manage.py try_policy`. Editors check it
+against `policy.schema.json` beside this page. Durations are `90s`, `30m`, `24h`, `7d`;
+`${NAME}` in any text is filled in by `--set NAME=VALUE`. A key that nothing reads is
+refused, with its line and what to write instead.
+"""
+READERS = """## The reader's contract
+
+A tool's `reader` says what the world looks like before the effect. The gate asks it
+when something is proposed or edited, when a person takes the request up, and before the
+effect; within two seconds, and never inside a transaction. A webhook gets
+`{tool, args, agent, thread}`. A Python function is called with `args`, and with those
+of `tool`, `agent` and `thread` that it takes by name. Both answer an object:
+
+| member | is |
+| --- | --- |
+| `before` | the record as it is, an object compared with the arguments; null for none |
+| `keys` | the aggregation keys that `keys` declares, texts of 1 to 200 \
+characters; one that is missing blocks the proposal |
+| `facts` | single values that rules read as `before.<name>` where `facts` \
+declares them, and that views show; a text beside `<name>_currency` is money |
+| `preconditions` | what must still hold before the effect: an etag, \
+a row version, a balance |
+| `labels` | what the fields of `before` are called on the page |
+| `source` | where it was read, for the page |
+
+Any other shape, an error and a time-out are a reading without values; the page says
+why.
+`reader: {tool: get_file, args: {file_id: $args.file_id}}` asks a tool that only reads
+(tier auto, low risk, blast radius 1, keyed) through its own executor, without a grant.
+Its result is `before`; declared keys, facts and preconditions are its members of the
+same name, or what `take: {owner: $result.owner.id}` says.
+
+`dry_run` is asked in the same way with `dry_run: true` and answers `{says, source}`:
+what the effect would do, as a text, a list of texts or an object.
+"""
+SENTENCES = """## The effect sentence
+
+`{amount}` is an argument that every call has. A call may leave out `{recipient?}`: when
+it is there it says `with recipient ...`, after its label, else nothing.
+`[ to {recipient?}]` says what is in brackets only when the argument is there. `{...}`
+stands for every argument that a call may leave out and that is not named elsewhere.
+"""
+_CALLED: Mapping[type, str] = {
+    str: "text",
+    bool: "true | false",
+    int: "whole number",
+    timedelta: "duration",
+    date: "date",
+}
+_FIELD = re.compile(r"^    (\w+): ")
+
+
+def schema() -> str:
+    """The JSON Schema of a document, as text."""
+    found = Document.model_json_schema(by_alias=True)
+    found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    _name_by_key(found)
+    return json.dumps(found, indent=1, sort_keys=True) + "\n"
+
+
+def _name_by_key(found: dict[str, Any]) -> None:
+    """A tool is named by its key, and a tool's reader needs no kind."""
+    tool = found["$defs"]["ToolDefinition"]
+    tool["required"].remove("name")
+    reader = found["$defs"]["ToolReader"]
+    reader["required"].remove("kind")
+
+
+def page() -> str:
+    """docs/policy-reference.md."""
+    parts = [HEAD, *(_part(model) for model in _models())]
+    return "\n".join([*parts, SENTENCES, READERS, _views(), _variables()])
+
+
+def _models() -> list[type[BaseModel]]:
+    """The document, then every part of it in the order in which it is met."""
+    found: dict[type[BaseModel], None] = {}
+    _collect(Document, found)
+    return list(found)
+
+
+def _collect(annotation: Any, found: dict[type[BaseModel], None]) -> None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if annotation in found:
+            return
+        found[annotation] = None
+        for field in annotation.model_fields.values():
+            _collect(field.annotation, found)
+    for inner in get_args(annotation):
+        _collect(inner, found)
+
+
+def _part(model: type[BaseModel]) -> str:
+    comments = _comments(model)
+    rows = [
+        f"| `{field.alias or name}` | {_kind(field)} | {_usual(field)} | "
+        f"{comments.get(name, '')} |"
+        for name, field in model.model_fields.items()
+    ]
+    lines = ["| key | value | default | |", "| --- | --- | --- | --- |", *rows]
+    title = "The document" if model is Document else model.__name__
+    said = re.sub(r" \(gate\.md[^)]*\)", "", inspect.cleandoc(model.__doc__ or ""))
+    return "\n".join([f"## {title}\n", said, "", *lines, ""])
+
+
+def _kind(field: Any) -> str:
+    text = re.sub(r"[\w]+\.", "", _name(field.annotation))
+    return f"`{text}`".replace("|", "or")
+
+
+def _name(annotation: Any) -> str:
+    inner = get_args(annotation)
+    if isinstance(annotation, type) and not inner:
+        return _plain(annotation)
+    origin = getattr(annotation, "__origin__", None)
+    if hasattr(annotation, "__metadata__"):
+        return _name(inner[0])
+    if origin is not None and getattr(origin, "__name__", "") == "Literal":
+        return " | ".join(str(one) for one in inner)
+    if str(annotation).startswith("typing.Literal"):
+        return " | ".join(str(one) for one in inner)
+    if origin in (list, dict):
+        return f"{origin.__name__} of {', '.join(map(_name, inner))}"
+    return " | ".join(_name(one) for one in inner if one is not type(None)) or "any"
+
+
+def _plain(kind: type) -> str:
+    if issubclass(kind, StrEnum):
+        return " | ".join(kind)
+    return _CALLED.get(kind, kind.__name__)
+
+
+def _usual(field: Any) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel):
+        return "its own defaults"
+    if isinstance(value, Mapping):
+        value = {str(key): one for key, one in value.items()}
+    if isinstance(value, timedelta):
+        value = write_duration(value)
+    return "none" if value in (None, "", [], {}) else f"`{value}`"
+
+
+def _comments(model: type[BaseModel]) -> dict[str, str]:
+    """Field -> the comment above or beside it in the source."""
+    found: dict[str, str] = {}
+    above: list[str] = []
+    for line in inspect.getsource(model).splitlines():
+        field, comment = _FIELD.match(line), line.partition("  # ")[2]
+        if line.strip().startswith("# "):
+            above.append(line.strip()[2:])
+        elif field:
+            found[field[1]] = " ".join([*above, comment]).strip()
+            above = []
+        elif not line.strip():
+            above = []
+    return found
+
+
+def _views() -> str:
+    lines = [
+        "## Views\n",
+        "What `presenter` may be, and the parts that `shown` joins to",
+    ]
+    lines += ["arguments; without it the first of the usual names counts.\n"]
+    lines += ["| view | part: usual names |", "| --- | --- |"]
+    for name in sorted(PRESENTERS):
+        parts = ROLES.get(name, {})
+        said = "; ".join(f"`{part}`: {', '.join(n)}" for part, n in parts.items())
+        lines.append(f"| `{name}` | {said} |")
+    return "\n".join([*lines, ""])
+
+
+def _variables() -> str:
+    """What conditions read, with the comments of their table."""
+    source = inspect.getsource(conditions).partition("VARIABLES = {")[2]
+    lines = ["## What conditions read (CEL)\n", "| variable | is |", "| --- | --- |"]
+    lines += [f"| `{name}` | {said} |" for name, said in _described(source)]
+    return "\n".join([*lines, ""])
+
+
+def _described(source: str) -> Iterator[tuple[str, str]]:
+    for line in source.partition("}")[0].splitlines():
+        name = re.match(r'\s+"(\w+)":', line)
+        if name:
+            yield name[1], line.partition("  # ")[2]

@@ -1,0 +1,99 @@
+"""`manage.py try_policy FILE --calls calls.jsonl`"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from journal import clock
+from journal.errors import DomainError
+from policies import callables
+from policies.documents import Document, parse
+from policies.management import lookups
+from reviews import trials
+from reviews.trials import Trial
+
+HEADS = ("line", "tool", "tier", "rules", "title")
+
+
+class Command(BaseCommand):
+    help = (
+        "Says what the policy in FILE would do with each call of a file, one JSON"
+        " object a line: tier, rules and title. Nothing is proposed, read from a tool's"
+        " reader or written. Ends with 1 when a line is no call of the policy."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--calls", type=Path, required=True)
+        parser.add_argument(
+            "--at",
+            metavar="TIME",
+            help="when the calls are made, such as 2026-11-24T10:00:00+00:00; the"
+            " database's clock is read without",
+        )
+        parser.add_argument("--json", action="store_true", help="one object a line")
+        parser.add_argument(
+            "--set", action="append", default=[], metavar="NAME=VALUE", dest="variables"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        document = _document(options["file"], options["variables"])
+        lines = _text(options["calls"]).splitlines()
+        found = list(trials.run(document, lines, now=_time(options["at"])))
+        printed = trials.as_lines(found) if options["json"] else _table(found)
+        for line in printed:
+            self.stdout.write(line)
+        if wrong := sum(bool(one.problem) for one in found):
+            raise CommandError(f"{wrong} of {len(found)} lines cannot be tried.")
+
+
+def _time(text: str | None) -> datetime:
+    if text is None:
+        return clock.now()
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise CommandError(f"--at: {error}") from error
+    if found.tzinfo is None:
+        raise CommandError("--at has no zone: write 2026-11-24T10:00:00+00:00")
+    return found
+
+
+def _document(file: Path, variables: Sequence[str]) -> Document:
+    values = dict(pair.split("=", 1) for pair in variables if "=" in pair)
+    try:
+        return parse(_text(file), variables=values, further=callables.problems)
+    except DomainError as error:
+        lines = [f"  {lookups.describe(one)}" for one in error.errors]
+        raise CommandError("\n".join([error.detail, *lines])) from error
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeError) as error:
+        raise CommandError(f"{file} cannot be read: {error}") from error
+
+
+def _table(found: Iterable[Trial]) -> Iterable[str]:
+    rows = [HEADS, *(_row(one) for one in found)]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(HEADS) - 1)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        yield "  ".join([*cells, row[-1]]).rstrip()
+
+
+def _row(one: Trial) -> tuple[str, ...]:
+    tier = "error" if one.problem else one.tier
+    cells = (one.tool, tier, ",".join(one.rules), one.problem or one.title)
+    return (str(one.line), *map(_printable, cells))
+
+
+def _printable(text: str) -> str:
+    """A terminal obeys what it is sent: nothing of a call is a command to it."""
+    return "".join(one if one.isprintable() else "\ufffd" for one in text)
