@@ -105,7 +105,7 @@ def plain(
         "thread": inputs.thread,
         "uncertain": float(inputs.uncertain),
         "clock": {**clock, **open_now},
-        "before": _before(inputs.before),
+        "before": as_read(inputs.before),
         "keys": dict(inputs.keys),
     }
 
@@ -164,7 +164,7 @@ def rebase(
         "args": tools.in_minor_units(definition, inputs.args),
         "money": _money(amount),
         "clock": {**clock, **open_then},
-        "before": {**stored["before"], **_before(inputs.before)},
+        "before": {**stored["before"], **as_read(inputs.before)},
         "keys": {**stored["keys"], **inputs.keys},
         "sum": _either(fresh["sum"], stored["sum"], kept),
         "count": _either(fresh["count"], stored["count"], kept),
@@ -325,8 +325,9 @@ def _count(seen: Windows, name: str) -> int:
     return sum(count for count, _ in seen.get(name, {}).values())
 
 
-def _before(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The reader's facts; a text beside a `<name>_currency` is money, in minor units.
+def as_read(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The reader's facts as rules see them; a text beside a `<name>_currency` is money,
+    in minor units.
 
     What cannot be read is left out: a rule that needs it blocks.
     """

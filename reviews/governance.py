@@ -11,7 +11,7 @@ from typing import Any
 
 from journal import canonical
 from journal.errors import InvalidArgs
-from policies import active, evaluation, facts, tools
+from policies import active, conflicts, evaluation, facts, tools
 from policies.choices import Risk, Tier
 from policies.documents import Document, ToolDefinition
 from policies.evaluation import Evaluation
@@ -103,6 +103,7 @@ def govern(action: Action, *, now: datetime, firmly: bool = True) -> Ruling:
         facts.lock(facts.measures_of(document, inputs))
     gathered = facts.collect(document, inputs, now=now)
     gathered["uninspectable"] = undecoded
+    gathered["conflicts"] = conflicts.find(definition, gathered)
     found = evaluation.evaluate(document, definition, gathered)
     return Ruling(
         _within_ceiling(found, action.risk_ceiling),

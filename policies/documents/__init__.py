@@ -28,6 +28,7 @@ from .definitions import (
 from .document import RESERVED, Desk, Document, Measure, Rule, Then
 from .loading import InvalidPolicy, parse, restore
 from .names import TOOL_NAME
+from .review import Conflict, Review
 from .sentences import Chip, Piece, Segment
 from .wording import suggest
 
@@ -42,6 +43,7 @@ __all__ = [
     "CallableTarget",
     "CallableVerifier",
     "Chip",
+    "Conflict",
     "Desk",
     "Document",
     "EffectClass",
@@ -54,6 +56,7 @@ __all__ = [
     "Piece",
     "Profile",
     "Reversal",
+    "Review",
     "Rule",
     "Segment",
     "StepSpec",

@@ -24,6 +24,7 @@ from .definitions import (
     ToolDefinition,
 )
 from .document import EVERY_TOOL, RESERVED, Document, Rule
+from .review import Conflict
 from .roles import PRESENTERS, ROLES
 from .wording import suggest
 
@@ -42,6 +43,8 @@ def problems(document: Document) -> Iterator[Problem]:
     yield from _document(document)
     yield from _measures(document)
     yield from _limits(document)
+    for name, tool in document.tools.items():
+        yield from _review(document, tool, f"tools.{name}.review")
     yield from reversals.problems(document)
     yield from reading_tools.problems(document)
     yield from _rules(document)
@@ -129,7 +132,8 @@ def _money(tool: ToolDefinition, path: str) -> Iterator[Problem]:
 def _named_arguments(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     for field in ("sensitive", "redact", "labels"):
         for name in getattr(tool, field):
-            yield from _argument(tool, name, f"{path}.{field}")
+            if field != "labels" or name not in tool.facts:
+                yield from _argument(tool, name, f"{path}.{field}")
 
 
 def _shown(tool: ToolDefinition, path: str) -> Iterator[Problem]:
@@ -152,6 +156,9 @@ def _effect(tool: ToolDefinition, path: str) -> Iterator[Problem]:
         yield path, wrong
     required = tool.arguments.get("required", [])
     for chip in sentences.chips(tool.sentence):
+        if fact := tool.fact_of(chip.name):
+            yield from _fact(tool, fact, path)
+            continue
         yield from _argument(tool, chip.name, path)
         if not chip.optional and chip.name.split(".")[0] not in required:
             yield (
@@ -183,6 +190,12 @@ def _argument(tool: ToolDefinition, name: str, path: str) -> Iterator[Problem]:
     if declared(tool.arguments, name) is None:
         hint = suggest(name, tool.arguments.get("properties", {}))
         yield path, f"{name} is not an argument of this tool{hint}"
+
+
+def _fact(tool: ToolDefinition, name: str, path: str) -> Iterator[Problem]:
+    if name not in tool.facts:
+        hint = suggest(name, tool.facts)
+        yield path, f"{name} is not among the facts of this tool{hint}"
 
 
 def _execution(tool: ToolDefinition, path: str) -> Iterator[Problem]:
@@ -281,6 +294,39 @@ def _limits(document: Document) -> Iterator[Problem]:
                     f"tools.{name}.limits",
                     f"{limit.measure} is not a sum of this tool",
                 )
+
+
+def _review(document: Document, tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    """What the pages show of the reader is declared among the tool's facts."""
+    for field in ("facts", "columns"):
+        for name in getattr(tool.review, field):
+            yield from _fact(tool, name, f"{path}.{field}")
+    conflicts = tool.review.conflicts
+    for name, times in Counter(one.id for one in conflicts).items():
+        if times > 1:
+            yield f"{path}.conflicts.{name}", "this id stands twice"
+    for one in conflicts:
+        for message in _conflict(document, tool, one):
+            yield f"{path}.conflicts.{one.id}.when", message
+
+
+def _conflict(
+    document: Document, tool: ToolDefinition, conflict: Conflict
+) -> Iterator[str]:
+    """A conflict compares what the agent claims with what the reader found."""
+    try:
+        condition = conflict.condition
+    except InvalidCondition as error:
+        yield str(error)
+        return
+    places = {place for place, _ in condition.reads | condition.tested}
+    if not {"args", "before"} <= places <= {"args", "before", "money", "keys"}:
+        yield (
+            "compare an argument with a fact of the reader: args.<name> with"
+            " before.<name>, beside them at most money and keys"
+        )
+        return
+    yield from _reads(document, tool, condition)
 
 
 def _rules(document: Document) -> Iterator[Problem]:

@@ -39,6 +39,7 @@ from .names import (
     Slug,
     ToolName,
 )
+from .review import Review
 from .roles import roles_of
 
 # gate.md section 2: what each risk level asks for when nothing says otherwise.
@@ -325,7 +326,9 @@ class ToolDefinition(Part):
 
     # What later releases added. A tool that does not use it is stored without it: its
     # digest, which names it for ever, must stay what it was.
-    LATER: ClassVar = frozenset({"window", "audience", "retry", "compensation"})
+    LATER: ClassVar = frozenset(
+        {"window", "audience", "retry", "compensation", "review"}
+    )
 
     name: ToolName
     title: Line
@@ -368,6 +371,7 @@ class ToolDefinition(Part):
     steps: dict[PeopleTier, list[StepSpec]] = {}
     retry: Retry = Retry()
     compensation: Compensation | None = None  # what undoes it, as a proposal of its own
+    review: Review = Review()  # which of the reader's facts the pages show
 
     @property
     def base(self) -> Tier:
@@ -426,7 +430,7 @@ class ToolDefinition(Part):
 
     @property
     def chips(self) -> list[str]:
-        """The arguments that the effect sentence names, in order."""
+        """The arguments and facts that the effect sentence names, in order."""
         return [chip.name for chip in sentences.chips(self.sentence)]
 
     @property
@@ -435,6 +439,13 @@ class ToolDefinition(Part):
         required = self.arguments.get("required", [])
         properties = self.arguments.get("properties", {})
         return [name for name in properties if name not in required]
+
+    def fact_of(self, chip: str) -> str:
+        """The fact that `before.<fact>` of the effect sentence names; empty for an
+        argument."""
+        place, dot, name = chip.partition(".")
+        declared = self.arguments.get("properties", {})
+        return name if dot and place == "before" and place not in declared else ""
 
     @property
     def strictest(self) -> EffectClass | None:

@@ -1,0 +1,30 @@
+"""Claims of an agent that a fact of the tool's reader contradicts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .conditions import ConditionError, Facts
+from .documents import ToolDefinition
+
+
+def find(definition: ToolDefinition, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The conflicts that the policy declares and these facts show, as plain data: id,
+    text, and whether it could be checked at all.
+
+    `facts` are those of `policies.facts.collect`. A conflict that cannot be checked,
+    because the reader did not say what it needs, is found with `checked` false: nobody
+    may take silence for agreement.
+    """
+    bound = Facts(facts)
+    found = []
+    for conflict in definition.review.conflicts:
+        checked = True
+        try:
+            if not conflict.condition.holds(bound):
+                continue
+        except ConditionError:
+            checked = False
+        found.append({"id": conflict.id, "text": conflict.text, "checked": checked})
+    return found

@@ -1,0 +1,113 @@
+"""What of the reader's facts reviewers see: declared, checked, compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies import conflicts
+from policies.documents import InvalidPolicy, parse
+from tests.policies import builders, store
+
+READER: dict[str, Any] = {
+    "reader": {"kind": "webhook", "url": "http://a.example/r"},
+    "facts": ["total", "arrived"],
+    "keys": ["customer"],
+}
+CONFLICT = {
+    "id": "arrived",
+    "text": "The note says lost; the carrier says delivered",
+    "when": 'args.to == "lost" && before.arrived',
+}
+
+
+def refusal(**tool):
+    with pytest.raises(InvalidPolicy) as found:
+        parse(builders.data(**{**READER, **tool}))
+    return {error["path"]: error["message"] for error in found.value.errors}
+
+
+def tool(**review):
+    return builders.document(None, **READER, review=review).tools["pay"]
+
+
+@pytest.mark.parametrize("field", ["facts", "columns"])
+def test_a_fact_that_the_tool_does_not_declare_is_refused(field):
+    said = refusal(review={field: ["totl"]})
+    assert said == {
+        f"tools.pay.review.{field}": "totl is not among the facts of this tool"
+    }
+
+
+def test_an_unknown_fact_in_the_effect_sentence_is_refused():
+    said = refusal(effect="Pay {amount} to {before.nmae}")
+    assert said == {"tools.pay.effect": "nmae is not among the facts of this tool"}
+
+
+def test_more_than_six_facts_are_refused():
+    names = [f"fact_{number}" for number in range(7)]
+    said = refusal(facts=names, review={"facts": names})
+    assert list(said) == ["tools.pay.review.facts"]
+
+
+@pytest.mark.parametrize(
+    ("when", "says"),
+    [
+        ("before.arived && args.to == 'x'", "before.arived is not there for pay"),
+        ("args.tto == 'x' && before.arrived", "args.tto is not there for pay"),
+        ("args.note == 'x' && before.arrived", "args.note may be absent"),
+        ("before.arrived", "compare an argument with a fact of the reader"),
+        ("args.to == 'x'", "compare an argument with a fact of the reader"),
+        ("args.to == 'x' && before.arrived && clock.hour > 3", "compare an argument"),
+        ("args.to ==", "Syntax error"),
+    ],
+)
+def test_a_conflict_that_cannot_be_checked_is_refused(when, says):
+    said = refusal(review={"conflicts": [{**CONFLICT, "when": when}]})
+    assert says in said["tools.pay.review.conflicts.arrived.when"]
+
+
+def test_a_conflict_stands_once():
+    said = refusal(review={"conflicts": [CONFLICT, CONFLICT]})
+    assert said == {"tools.pay.review.conflicts.arrived": "this id stands twice"}
+
+
+@pytest.mark.parametrize(
+    ("args", "before", "found"),
+    [
+        ({"to": "lost"}, {"arrived": True}, [True]),
+        ({"to": "lost"}, {"arrived": False}, []),
+        ({"to": "broken"}, {"arrived": True}, []),
+        ({"to": "lost"}, {}, [False]),
+    ],
+)
+def test_a_conflict_is_found_where_it_holds_or_cannot_be_checked(args, before, found):
+    facts = builders.facts(args=args, before=before)
+    said = conflicts.find(tool(conflicts=[CONFLICT]), facts)
+    assert [one["checked"] for one in said] == found
+    assert {one["id"] for one in said} <= {"arrived"}
+
+
+def test_a_tool_without_a_review_keeps_its_digest():
+    assert "review" not in builders.document().tools["pay"].model_dump(mode="json")
+
+
+@pytest.mark.parametrize(
+    ("reason", "delivered", "found"),
+    [
+        ("not_received", True, ["received"]),
+        ("not_received", False, []),
+        ("damaged", False, ["not_arrived"]),
+        ("goodwill", True, []),
+    ],
+)
+def test_the_store_compares_the_reason_of_a_refund_with_the_carrier(
+    reason, delivered, found
+):
+    definition = store.shipped().tools["process_refund"]
+    before = {**store.ORDER, "delivered": delivered}
+    facts = store.facts(
+        store.shipped(), "process_refund", {"reason": reason}, before=before
+    )
+    assert [one["id"] for one in conflicts.find(definition, facts)] == found
