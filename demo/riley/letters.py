@@ -103,4 +103,4 @@ def _seen(case: Case) -> list[dict[str, Any]]:
     )
     if order.get("carrier_status"):
         text += f" {order['carrier']} says: {order['carrier_status']}."
-    return [{"kind": "record", "source": "store, look_up_order", "text": text}]
+    return [{"kind": "order record", "source": "the store", "text": text}]

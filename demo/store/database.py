@@ -17,6 +17,7 @@ from typing import Any
 
 from . import money
 
+VERSION = 2
 Row = sqlite3.Row
 Connection = sqlite3.Connection
 
@@ -60,9 +61,11 @@ def prepare(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(_open(path)) as db:
         db.execute("PRAGMA journal_mode = WAL")
-        if db.execute("PRAGMA user_version").fetchone()[0]:
-            return
-        _build(db)
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if not version:
+            _build(db)
+        elif version < VERSION:
+            _upgrade(db)
 
 
 def _open(path: Path) -> Connection:
@@ -83,7 +86,22 @@ def _build(db: Connection) -> None:
     except BaseException:
         db.execute("ROLLBACK")
         raise
-    db.execute("PRAGMA user_version = 1")
+    db.execute(f"PRAGMA user_version = {VERSION}")
+    db.execute("COMMIT")
+
+
+def _upgrade(db: Connection) -> None:
+    """A store of the first version learns how orders were paid and what labels cost."""
+    db.execute("BEGIN IMMEDIATE")
+    db.execute("ALTER TABLE purchase ADD COLUMN payment TEXT NOT NULL DEFAULT ''")
+    db.execute(
+        "ALTER TABLE return_label ADD COLUMN cost_minor INTEGER NOT NULL DEFAULT 0"
+    )
+    db.executemany(
+        "UPDATE purchase SET payment = ? WHERE customer = ?",
+        [(person["payment"], person["id"]) for person in data("customers")],
+    )
+    db.execute(f"PRAGMA user_version = {VERSION}")
     db.execute("COMMIT")
 
 
@@ -105,6 +123,7 @@ def _fill(db: Connection, today: datetime) -> None:
         ],
     )
     addresses: dict[str, str] = {}
+    payments = {person["id"]: person["payment"] for person in data("customers")}
     for person in data("customers"):
         addresses[person["id"]] = json.dumps(person["address"])
         until = stamp(today + timedelta(days=person["retention_days"]))
@@ -120,7 +139,8 @@ def _fill(db: Connection, today: datetime) -> None:
             ),
         )
     for order in data("orders"):
-        _insert_order(db, order, today, prices, addresses[order["customer"]])
+        known = (addresses[order["customer"]], payments[order["customer"]])
+        _insert_order(db, order, today, prices, known)
     for message in data("messages"):
         _insert_message(db, message, today)
 
@@ -130,13 +150,14 @@ def _insert_order(
     order: dict[str, Any],
     today: datetime,
     prices: dict[str, int],
-    address: str,
+    known: tuple[str, str],
 ) -> None:
+    """`known` are the customer's address and payment method."""
     delivered = order.get("delivered_days_ago")
     db.execute(
         "INSERT INTO purchase (id, customer, placed_at, status, carrier,"
-        " carrier_status, delivered_at, address, total_minor, currency)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " carrier_status, delivered_at, address, payment, total_minor, currency)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             order["id"],
             order["customer"],
@@ -145,7 +166,7 @@ def _insert_order(
             order.get("carrier", ""),
             order.get("carrier_status", ""),
             None if delivered is None else stamp(today - timedelta(days=delivered)),
-            address,
+            *known,
             sum(prices[sku] * quantity for sku, quantity in order["lines"]),
             money.CURRENCY,
         ),

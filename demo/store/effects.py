@@ -18,7 +18,9 @@ from .refusals import Refusal
 Args = Mapping[str, Any]
 Result = dict[str, Any]
 
-CARRIERS = ("Harrow Parcel", "Bluebird Post")
+# What a prepaid return label of each carrier costs the store, in minor units.
+LABEL_COSTS = {"Harrow Parcel": 690, "Bluebird Post": 540}
+CARRIERS = tuple(LABEL_COSTS)
 MAILBOX = re.compile(r"[^\s@,;<>\"]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+", re.ASCII)
 ADDRESS = ("line1", "city", "region", "postcode", "country")
 
@@ -116,11 +118,18 @@ def create_return_label(db: Connection, args: Args, mark: Mark) -> Result:
         raise Refusal("not_shipped", "The order has not been shipped yet.")
     tracking = f"{str(carrier)[:2].upper()}-{order['id']}-{_next(db, 'return_label')}"
     query = (
-        "INSERT INTO return_label (key, purchase, carrier, tracking, at)"
-        " VALUES (?, ?, ?, ?, ?)"
+        "INSERT INTO return_label (key, purchase, carrier, tracking, at, cost_minor)"
+        " VALUES (?, ?, ?, ?, ?, ?)"
     )
-    _insert(db, query, (mark.key, order["id"], carrier, tracking, mark.at))
-    return {"order_id": order["id"], "carrier": carrier, "tracking": tracking}
+    cost = LABEL_COSTS[str(carrier)]
+    _insert(db, query, (mark.key, order["id"], carrier, tracking, mark.at, cost))
+    return {
+        "order_id": order["id"],
+        "carrier": carrier,
+        "tracking": tracking,
+        "cost": money.text(cost),
+        "currency": money.CURRENCY,
+    }
 
 
 def process_refund(db: Connection, args: Args, mark: Mark) -> Result:

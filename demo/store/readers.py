@@ -11,7 +11,7 @@ from typing import Any
 
 from . import database, money, records
 from .database import Connection, Row
-from .effects import Args
+from .effects import LABEL_COSTS, Args
 from .refusals import Refusal
 
 Reading = dict[str, Any]
@@ -21,16 +21,26 @@ LABELS = {
     "order_total": "Order total",
     "order_refunded": "Refunded so far",
     "status": "Order status",
+    "parcel": "Parcel",
     "carrier_status": "Carrier says",
-    "customer": "Customer",
+    "customer": "Customer number",
+    "customer_name": "Customer",
+    "payment_method": "Paid with",
+    "destination": "Shipped to",
     "labels": "Labels now",
+    "return_labels": "Return labels so far",
+    "label_cost": "Cost of the label",
     "address": "Ships to now",
+    "name": "Name",
     "email": "E-mail",
     "orders": "Orders",
     "retention_until": "Invoices must be kept until",
     "stock": "On the shelf",
+    "drafts": "Drafts so far",
     "known_recipients": "Recipients that are customers",
+    "mails_before": "Mails sent to them so far",
 }
+PARCEL = {"paid": "Not shipped", "shipped": "In transit", "delivered": "Delivered"}
 
 
 def read(store: Path, tool: str, args: Args) -> Reading:
@@ -40,21 +50,24 @@ def read(store: Path, tool: str, args: Args) -> Reading:
             reading = READERS[tool](db, args)
         except Refusal:
             reading = {"before": None}
-    before = reading.get("before") or {}
+    known = {**(reading.get("before") or {}), **(reading.get("facts") or {})}
     return {
         "before": None,
         "keys": {},
         "facts": {},
         "preconditions": {},
         "source": "store",
-        "labels": {name: LABELS[name] for name in before if name in LABELS},
+        "labels": {name: LABELS[name] for name in known if name in LABELS},
         **reading,
     }
 
 
 def _order_facts(db: Connection, order: Row) -> dict[str, Any]:
-    """What rules may read of an order; money as text beside its currency."""
+    """What rules and reviewers may read of an order; money as text beside its
+    currency. The store does not always know how an old order was paid."""
     refunded = records.refunded(db, order["id"])
+    person = records.customer(db, order["customer"])
+    place = records.address(order)
     return {
         "order_total": money.text(order["total_minor"]),
         "order_total_currency": order["currency"],
@@ -64,8 +77,16 @@ def _order_facts(db: Connection, order: Row) -> dict[str, Any]:
         "order_kept_currency": order["currency"],
         "delivered": order["status"] == "delivered",
         "shipped": order["status"] in ("shipped", "delivered"),
+        "parcel": PARCEL[order["status"]],
         "carrier_status": order["carrier_status"],
+        "destination": f"{place['city']}, {place['region']}",
+        **_known(customer_name=person["name"], payment_method=order["payment"]),
     }
+
+
+def _known(**facts: str) -> dict[str, str]:
+    """Those that the store knows: the name of a deleted customer is gone."""
+    return {name: value for name, value in facts.items() if value}
 
 
 def _order(db: Connection, args: Args) -> Reading:
@@ -93,6 +114,16 @@ def _labels(db: Connection, args: Args) -> Reading:
     return {**reading, "before": {"labels": labels}, "preconditions": {}}
 
 
+def _return_label(db: Connection, args: Args) -> Reading:
+    reading = _order(db, args)
+    made = records.return_labels(db, str(args["order_id"]))
+    cost = LABEL_COSTS.get(str(args.get("carrier")))
+    facts = reading["facts"]
+    if cost is not None:
+        facts |= {"label_cost": money.text(cost), "label_cost_currency": money.CURRENCY}
+    return {**reading, "before": {"return_labels": made, **reading["before"]}}
+
+
 def _address(db: Connection, args: Args) -> Reading:
     reading = _order(db, args)
     order = records.order(db, args["order_id"])
@@ -101,20 +132,23 @@ def _address(db: Connection, args: Args) -> Reading:
 
 
 def _customer(db: Connection, args: Args) -> Reading:
+    """The fields that a deletion erases, as the record; what stays, as facts."""
     person = records.customer(db, args.get("customer_id"))
     query = "SELECT COUNT(*) FROM purchase WHERE customer = ?"
     orders = db.execute(query, (person["id"],)).fetchone()[0]
     return {
         "before": {
+            "name": person["name"],
             "email": person["email"],
-            "orders": orders,
-            "retention_until": person["retention_until"][:10],
+            "address": records.address(person),
         },
         "keys": {"customer": person["id"]},
         "facts": {
             "under_retention": records.under_retention(person),
+            "retention_until": person["retention_until"][:10],
             "orders": orders,
             "deleted": person["deleted_at"] is not None,
+            **_known(customer_name=person["name"]),
         },
         "preconditions": {"customer_version": person["version"]},
     }
@@ -129,9 +163,16 @@ def _recipients(db: Connection, args: Args) -> Reading:
     boxes = [b for field in ("to", "cc", "bcc") for b in _listed(args.get(field))]
     known = sum(_is_customer(db, box) for box in boxes)
     return {
-        "before": {"known_recipients": f"{known} of {len(boxes)}"},
+        "before": {
+            "known_recipients": f"{known} of {len(boxes)}",
+            "mails_before": records.mails_to(db, [str(box) for box in boxes]),
+        },
         "facts": {"known_recipients": known == len(boxes)},
     }
+
+
+def _drafts(db: Connection, args: Args) -> Reading:
+    return {"before": {"drafts": records.drafts(db, args.get("order_id"))}}
 
 
 def _listed(value: object) -> list[object]:
@@ -150,10 +191,10 @@ def _nothing(db: Connection, args: Args) -> Reading:
 READERS: dict[str, Reader] = {
     "look_up_order": _nothing,
     "check_inventory": _inventory,
-    "draft_reply": _nothing,
+    "draft_reply": _drafts,
     "add_label": _labels,
     "send_email": _recipients,
-    "create_return_label": _order,
+    "create_return_label": _return_label,
     "process_refund": _order,
     "change_shipped_address": _address,
     "delete_customer": _customer,

@@ -64,6 +64,26 @@ def labels(db: Connection, number: str) -> list[str]:
     return [row["label"] for row in db.execute(query, (number,))]
 
 
+def return_labels(db: Connection, number: str) -> list[str]:
+    """The tracking numbers of an order's return labels, oldest first."""
+    query = "SELECT tracking FROM return_label WHERE purchase = ? ORDER BY id"
+    return [row["tracking"] for row in db.execute(query, (number,))]
+
+
+def drafts(db: Connection, number: object) -> list[str]:
+    """The draft replies kept for an order, oldest first."""
+    query = "SELECT body FROM draft WHERE purchase = ? ORDER BY id"
+    return [row["body"] for row in db.execute(query, (str(number),))]
+
+
+def mails_to(db: Connection, boxes: list[str]) -> int:
+    """How many mails went to any of these mailboxes so far."""
+    asked = {box.lower() for box in boxes}
+    query = "SELECT sent_to, cc, bcc FROM mail"
+    sent = [[*map(json.loads, row)] for row in db.execute(query)]
+    return sum(any(b.lower() in asked for f in mail for b in f) for mail in sent)
+
+
 def address(row: Row) -> dict[str, str]:
     """The address of an order or a customer."""
     value: dict[str, str] = json.loads(row["address"])

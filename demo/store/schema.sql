@@ -31,6 +31,7 @@ CREATE TABLE purchase (
     address        TEXT NOT NULL,            -- JSON
     total_minor    INTEGER NOT NULL,
     currency       TEXT NOT NULL,
+    payment        TEXT NOT NULL DEFAULT '', -- how it was paid, and is paid back
     version        INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 
@@ -117,7 +118,8 @@ CREATE TABLE return_label (
     purchase TEXT NOT NULL REFERENCES purchase,
     carrier  TEXT NOT NULL,
     tracking TEXT NOT NULL,
-    at       TEXT NOT NULL
+    at       TEXT NOT NULL,
+    cost_minor INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE redirection (
