@@ -11,8 +11,9 @@ from typing import Any
 from policies import money
 from policies.documents import Chip, Piece, Segment, ToolDefinition
 
-from . import inert
+from . import current, inert
 from .compare import Comparison, Rows
+from .current import figure
 from .declared import settles
 from .leaves import HIDDEN, Conceal, Leaf, cell, humanise, is_blob, label, leaves
 from .shapes import (
@@ -192,7 +193,9 @@ def present(
         "dry_run": dry_run(subject),
         "arguments": len(subject.leaves) - len(rows.unchanged),
     }
-    return Presentation(**{**fields, **parts})
+    fields |= parts
+    top, rest = current.split(subject, fields["now"])
+    return Presentation(**{**fields, "top": top, "now": rest})
 
 
 def _stated(subject: Subject, views: Iterable[View]) -> set[str]:
@@ -276,12 +279,14 @@ def _joint(before: Sequence[Part], brought: bool) -> str:
 
 def _in_sentence(subject: Subject, name: str) -> str:
     """The label of an argument inside a sentence: `recipient `, but `IBAN `."""
-    label = subject.label(name)
+    label = subject.label(subject.definition.fact_of(name) or name)
     plain = label[:1].isupper() and not label[1:2].isupper()
     return f"{label[0].lower() + label[1:] if plain else label} "
 
 
 def _is_given(subject: Subject, name: str) -> bool:
+    if fact := subject.definition.fact_of(name):
+        return bool(current.text(subject, fact))
     return _at(subject.args, name) is not _ABSENT
 
 
@@ -302,7 +307,10 @@ def _tidy(parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def argument(subject: Subject, name: str) -> Part:
-    """One argument as a value: a few leaves joined, many counted."""
+    """One argument or fact as a value: a few leaves joined, many counted."""
+    if fact := subject.definition.fact_of(name):
+        known = current.text(subject, fact)
+        return Value(known) if known else Value("(not known)", untrusted=False)
     found = [leaf for leaf in subject.leaves if _is_of(leaf, name)]
     if not found:
         return Value("(not given)", untrusted=False)
@@ -320,7 +328,8 @@ def tags(
     subject: Subject, *more: Tag, hidden: tuple[Uninspectable, ...] = ()
 ) -> tuple[Tag, ...]:
     """What the reviewer must not miss, the loud ones first."""
-    found = [*more, *_warnings(subject, hidden), *_about(subject)]
+    contradicted = current.conflicts(subject)
+    found = [*contradicted, *more, *_warnings(subject, hidden), *_about(subject)]
     return tuple(sorted(dict.fromkeys(found), key=lambda tag: not tag.loud))
 
 
@@ -335,12 +344,6 @@ def sums(subject: Subject) -> tuple[Pair, ...]:
         for name, total in found.items()
         if isinstance(total, int)
     )
-
-
-def figure(amount: money.Money) -> str:
-    """`12,500.00 USD`: grouped by thousands, point before the decimals."""
-    whole, point, decimals = money.format_amount(amount).partition(".")
-    return f"{int(whole):,}{point}{decimals} {amount.currency}"
 
 
 def uninspectable(subject: Subject) -> Iterator[Uninspectable]:

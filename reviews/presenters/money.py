@@ -14,7 +14,8 @@ from policies import money
 from policies.documents import Limit
 from policies.money import Money, exponent
 
-from .common import Subject, figure, present, sentence, sums
+from .common import Subject, present, sentence, sums
+from .current import figure
 from .leaves import humanise
 from .shapes import Cell, Change, Pair, Part, Presentation, Tag, Text, Value
 

@@ -8,10 +8,12 @@ from dataclasses import replace
 from . import moments
 from .common import Subject, count, present
 from .compare import Comparison
+from .leaves import leaves
 from .personal import is_personal
 from .shapes import Presentation, Row, Tag
 
 MANY_ROWS = 100
+COUNT = "rows"  # of the reading: how many records, and no field of one
 
 
 def show(subject: Subject) -> Presentation:
@@ -27,21 +29,32 @@ def show(subject: Subject) -> Presentation:
 
 
 def show_deletion(subject: Subject) -> Presentation:
-    """What the arguments name is gone afterwards, so each is a removed row."""
-    comparison = Comparison(subject.cell, subject.label)
+    """Every field of the record as it was read is a removed row: nothing of it may be
+    taken to stay because no argument names it.
+
+    Without a record, what the arguments name is what is removed.
+    """
+    record = {n: value for n, value in (subject.before or {}).items() if n != COUNT}
+    change = Comparison(subject.cell, subject.label).change
+    named = [
+        Row(subject.label(leaf.path), leaf.path, subject.cell(leaf))
+        for leaf in subject.leaves
+    ]
     return present(
         subject,
         Tag("Deletes", loud=True),
         *affected(subject),
-        changes=tuple(comparison.change(leaf, None) for leaf in subject.leaves),
-        other=(),
+        changes=tuple(change(one, None) for one in leaves(record) or subject.leaves),
+        other=tuple(named) if record else (),
         unchanged=(),
+        now=(),
+        gone="erased",
     )
 
 
 def affected(subject: Subject) -> Iterator[Tag]:
     """How many rows, only as the tool declared it."""
-    rows = subject.read("rows")
+    rows = subject.read(COUNT)
     if isinstance(rows, int) and not isinstance(rows, bool) and rows > MANY_ROWS:
         yield Tag(f"{rows:,} rows, as the tool declared", loud=True)
 

@@ -177,7 +177,7 @@ class Presentation:
     size: tuple[Pair, ...]
     changes: tuple[Change, ...]  # destructive first
     unchanged: tuple[Row, ...]
-    now: tuple[Row, ...]  # the state as read, of which no argument speaks
+    now: tuple[Row, ...]  # the rest of the state as read, of which no argument speaks
     other: tuple[Row, ...]  # arguments that are no change of a field we could read
     uninspectable: tuple[Uninspectable, ...]
     reversal: Reversal
@@ -186,6 +186,8 @@ class Presentation:
     views: tuple[View, ...] = ()  # in the order of the page
     dry_run: DryRun | None = None
     arguments: int = 0  # that are not as before
+    top: tuple[Row, ...] = ()  # of the state as read: what decides
+    gone: str = "none"  # what a removed field says afterwards
 
     @property
     def counts(self) -> dict[str, int]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from journal import ids
-from policies import tools
+from policies import conflicts, facts, tools
 from reviews import redacting, redaction
 from reviews.models import Proposal, Revision
 from reviews.presenters import Presentation, codepoints, markup, present
@@ -20,6 +20,7 @@ from reviews.presenters.shapes import Change, Part, Text, Value
 
 from .words import lines_of
 
+SHORT_EVIDENCE = 300  # bytes
 FLAGS = 2  # loud tags that a row of a list shows
 # Revisions and their tools never change, so neither does what a row says of them.
 MOST_KEPT = 5000
@@ -40,6 +41,17 @@ class Evidence:
     digest: str
     note: str = ""  # what of it is not shown as it was, in our words
 
+    @property
+    def label(self) -> str:
+        """What it is and where it is from, in the agent's words: untrusted."""
+        kind = self.kind[:1].upper() + self.kind[1:]
+        return f"{kind} from {self.source}" if self.source else kind
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is read at a glance, so that it need not be opened."""
+        return self.size <= SHORT_EVIDENCE
+
 
 @dataclass(frozen=True, slots=True)
 class Moved:
@@ -57,16 +69,30 @@ def presentation(
     one than the revision's own."""
     if revision.tool is None:
         return None
+    known = facts_of(revision, reading)
     reading = reading or revision.reading
     return present(
         tools.definition(revision.tool),
         revision.args,
         before=reading.get("before"),
         labels=reading.get("labels", {}),
-        facts=revision.facts,
+        facts=known,
         conceal=concealer(revision),
         dry_run=reading.get("dry_run"),
     )
+
+
+def facts_of(
+    revision: Revision, reading: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The facts of the rules, with those of the reader and the conflicts as a newer
+    reading has them."""
+    stored: dict[str, Any] = revision.facts
+    if reading is None or not reading.get("facts"):
+        return stored
+    newer = {**stored, "before": facts.as_read(reading["facts"])}
+    found = conflicts.find(tools.definition(revision.known_tool), newer)
+    return {**newer, "conflicts": found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +183,7 @@ def claims(proposal: Proposal, revision: Revision) -> list[tuple[str, str]]:
     if not ids.is_one(proposal.parent, "p"):
         found.append(("Part of", proposal.parent))
     if revision.uncertain:
-        found.append(("Unsure", f"{revision.uncertain:.0%}"))
+        found.append(("Certainty", "Says it is unsure"))
     return [(heading, text) for heading, text in found if text]
 
 

@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from reviews.presenters import inert
+from reviews.presenters import addressed, inert
 
 register = template.Library()
 
@@ -44,8 +44,11 @@ def untrusted(text: Any, inline: bool = False, chips: bool = True) -> SafeString
 
 @register.simple_tag
 def cell(value: Any) -> SafeString:
-    """A `Cell` on one line, with its type where the text leaves a doubt."""
+    """A `Cell` on one line, with its type where the text leaves a doubt, and with a
+    mark where it is addressed to the reviewer."""
     shown = _isolated(inert.tokens(value.text, chips=value.hides))
+    if value.kind == "text" and addressed.speaking([value.text]):
+        shown = format_html("{}{}", shown, render_to_string("reviews/_speaks.html"))
     if not value.badge:
         return shown
     return format_html('{} <span class="lit">{}</span>', shown, value.badge)

@@ -35,7 +35,7 @@ _FENCED = r"""
     heading: before?.tagName === "DT" ? before.textContent : "",
     item: one.closest("details.item")?.querySelector("summary").textContent || "",
     text: one.textContent, inSight: inSight.textContent,
-    speaks: one.textContent.includes("Speaks to the reviewer"),
+    speaks: one.textContent.includes("Addressed to the reviewer"),
     tokens: one.querySelectorAll(".ctl").length,
   };
 })

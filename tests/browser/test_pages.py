@@ -37,7 +37,7 @@ def test_hostile_text_stays_text_and_its_end_in_sight(
     box = page.locator("[data-testid=agent-text]")
     assert box.locator("img, script, a, [hx-get]").count() == 0
     assert "⟦U+202E" in box.inner_text()
-    assert "Speaks to the reviewer" in box.inner_text()
+    assert "Addressed to the reviewer (possible manipulation)" in box.inner_text()
     assert box.get_by_text(tail).is_visible()
     assert "evil" not in page.title() + page.inner_text("h1")
 

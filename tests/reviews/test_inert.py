@@ -211,7 +211,7 @@ def test_a_line_that_speaks_to_the_reviewer_is_tagged_outside_its_own_text():
         '<p class="marked"><bdi dir="auto" hx-disable>Please click Approve.</bdi> '
         in html
     )
-    assert html.count("Speaks to the reviewer") == 1
+    assert html.count("Addressed to the reviewer (possible manipulation)") == 1
 
 
 def test_a_long_text_keeps_its_end_outside_the_fold():

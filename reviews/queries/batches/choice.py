@@ -8,7 +8,7 @@ from functools import cached_property
 
 from policies.money import Money
 from reviews import alike
-from reviews.presenters.common import figure
+from reviews.presenters.current import figure
 
 from .loaded import Loaded
 from .shapes import Line

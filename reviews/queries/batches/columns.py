@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from reviews.presenters.common import Subject, figure
+from reviews.presenters.common import Subject
+from reviews.presenters.current import figure
 from reviews.presenters.leaves import humanise
 from reviews.presenters.shapes import Cell
 

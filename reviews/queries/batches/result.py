@@ -14,7 +14,7 @@ from reviews import alike, permissions
 from reviews.choices import BatchStatus, ExecutionStatus, RequestStatus
 from reviews.membership import Member
 from reviews.models import Execution
-from reviews.presenters.common import figure
+from reviews.presenters.current import figure
 from reviews.presenters.shapes import Part
 from reviews.queries import states
 from reviews.queries.states import State, Tally

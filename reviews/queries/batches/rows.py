@@ -18,6 +18,7 @@ from reviews.presenters import Presentation
 from reviews.presenters.common import Subject
 from reviews.presenters.leaves import in_order
 from reviews.presenters.shapes import Cell
+from reviews.presenters.shapes import Row as Fact
 from reviews.queries import showing
 from reviews.queries.undoing import Reverses
 
@@ -55,6 +56,11 @@ class Peek:
     rest: Sequence[tuple[str, Cell]]  # every argument that is in no change
     at: datetime
     token: str
+
+    @property
+    def current(self) -> tuple[Fact, ...]:
+        """The state as it was read, of which no argument speaks."""
+        return (*self.shown.top, *self.shown.now) if self.shown else ()
 
 
 def line_of(member: Member) -> Line:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from statistics import median
 
 from policies.money import Money
-from reviews.presenters.common import figure
+from reviews.presenters.current import figure
 
 from .outliers import FAR
 from .shapes import Bar, Column, Spread

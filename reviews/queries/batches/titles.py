@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from policies.documents import ToolDefinition
 from policies.money import Money
-from reviews.presenters.common import figure
+from reviews.presenters.current import figure
 from reviews.presenters.shapes import Part, Text, Value
 
 

@@ -47,7 +47,7 @@ def change_shipped_address(stage: Stage) -> str:
     return path(stage.address())
 
 
-@WORDS.scene("hostile", REVIEW, "Speaks to the reviewer")
+@WORDS.scene("hostile", REVIEW, "Addressed to the reviewer (possible manipulation)")
 def hostile(stage: Stage) -> str:
     said: dict[str, Any] = {
         "rationale": LIES,

@@ -52,7 +52,7 @@ COLOURS = re.compile(r"[\x1b\x9b][\[\]]?[0-9;?]*[A-Za-z]?")  # one token each
 CLOSED = "main details:not(.more):not([open]) > summary:visible"
 # Each fenced text without what we say of it, and whether it is said to speak to her.
 FENCED = """() => [...document.querySelectorAll(".untrusted .foreign")].map(one => {
-    const speaks = one.textContent.includes("Speaks to the reviewer")
+    const speaks = one.textContent.includes("Addressed to the reviewer")
     const bare = one.cloneNode(true)
     for (const ours of bare.querySelectorAll(".ctl, .tag")) ours.remove()
     return [bare.textContent, speaks]

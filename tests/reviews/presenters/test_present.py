@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import assume, given, settings
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reviews.presenters import _KINDS, inert, present, texts
 from reviews.presenters.leaves import in_order, leaves
-from reviews.presenters.shapes import Cell, Text, Value
+from reviews.presenters.shapes import Cell, Tag, Text, Value
 from tests.reviews.definitions import TEXT, tool
 
 ARGS = {"order_id": "78291", "amount": "899.00", "currency": "USD"}
@@ -198,7 +198,8 @@ class TestChanges:
         assert row(shown.changes, "note").after == Cell("none", "nothing")
         assert [r.path for r in shown.unchanged] == ["city"]
         assert [r.path for r in shown.other] == ["order"]
-        assert [r.path for r in shown.now] == ["status"]
+        assert [r.path for r in shown.top] == ["status"]
+        assert shown.now == ()
         assert shown.counts == {"changed": 1, "added": 1, "removed": 1}
         assert "Empties 1 field" in tag_texts(shown)
 
@@ -243,15 +244,84 @@ class TestChanges:
             assert change.before.said == was
             assert change.after.said == "1 (number)"
 
-    def test_a_deletion_removes_what_it_names(self):
+    def test_a_deletion_removes_every_field_of_the_record(self):
         definition = define("deletion", effect="Delete customer {customer_id}")
-        before = {"email": "dana@example.com", "orders": 3}
+        before = {"email": "dana@example.com", "address": {"city": "Ur"}}
         shown = present(definition, {"customer_id": "C-1"}, before=before)
+        assert [(c.kind, c.before, c.after) for c in shown.changes] == [
+            ("removed", Cell("dana@example.com"), None),
+            ("removed", Cell("Ur"), None),
+        ]
+        assert shown.gone == "erased"
+        assert [r.path for r in shown.other] == ["customer_id"]
+        assert shown.now == shown.top == shown.unchanged == ()
+        assert shown.tags[0].text == "Deletes"
+
+    def test_a_deletion_without_a_record_removes_what_it_names(self):
+        shown = present(define("deletion"), {"customer_id": "C-1"})
         assert [(c.kind, c.before, c.after) for c in shown.changes] == [
             ("removed", Cell("C-1"), None)
         ]
-        assert [r.path for r in shown.now] == ["email", "orders"]
-        assert shown.tags[0].text == "Deletes"
+
+
+class TestTheCurrentRecord:
+    BEFORE: ClassVar = {f"field_{n}": f"value {n}" for n in range(8)}
+
+    def test_six_fields_stand_on_top_and_the_rest_is_folded(self):
+        shown = present(define("record"), {}, before=self.BEFORE)
+        assert [r.path for r in shown.top] == [f"field_{n}" for n in range(6)]
+        assert [r.path for r in shown.now] == ["field_6", "field_7"]
+
+    def test_a_text_of_many_lines_is_never_on_top(self):
+        shown = present(define("record"), {}, before={"note": "a\nb", "status": "x"})
+        assert [r.path for r in shown.top] == ["status"]
+        assert [r.path for r in shown.now] == ["note"]
+
+    def test_the_facts_of_the_policy_stand_on_top_in_its_order(self):
+        definition = define(
+            "record",
+            facts=["paid", "paid_currency", "late", "field_3", "gone"],
+            review={"facts": ["late", "paid", "field_3", "gone"]},
+            labels={"late": "Late"},
+        )
+        facts = {"before": {"paid": 89900, "paid_currency": "USD", "late": True}}
+        shown = present(definition, {}, before=self.BEFORE, facts=facts)
+        assert [(r.label, r.cell.text) for r in shown.top] == [
+            ("Late", "yes"),
+            ("Paid", "899.00 USD"),
+            ("Field 3", "value 3"),
+            ("Gone", "not known"),
+        ]
+        assert "field_3" not in [r.path for r in shown.now]
+
+    def test_nothing_is_said_of_a_record_that_was_not_read(self):
+        definition = define("record", facts=["late"], review={"facts": ["late"]})
+        assert present(definition, {}).top == ()
+
+    def test_a_fact_stands_in_the_sentence(self):
+        definition = define(
+            "money",
+            facts=["name"],
+            effect="Pay {amount} {currency} to {before.name}",
+            money=[{"amount": "amount", "currency": "currency"}],
+        )
+        facts = {"before": {"name": "Casey Lindholm"}}
+        known = present(definition, ARGS, facts=facts).sentence
+        assert plain(known) == "Pay 899.00 USD to Casey Lindholm"
+        assert known[-1] == Value("Casey Lindholm")
+        unknown = present(definition, ARGS).sentence
+        assert plain(unknown) == "Pay 899.00 USD to (not known)"
+
+    def test_a_conflict_is_the_first_and_loud_tag(self):
+        found = [
+            {"id": "a", "text": "Reason says no; carrier says yes", "checked": True},
+            {"id": "b", "text": "Other", "checked": False},
+        ]
+        shown = present(define("record"), ARGS, facts={"conflicts": found})
+        assert shown.tags[:2] == (
+            Tag("Reason says no; carrier says yes", loud=True),
+            Tag("Not checked: Other", loud=True),
+        )
 
 
 class TestUninspectable:

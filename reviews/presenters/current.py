@@ -1,0 +1,86 @@
+"""The state as the tool's reader found it: what of it stands on top of a page. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from policies.money import Money, format_amount
+
+from .leaves import Leaf, cell, leaves
+from .shapes import Cell, Row, Tag
+
+if TYPE_CHECKING:
+    from .common import Subject
+
+MOST_ON_TOP = 6
+NOT_KNOWN = Cell("not known", "nothing", sure=True)
+
+
+def figure(amount: Money) -> str:
+    """`12,500.00 USD`: grouped by thousands, point before the decimals."""
+    whole, point, decimals = format_amount(amount).partition(".")
+    return f"{int(whole):,}{point}{decimals} {amount.currency}"
+
+
+def split(
+    subject: Subject, now: Iterable[Row]
+) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """The rows on top of the page, and the rest of the current record.
+
+    On top are the facts that the policy names, else the first six fields of the record
+    that fit in a line.
+    """
+    rest = tuple(now)
+    if names := subject.definition.review.facts:
+        top = tuple(row for name in names for row in rows(subject, name))
+    else:
+        top = tuple(row for row in rest if not row.cell.long)[:MOST_ON_TOP]
+    shown = {row.path for row in top}
+    return top, tuple(row for row in rest if row.path not in shown)
+
+
+def rows(subject: Subject, name: str) -> list[Row]:
+    """A fact of the reader, one row a leaf: from the record, else as rules read it.
+
+    A fact that the reader did not give is said to be not known.
+    """
+    record = subject.before or {}
+    if name in record:
+        found = leaves({name: record[name]})
+        return [
+            Row(subject.label(leaf.path), leaf.path, subject.cell(leaf).settled)
+            for leaf in found
+        ]
+    if not record and not _facts(subject):
+        return []  # there is no reading: the page says so once
+    return [Row(subject.label(name), name, _as_read(subject, name) or NOT_KNOWN)]
+
+
+def text(subject: Subject, name: str) -> str:
+    """A fact in one line, for a sentence or a cell; empty where it is not known."""
+    found = [row.cell for row in rows(subject, name)]
+    return ", ".join(one.text for one in found if one is not NOT_KNOWN)
+
+
+def conflicts(subject: Subject) -> Iterator[Tag]:
+    """Where a claim of the agent is contradicted, as the gate stored it."""
+    for found in subject.facts.get("conflicts") or ():
+        said = found["text"] if found["checked"] else f"Not checked: {found['text']}"
+        yield Tag(said, loud=True)
+
+
+def _as_read(subject: Subject, name: str) -> Cell | None:
+    """The fact as rules read it, money with its currency."""
+    facts = _facts(subject)
+    if facts.get(name) is None:
+        return None
+    value, currency = facts[name], facts.get(f"{name}_currency")
+    if currency and isinstance(value, int):
+        return Cell(figure(Money(value, str(currency))))
+    return cell(Leaf(name, name, value).value).settled
+
+
+def _facts(subject: Subject) -> Mapping[str, Any]:
+    found = subject.facts.get("before")
+    return found if isinstance(found, Mapping) else {}
