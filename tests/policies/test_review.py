@@ -36,13 +36,17 @@ def tool(**review):
 def test_a_fact_that_the_tool_does_not_declare_is_refused(field):
     said = refusal(review={field: ["totl"]})
     assert said == {
-        f"tools.pay.review.{field}": "totl is not among the facts of this tool"
+        f"tools.pay.review.{field}": "totl is not among the facts of this tool; did "
+        "you mean total?"
     }
 
 
 def test_an_unknown_fact_in_the_effect_sentence_is_refused():
     said = refusal(effect="Pay {amount} to {before.nmae}")
-    assert said == {"tools.pay.effect": "nmae is not among the facts of this tool"}
+    assert said == {
+        "tools.pay.effect": "nmae is not among the facts of this tool; write arrived "
+        "or total"
+    }
 
 
 def test_more_than_six_facts_are_refused():
