@@ -62,6 +62,8 @@ SENTENCES = """## The effect sentence
 it is there it says `with recipient ...`, after its label, else nothing.
 `[ to {recipient?}]` says what is in brackets only when the argument is there. `{...}`
 stands for every argument that a call may leave out and that is not named elsewhere.
+`{before.owner}` is a fact of the reader that `facts` declares; one that the reader did
+not give reads `(not known)`, and with `[ of {before.owner?}]` nothing is said.
 """
 _CALLED: Mapping[type, str] = {
     str: "text",

@@ -25,9 +25,9 @@ class Conflict(BaseModel):
 
     model_config = _STRICT
 
-    id: Name
-    text: Line = Field(min_length=1)
-    when: str
+    id: Name  # how it is stored
+    text: Line = Field(min_length=1)  # the chip
+    when: str  # a condition, as rules have
 
     @cached_property
     def condition(self) -> Condition:
@@ -45,7 +45,10 @@ class Review(BaseModel):
 
     model_config = _STRICT
 
+    # on top of the request page, in this order
     facts: list[Name] = Field(default=[], max_length=MOST_FACTS)
     conflicts: list[Conflict] = []
+    # in the tables of a batch
     columns: list[Name] = Field(default=[], max_length=MOST_FACTS)
+    # a field of the tool's result -> the heading of its column in a batch
     result: dict[str, Line] = Field(default={}, max_length=MOST_FACTS)
