@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from reviews.presenters import current
 from reviews.presenters.common import Subject
 from reviews.presenters.current import figure
 from reviews.presenters.leaves import humanise
@@ -51,7 +52,7 @@ def column(path: str, lines: Sequence[Line]) -> Column:
     return Column(
         path,
         lines[0].subject.label(path),
-        _plain_label(lines[0].subject, _name_of(path, lines)),
+        plain_label(lines[0].subject, _name_of(path, lines)),
         unit,
         known if numeric else {},
     )
@@ -75,12 +76,36 @@ def _number(line: Line, path: str) -> Decimal | None:
 
 
 def cell(line: Line, column: Column) -> Cell:
+    if column.fact:
+        return fact(line.subject, column.fact)
     leaf = line.leaves.get(column.path)
     if leaf is None:
         return NONE
     if line.amount is not None and column.unit:
         return Cell(figure(line.amount).rpartition(" ")[0], "number").settled
     return line.subject.cell(leaf)
+
+
+def of_facts(lines: Sequence[Line]) -> tuple[list[Column], list[Constant]]:
+    """The reader's facts that the policy names: those that differ as columns, the
+    others once for all. What the reader said of no member has neither."""
+    subject, found, same = lines[0].subject, list[Column](), list[Constant]()
+    for name in subject.definition.review.columns:
+        cells = [fact(line.subject, name) for line in lines]
+        if all(one == NONE for one in cells):
+            continue
+        label, plain = subject.label(name), plain_label(subject, name)
+        if len(set(cells)) > 1:
+            found.append(Column(f"before.{name}", label, plain, fact=name))
+        else:
+            same.append(Constant(label, cells[0]))
+    return found, same
+
+
+def fact(subject: Subject, name: str) -> Cell:
+    """One fact of the reader, in one line."""
+    text = current.text(subject, name)
+    return Cell(text) if text else NONE
 
 
 def constants(lines: Sequence[Line], columns: Sequence[Column]) -> list[Constant]:
@@ -92,7 +117,7 @@ def constants(lines: Sequence[Line], columns: Sequence[Column]) -> list[Constant
     ]
 
 
-def _plain_label(subject: Subject, name: str) -> str:
+def plain_label(subject: Subject, name: str) -> str:
     """By the policy alone: what stands in one of our own sentences is never the
     agent's or the reader's."""
     return subject.definition.labels.get(name) or humanise(name or "value")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -14,14 +15,17 @@ from reviews import alike, permissions
 from reviews.choices import BatchStatus, ExecutionStatus, RequestStatus
 from reviews.membership import Member
 from reviews.models import Execution
+from reviews.presenters import current
+from reviews.presenters.common import Subject
 from reviews.presenters.current import figure
 from reviews.presenters.shapes import Part
 from reviews.queries import states
 from reviews.queries.states import State, Tally
 
+from . import columns
 from .given import Given, given
 from .loaded import Loaded
-from .rows import amount_of, subject_of
+from .rows import amount_of, reading_of, subject_of
 from .table import total_of
 from .titles import title
 
@@ -36,6 +40,7 @@ class Result:
     amount: str
     state: State
     note: str
+    facts: tuple[str, ...]  # of the reader and of the tool's result, by heading
 
 
 class ResultPage:
@@ -64,6 +69,38 @@ class ResultPage:
         return title(self.definition, len(self.loaded.members), total, largest)
 
     @cached_property
+    def headings(self) -> list[tuple[int, str]]:
+        """The facts that the policy names and that some item has: place and heading."""
+        review, first = self.definition.review, self._subjects[0]
+        plain = [columns.plain_label(first, name) for name in review.columns]
+        named = [*plain, *review.result.values()]
+        return [
+            (place, heading)
+            for place, heading in enumerate(named)
+            if any(one.facts[place] for one in self.results)
+        ]
+
+    @property
+    def has_amounts(self) -> bool:
+        return any(one.amount for one in self.results)
+
+    @property
+    def has_notes(self) -> bool:
+        return any(one.note for one in self.results)
+
+    @property
+    def rows(self) -> list[tuple[Result, list[tuple[str, str]]]]:
+        """Each item with its facts: heading and text."""
+        return [
+            (one, [(heading, one.facts[place]) for place, heading in self.headings])
+            for one in self.results
+        ]
+
+    @cached_property
+    def _subjects(self) -> list[Subject]:
+        return [_subject(member) for member in self.loaded.members]
+
+    @cached_property
     def results(self) -> list[Result]:
         return [self._result(member) for member in self.loaded.members]
 
@@ -88,6 +125,7 @@ class ResultPage:
             amount=figure(amount) if amount else "",
             state=state,
             note=_note(execution),
+            facts=_facts(member, execution),
         )
 
     def _execution(self, member: Member) -> Execution | None:
@@ -165,9 +203,25 @@ class ResultPage:
         return alike.digest([{"said": said}]).removeprefix("sha256:")[:16]
 
 
+def _subject(member: Member) -> Subject:
+    return subject_of(member.version.revision, member.definition, reading_of(member))
+
+
+def _facts(member: Member, execution: Execution | None) -> tuple[str, ...]:
+    """What the policy names of the reader's facts and of the tool's result: untrusted,
+    to be printed as such."""
+    review, subject = member.definition.review, _subject(member)
+    shown = execution.result_shown if execution else None
+    result = shown if isinstance(shown, Mapping) else {}
+    return (
+        *(current.text(subject, name) for name in review.columns),
+        *(str(result.get(name) or "") for name in review.result),
+    )
+
+
 def _label(member: Member) -> str:
     """What tells one item from the others: the first argument that may differ."""
-    subject = subject_of(member.version.revision, member.definition)
+    subject = _subject(member)
     batch = member.definition.batchable
     names = batch.varying if batch else []
     for leaf in subject.leaves:

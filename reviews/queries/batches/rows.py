@@ -69,18 +69,26 @@ def line_of(member: Member) -> Line:
     shown = showing.presentation(revision, reading_of(member))
     return Line(
         id=member.id,
-        subject=subject_of(revision, member.definition),
+        subject=subject_of(revision, member.definition, reading_of(member)),
         amount=amount_of(member),
         tags=shown.tags if shown else (),
     )
 
 
-def subject_of(revision: Revision, definition: ToolDefinition) -> Subject:
-    """The arguments as their presenter reads them: labels, types, what is hidden."""
+def subject_of(
+    revision: Revision,
+    definition: ToolDefinition,
+    reading: Mapping[str, Any] | None = None,
+) -> Subject:
+    """The arguments as their presenter reads them: labels, types, what is hidden; and
+    the record and facts of a reading, by default the revision's own."""
+    known = reading or revision.reading
     return Subject(
         definition,
         in_order(revision.args, definition.arguments),
-        labels=revision.reading.get("labels", {}),
+        before=known.get("before"),
+        labels=known.get("labels", {}),
+        facts=showing.facts_of(revision, reading),
         conceal=showing.concealer(revision),
     )
 

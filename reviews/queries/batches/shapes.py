@@ -66,6 +66,7 @@ class Column:
     plain: str  # the policy's, for our own sentences
     unit: str = ""
     numbers: Mapping[str, Decimal] = field(default_factory=dict)
+    fact: str = ""  # of the reader, where it is no argument
 
     @property
     def numeric(self) -> bool:

@@ -18,21 +18,23 @@ MOST_VALUES = 8  # of a column by which a batch can be split
 def build(lines: Sequence[Line], varying: Sequence[str]) -> Table:
     """The table of alike members, which all have the same tool."""
     found = [columns.column(path, lines) for path in columns.differing(lines, varying)]
+    facts, same = columns.of_facts(lines)
+    shown = [*found, *facts]
     shared = _shared_tags(lines)
     entries = [
         Entry(
             line.id,
-            [columns.cell(line, column) for column in found],
+            [columns.cell(line, column) for column in shown],
             list(outliers.reasons(line, found, lines, shared)),
         )
         for line in lines
     ]
     return Table(
-        columns=found,
-        constants=columns.constants(lines, found),
+        columns=shown,
+        constants=[*columns.constants(lines, found), *same],
         entries=sorted(entries, key=lambda entry: -len(entry.reasons)),
         spreads=[spread(column) for column in found if column.numeric],
-        splits=list(_splits(found, entries)),
+        splits=list(_splits(shown, entries)),
         tags=shared,
     )
 

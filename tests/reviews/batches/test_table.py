@@ -112,3 +112,41 @@ def test_a_sensitive_value_is_no_number_and_stays_hidden() -> None:
     table = build(*lines)
     assert table.spreads == []
     assert "900" not in str([entry.cells for entry in table.entries])
+
+
+FACTS = {
+    "facts": ["owner", "city", "cost", "cost_currency", "gone"],
+    "review": {"columns": ["owner", "city", "cost", "gone"]},
+}
+
+
+def with_facts(number: int, **facts: Any) -> Line:
+    tool = TOOL.model_validate({**TOOL.model_dump(by_alias=True), **FACTS})
+    given = {"customer": f"C-{number}", "amount": "8.00", "currency": "USD"}
+    subject = Subject(tool, given, facts={"before": facts})
+    return Line(f"r-{number}", subject, Money(800, "USD"))
+
+
+def test_the_facts_that_the_policy_names_are_columns_or_the_same_for_all() -> None:
+    lines = [
+        with_facts(n, owner=f"Owner {n}", city="Larkhaven, OH", cost=690 + n)
+        for n in range(3)
+    ]
+    for line in lines:
+        line.subject.facts["before"]["cost_currency"] = "USD"  # type: ignore[index]
+    table = build(*lines)
+    assert [one.label for one in table.columns] == ["Customer", "Owner", "Cost"]
+    assert [one.text for one in table.entries[1].cells] == [
+        "C-1",
+        "Owner 1",
+        "6.91 USD",
+    ]
+    same = {one.label: one.cell.text for one in table.constants}
+    assert same["City"] == "Larkhaven, OH"
+    assert "Gone" not in same
+
+
+def test_a_fact_that_is_not_known_of_one_member_says_so() -> None:
+    table = build(with_facts(1, owner="Owner 1"), with_facts(2))
+    cells = {one.id: one.cells[1].text for one in table.entries}
+    assert cells == {"r-1": "Owner 1", "r-2": "not given"}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from journal import errors
 from reviews import batches, settlements
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.models import Execution
-from tests import worlds
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.reviews import states
 from tests.reviews.batching import decide, formed, ran
@@ -109,3 +111,34 @@ def test_of_a_batch_that_waits_nothing_is_tried_again_alone(
     worlds.WORLD["declined"] = set()
     batches.retry_failed(batch_id=batch.pk, person=gate.rita)
     assert ran(batch) == ["succeeded"] * 5
+
+
+def owner_of(args: dict[str, Any]) -> dict[str, Any]:
+    """A reader that knows who is paid."""
+    return {"before": {}, "facts": {"owner": f"Owner of {args['customer']}"}}
+
+
+def test_the_result_has_the_columns_that_the_policy_names_and_no_empty_one(
+    gate: Gate, as_: SignIn
+) -> None:
+    document = factories.document_of_tests()
+    document["tools"]["repay"] |= {
+        "reader": {"kind": "callable", "path": f"{__name__}.owner_of"},
+        "facts": ["owner"],
+        "review": {
+            "columns": ["owner"],
+            "result": {"done": "Payment", "absent": "Absent"},
+        },
+    }
+    factories.policy(gate.people, document)
+    batch = formed(gate, *["7.00"] * 2)
+    client = as_("rita")
+    Form(client, batch).open_samples().press("arm:approve").press("commit")
+    waiting = source(client.get(url(batch)))
+    assert "Owner of C-0" in waiting
+    assert "Payment" not in waiting
+    ran(batch)
+    text = source(client.get(url(batch)))
+    assert "Payment" in text
+    assert "Absent" not in text
+    assert "The tool's answer" not in text
