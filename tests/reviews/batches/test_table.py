@@ -133,7 +133,7 @@ def test_the_facts_that_the_policy_names_are_columns_or_the_same_for_all() -> No
         for n in range(3)
     ]
     for line in lines:
-        line.subject.facts["before"]["cost_currency"] = "USD"  # type: ignore[index]
+        line.subject.facts["before"]["cost_currency"] = "USD"
     table = build(*lines)
     assert [one.label for one in table.columns] == ["Customer", "Owner", "Cost"]
     assert [one.text for one in table.entries[1].cells] == [
