@@ -28,7 +28,7 @@ _NEVER = re.compile(r"never|none|permanent|forever|unlimited|^0$|^-1$")
 
 def show(subject: Subject) -> Presentation:
     """Who, what, on what, until when; then what they may do in the end."""
-    takes = _TAKES.search(" ".join(subject.words("action"))) is not None
+    takes = _TAKES.search(_action(subject)) is not None
     rows = subject.listed("action")
     rows += warned(subject.listed("who"), _of_who)
     rows += warned(subject.listed("what"), _of_what)
@@ -42,6 +42,13 @@ def show(subject: Subject) -> Presentation:
         views=[view for view in views if view.rows],
         used=("effective", "effective_after"),
     )
+
+
+def _action(subject: Subject) -> str:
+    """What it does: the argument that says so, else the name that the policy gave."""
+    definition = subject.definition
+    named = f"{definition.name} {definition.title}".casefold()
+    return " ".join(subject.words("action")) if subject.path("action") else named
 
 
 def _tags(subject: Subject) -> list[Tag]:

@@ -107,7 +107,7 @@ class Subject:
     def under(self, role: str) -> list[Leaf]:
         """The leaves of that argument."""
         path = self.path(role)
-        return [leaf for leaf in self.leaves if path and _is_in(leaf.path, path)]
+        return [leaf for leaf in self.leaves if path and is_in(leaf.path, path)]
 
     def read(self, name: str) -> Any:
         """What the tool's reader declared under this name, or None."""
@@ -151,6 +151,10 @@ class Subject:
                 continue
         return None
 
+    def names_amount(self) -> bool:
+        """Whether the arguments have any amount; the schema may let it be absent."""
+        return any(part.amount in self.args for part in self.definition.money)
+
     def _is_sensitive(self, path: str) -> bool:
         if path in self.secret:
             return True
@@ -183,7 +187,7 @@ def present(
         "changes": tuple(row for row in rows.changes if row.path not in stated),
         "unchanged": tuple(row for row in rows.unchanged if row.path not in stated),
         "now": tuple(
-            row for row in rows.now if not any(_is_in(row.path, u) for u in used)
+            row for row in rows.now if not any(is_in(row.path, u) for u in used)
         ),
         "other": tuple(row for row in rows.other if row.path not in stated),
         "uninspectable": found,
@@ -207,7 +211,7 @@ def _stated(subject: Subject, views: Iterable[View]) -> set[str]:
             given = ((row.path, row.cell) for row in view.rows)
             found |= {path for path, cell in given if (path, cell) in whole}
         elif view.covers:
-            inside = (path for path, _ in whole if _is_in(path, view.covers))
+            inside = (path for path, _ in whole if is_in(path, view.covers))
             found |= set(inside)
     return found
 
@@ -315,13 +319,15 @@ def argument(subject: Subject, name: str) -> Part:
     if not found:
         return Value("(not given)", untrusted=False)
     texts = [subject.cell(leaf).text for leaf in found]
-    if isinstance(_at(subject.args, name), list) and len(texts) > 3:
-        return Value(f"{len(texts)} entries", untrusted=False)
+    value = _at(subject.args, name)
+    if isinstance(value, list) and len(texts) > 3:
+        many = f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
+        return Value(many, untrusted=False)
     return Value(", ".join(text for text in texts if text) or "(empty)")
 
 
 def _is_of(leaf: Leaf, name: str) -> bool:
-    return leaf.name == name or _is_in(_STEP.sub("", leaf.path), name)
+    return leaf.name == name or is_in(_STEP.sub("", leaf.path), name)
 
 
 def tags(
@@ -374,7 +380,7 @@ def _at(value: Any, path: str) -> Any:
     return value
 
 
-def _is_in(path: str, outer: str) -> bool:
+def is_in(path: str, outer: str) -> bool:
     return path == outer or path.startswith((f"{outer}.", f"{outer}["))
 
 

@@ -29,6 +29,8 @@ _RUNS = re.compile(
     re.IGNORECASE,
 )
 _TWICE = re.compile(r"\.(?:pdf|docx?|xlsx?|txt|jpe?g|png)\.\w{2,4}$", re.IGNORECASE)
+_LINK = re.compile(r"(?:\bhttps?://|\bwww\.)[^\s<>\"]{1,2000}", re.IGNORECASE)
+MOST_HOSTS = 5
 MANY = 3  # times the usual number of recipients
 
 
@@ -64,7 +66,7 @@ def _body(subject: Subject, row: Row) -> Iterator[Row]:
         yield replace(row, warns=tuple(_attached(row.cell.text)))
         return
     if row.cell.kind != "text" or not markup.is_html(row.cell.text):
-        yield row
+        yield _with_hosts(row)
         return
     reading = markup.read(row.cell.text)
     if not reading.is_read:
@@ -79,6 +81,20 @@ def _body(subject: Subject, row: Row) -> Iterator[Row]:
         note=reading.summary,
         also=reading.addresses,
     )
+
+
+def _with_hosts(row: Row) -> Row:
+    """With the hosts that the links of a text lead to."""
+    found = _LINK.findall(row.cell.text) if row.cell.kind == "text" else []
+    links = [link.rstrip(".,;:!?)]}'") for link in found]
+    if not links:
+        return row
+    urls = [url if "://" in url else f"https://{url}" for url in links]
+    hosts = list(dict.fromkeys(filter(None, map(markup.host_of, urls))))
+    more = len(hosts) - MOST_HOSTS
+    rest = [count(more, "more host")] if more > 0 else []
+    said = ", ".join([*hosts[:MOST_HOSTS], *rest])
+    return replace(row, note=f"{count(len(links), 'link')} to", also=said)
 
 
 def _noted(subject: Subject, row: Row) -> Row:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from . import moments
-from .common import Subject, count, present
+from .common import Subject, count, is_in, present
 from .compare import Comparison
 from .leaves import leaves
 from .personal import is_personal
@@ -75,6 +75,13 @@ def _dated(row: Row) -> Row:
 
 def _emptied(subject: Subject) -> Iterator[Tag]:
     # Counted, not named: a tag is ours, and a label may be the agent's.
-    emptied = sum(change.kind == "removed" for change in subject.rows.changes)
+    # A text in the place of a list, or the other way round, empties nothing.
+    changes = subject.rows.changes
+    stays = [change.path for change in changes if change.kind != "removed"]
+    emptied = sum(
+        not any(is_in(change.path, one) or is_in(one, change.path) for one in stays)
+        for change in changes
+        if change.kind == "removed"
+    )
     if emptied:
         yield Tag(f"Empties {count(emptied, 'field')}", loud=True)

@@ -24,6 +24,7 @@ MOST_PAIRS = 200  # of a query
 SAFE = {"GET", "HEAD", "OPTIONS"}
 _INTERNAL = re.compile(r"(^|\.)(localhost|local|internal|intranet|lan|corp|home|svc)$")
 _ODD = re.compile(r"[\s\\<>\"^`{|}]")
+_BARE = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+(/|\?|$)")
 _PORTS = {"https": 443, "http": 80}
 
 
@@ -64,6 +65,8 @@ def read(url: str) -> Any:
         raise Unreadable("it is no address") from error
     if parts.query.count("&") > MOST_PAIRS:
         raise Unreadable(f"it has more than {MOST_PAIRS} parameters")
+    if not parts.scheme and _BARE.match(url):
+        raise Unreadable("it has no scheme: write https:// or http:// before it")
     if parts.scheme not in _PORTS or not parts.hostname:
         raise Unreadable("it is no http or https address")
     return parts
