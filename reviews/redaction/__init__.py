@@ -2,7 +2,7 @@
 
 A find becomes the chip `[e-mail · redacted · #3f2a]`. Equal values of one thread get
 equal tags, so that people can compare what they may not read (gate.md 4, ux.md 3.6).
-Names of people and of cities stay: reviewers need them.
+Names of people, and of cities without a street, stay: reviewers need them.
 """
 
 from __future__ import annotations
@@ -271,13 +271,15 @@ class _Walk:
 
     def _members(self, value: Mapping[str, Any], path: str, kind: str) -> Any:
         members: dict[str, Any] = {}
+        has_street = any(labels.kind_of(str(key)) == labels.ADDRESS for key in value)
         for key, item in value.items():
             name = str(key)
             shown = name if self.ours else self._redact(name).text
             while shown in members:  # two names may get one tag
                 shown += "'"
             within = f"{path}.{name}" if path else name
-            members[shown] = self.value(item, within, name, kind)
+            beside = labels.ADDRESS if has_street and labels.is_city(name) else ""
+            members[shown] = self.value(item, within, name, kind or beside)
         return members
 
     def _whole(self, value: Any, kind: str) -> str:

@@ -1,5 +1,6 @@
-"""Street lines, units and postcodes. Street, unit and postcode get a chip each, so
-that their tags can be compared with an order's; the city stays readable."""
+"""Street lines, units, postcodes and the city beside a street. Each gets a chip of its
+own, so that their tags can be compared with an order's; a city that stands alone, and
+the state or country, stay readable."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ _PO_BOX = re.compile(
 )
 
 # ---- name first: Hauptstraße 12, Keizersgracht 123-B, Calle de Alcalá 42, Via Roma, 10
-_HOUSE = r"\d{1,4}(?:[ ]?[a-zA-Z]\b|[\-/]\d{1,4}|-[A-Z]\b)?(?![\w]|[.,]\d)"
+_HOUSE = r"\d{1,4}(?:[ ]?[a-zA-Z]\b|(?:[\-/]\d{1,4}){1,2}|-[A-Z]\b)?(?![\w]|[.,]\d)"
 # Bounded: a run of "A.A.A." would be read to its end from every one of its letters.
 _CAPITAL = r"[^\W\d_a-z][\w'.\-]{0,40}+"
 _ENDINGS = (
@@ -59,19 +60,47 @@ _ENDINGS = (
     "dijk singel gatan vägen vej gade veien"
 )
 _ENDED = "|".join(f"(?<={re.escape(ending)})" for ending in _ENDINGS.split())
+_RINGS = (
+    "Opern|Park|Schotten|Stuben|Burg|Schubert|Universitäts|Wall|Stadt|Hansa|Sachsen"
+    "|Hohenzollern|Barbarossa|Kaiser|Altstadt|Donau|Süd|Nord|Ost|West"
+)
 _GERMANIC = re.compile(
     r"(?<!\w)(?=[^\W\d_a-z])(?:"
     rf"(?!Brigade|Renegade)[\w.\-]{{4,40}}+(?:{_ENDED})[ ]{{1,2}}{_HOUSE}"
     rf"|(?:{_CAPITAL}[ ]){{1,3}}(?:Straße|Strasse|Str\.|Straat|Weg|Allee|Gasse|Damm"
-    rf"|Ufer|Laan|Platz)[ ]{{1,2}}{_HOUSE}"
+    rf"|Ufer|Laan|Platz|Kade|Gracht|Plein|Singel|Dijk)[ ]{{1,2}}{_HOUSE}"
+    # "Engineering 101" and "Spring 2026" end like a street of Vienna.
+    rf"|(?:{_RINGS})ring[ ]{{1,2}}{_HOUSE}"
+    rf"|(?:[\w\-]{{2,30}}er|Am|Alter|Neuer)[ ]Ring[ ]{_HOUSE}"
+    rf"|[\w\-]{{2,30}}ring[ ]{_HOUSE}(?=,?\s{{1,2}}(?:[A-Z]{{1,2}}-)?\d{{4,5}}[ ])"
+    rf"|[\w\-]{{3,40}}?(?:str\.|straße|strasse){_HOUSE}"
     rf"|(?:Am|An der|Auf der|Im|In der|Unter den|Zum|Zur)[ ]{_CAPITAL}[ ]{{1,2}}"
     r"\d{1,4}[a-z]?(?=,?\s{1,2}(?:[A-Z]{1,2}-)?\d{4,5}[ ]))"
 )
 _ROMANCE = re.compile(
-    r"(?<![\w])(?=[ACLPRTV])(?:Calle|C/|Avenida|Avda\.?|Paseo|Plaza|Carrer|Via|Viale|Piazza|Corso"
-    r"|Largo|Rua|Travessa|Praça)[ ]{0,2}(?:(?:de|del|della|di|da|do|dos|la|las|los|el)"
+    r"(?<![\w])(?=[ACLPRTV])(?:Calle|C/|Avenida|Avda\.?|Av\.?|Alameda"
+    r"|Paseo|Plaza|Carrer|Via|Viale|Piazza|Corso|Largo|Rua|Travessa|Praça)[ ]{0,2}"
+    r"(?:(?:de|del|della|di|da|do|das|dos|la|las|los|el)"
     rf"[ ]){{0,3}}{_CAPITAL}(?:[ ](?:(?:de|del|di|da|do|e)[ ])?{_CAPITAL}){{0,4}}"
     rf",?[ ](?:n[º°.o]{{1,2}}[ ]?)?{_HOUSE}"
+)
+
+_POLISH = re.compile(
+    rf"(?<!\w)(?:ul|al|pl|os)\.[ ]?{_CAPITAL}(?:[ ]{_CAPITAL}){{0,2}}[ ]{_HOUSE}"
+)
+# Three numbers may be a date: a ward, a city or the country follows.
+_WARDS = (
+    "Shibuya|Ginza|(?:Nishi-)?Shinjuku|Roppongi|Akasaka|Minato|Chiyoda|Marunouchi"
+    "|(?:Minami-|Kita-)?Aoyama|Ueno|Asakusa|Ikebukuro|Umeda|Namba|Jingumae|Meguro|Ebisu"
+    "|Nihonbashi|Shinagawa|Shinsaibashi|Sakae|Azabu|Hiroo|Daikanyama|Kanda|Akihabara"
+)
+_KANJI = r"[\u3041-\u30ff\u3005\u4e00-\u9fff]"
+_JAPANESE = re.compile(
+    rf"\d(?<![\w\-/]\d)\d?-\d{{1,2}}(?:-\d{{1,3}})?,?[ ](?:(?:{_WARDS})\b"
+    r"|[A-Z][a-z\-]{2,20}(?=[^\n\0]{0,40}"
+    r"(?:-ku|-shi|-cho|\bTokyo|\bOsaka|\bKyoto|\bJapan)\b))"
+    rf"|{_KANJI}{{1,20}}(?<![日付年月号])\d{{1,2}}(?:丁目\d{{1,3}}(?:番地?(?:\d{{1,3}}号?)?"
+    r"|-\d{1,3}(?:-\d{1,3})?)|-\d{1,2}(?:-\d{1,3})?(?![\d\-]))"
 )
 
 # ---- what follows a street line
@@ -132,9 +161,33 @@ _CONTINENTAL_LINE = re.compile(
     rf"{_CAPITAL}(?:[ ]{_CAPITAL}){{0,3}},?[ \t]*$",
     re.MULTILINE,
 )
-_EU_AFTER_STREET = re.compile(
-    r",?\s{1,2}(?:[A-Z]{1,2}-)?([1-9]\d{3}[ ]?[A-Z]{2}|\d{4,5})(?=[ ][^\W\d_a-z])"
+
+_CITY = (
+    r"[^\W\d_a-z][^\W\d_][\w'\-]{0,30}"
+    r"(?:[ ](?:(?:de|do|da|del|di|am|an|der|la|den|upon)[ ]){0,2}"
+    r"[^\W\d_a-z][\w'\-]{1,30}){0,2}"
 )
+_CONTINENTAL_PLACE = re.compile(
+    r",?\s{1,3}((?:[A-Z]{1,2}-)?"
+    r"(?:\d{5}-\d{3}|\d\d-\d{3}|[1-9]\d{3}[ ]?[A-Z]{2}|\d{4,5}))"
+    rf"[ ]{{1,2}}({_CITY})"
+)
+_NO_CITY = (
+    "Please|Thanks|Thank|The|This|That|It|He|She|They|We|You|And|But|If|Kind|Best|USA|UK"
+    "|Germany|France|Spain|Italy|United|Regards|Hello|Hi|Dear|Order|Could|Can|My|Your"
+)
+_PLACE = re.compile(
+    rf",?\s{{1,2}}(?!(?:{_NO_CITY}|{_STATES})\b)({_CITY}?)"
+    rf"(?=,?[ ](?:(?:{_STATES})\b|{_STATE_NAMES}\b"
+    rf"|[A-Z]{{1,2}}\d[\dA-Z]?[ ]{_INWARD}|\d{{3}}-\d{{4}}\b))"
+    rf"|,[ ](?!(?:{_NO_CITY}|{_STATES})\b)({_CITY})"
+)
+_NAMED_CITY = re.compile(
+    r"(?<![A-Za-z0-9])(?i:city|town|ort|stadt|ville|ciudad|cidade|plaats)"
+    rf"{SEPARATOR}({_CITY})"
+)
+_NEAR = 200  # characters between a street and the label of its city
+_MORE = re.compile(rf"[ ](?:{_ALWAYS})\b\.?", re.IGNORECASE)
 
 # ---- labelled
 _NAMED_POSTCODE = re.compile(
@@ -155,6 +208,9 @@ _LINE_END = re.compile(r",? \*\*|\\|[.;](?: |$)|'[,}\]]|, (?=[A-Z])")
 _CONTEXT = 48  # how far in front of a number its meaning may stand
 
 
+_PATTERNS = (_NUMBER_FIRST, _ONE_WORD, _GERMANIC, _ROMANCE, _POLISH, _JAPANESE)
+
+
 def find(view: str) -> Iterator[Span]:
     """Street lines with their units, postcodes, and what is labelled as either."""
     yield from _streets(view)
@@ -169,11 +225,15 @@ def find(view: str) -> Iterator[Span]:
 
 
 def _streets(view: str) -> Iterator[Span]:
-    for pattern in (_NUMBER_FIRST, _ONE_WORD, _GERMANIC, _ROMANCE):
+    for pattern in _PATTERNS:
         for match in pattern.finditer(view):
-            if pattern is not _NUMBER_FIRST or _is_street(match):
-                yield _span(view, *match.span())
-                yield from _around(view, *match.span())
+            if pattern is _NUMBER_FIRST and not _is_street(match):
+                continue
+            start, end = match.span()
+            if more := _MORE.match(view, end):  # "12 Oak Hill Ave" has two words for it
+                end = more.end()
+            yield _span(view, start, end)
+            yield from _around(view, start, end)
 
 
 def _postcodes(view: str) -> Iterator[Span]:
@@ -211,8 +271,18 @@ def _around(view: str, start: int, end: int) -> Iterator[Span]:
     if unit := _UNIT.match(view, end):
         yield _span(view, *unit.span(1))
         end = unit.end()
-    if postcode := _EU_AFTER_STREET.match(view, end):
-        yield _span(view, *postcode.span(1))
+    yield from _place(view, end)
     before = max(0, start - _BEFORE)
     if unit := _UNIT_BEFORE.search(view[before:start]):
         yield _span(view, before + unit.start(1), before + unit.end(1))
+
+
+def _place(view: str, end: int) -> Iterator[Span]:
+    """City and postcode behind a street line, or a city with a label of its own."""
+    if place := _CONTINENTAL_PLACE.match(view, end):
+        yield _span(view, *place.span(1))
+        yield _span(view, *place.span(2))
+    elif place := _PLACE.match(view, end):
+        yield _span(view, *place.span(place.lastindex or 0))
+    elif city := _NAMED_CITY.search(view, end, end + _NEAR):
+        yield _span(view, *city.span(1))

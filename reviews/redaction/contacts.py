@@ -13,12 +13,23 @@ from .spans import Span
 # Letters and digits of any alphabet that writes words apart; in the others (Chinese,
 # Japanese, Korean) the sentence goes on without a space.
 _WORD = r"[^\W\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af]"
-_LOCAL = rf"(?:{_WORD}|[.+'~-])"
+_LOCAL = rf"(?:{_WORD}|[.+'~-]|%(?!40)[0-9A-F]{{2}})"
 _LABEL = rf"(?:{_WORD}|-)"
 _AT = r"(?:@|%40|&\#(?:64|x40);|&commat;|\\u0040)"
 _EMAIL = re.compile(
-    rf"(?<!{_WORD})(?<![.+'~-])(?:\"[^\"\s\0]{{1,64}}\"|{_LOCAL}++){_AT}"
+    rf"(?<!{_WORD})(?<![.+'~-])(?:\"[^\"\n\0@]{{1,64}}\"|{_LOCAL}++){_AT}"
     rf"({_LABEL}++(?:\.{_LABEL}++)+)",
+    re.IGNORECASE,
+)
+# Where words are written together, the last letters in front of the sign are taken, and
+# a domain of its own script ends with a top-level domain that exists.
+_TOGETHER = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+_EAST_ASIAN = re.compile(
+    rf"{_TOGETHER}{{1,20}}(?:[0-9]{{1,6}}(?=@{_TOGETHER}))?{_AT}(?:(?:{_TOGETHER}|[A-Za-z0-9-]){{1,40}}\.){{1,3}}"
+    r"(?:\u5e7f\u544a|\u4e2d\u56fd|\u4e2d\u570b|\u516c\u53f8|\u7f51\u7edc|\u5728\u7ebf"
+    r"|\u9999\u6e2f|\u53f0\u6e7e|\u53f0\u7063|\u7f51\u5e97|\u5546\u57ce|\u4e2d\u6587\u7f51"
+    r"|\u307f\u3093\u306a|\u30b3\u30e0|\u30b9\u30c8\u30a2|\ud55c\uad6d|\ub2f7\ucef4"
+    r"|[a-z]{2,12}(?![a-z]))",
     re.IGNORECASE,
 )
 _ENDINGS = (
@@ -26,31 +37,42 @@ _ENDINGS = (
     r"|shop|store|eu|uk|us|ca|au|nz|ie|de|at|ch|fr|be|nl|lu|es|pt|it|pl|cz|se|no|dk|fi"
     r"|gr|ro|hu|ru|ua|tr|il|in|cn|jp|kr|sg|hk|br|mx|ar|cl|za|example|test|invalid"
 )
+_AT_WORD = r"(?:at|\u00e4t|arobase|arroba|chiocciola)"
+_DOT_WORD = r"(?:dot|punkt|point|punto)"
 _SPELT_AT = (
-    r"(?:\s{0,2}[\[({<]\s?at\s?[\])}>]\s{0,2}|[ \t]{1,2}@[ \t]{0,2}|@[ \t]{1,2})"
+    rf"(?:\s{{0,2}}[\[({{<]\s?(?:{_AT_WORD}|@)\s?[\])}}>]\s{{0,2}}"
+    r"|[ \t]{1,2}@[ \t]{0,2}|@[ \t]{1,2})"
 )
-_SPELT_DOT = r"(?:\s{0,2}[\[({<]\s?dot\s?[\])}>]\s{0,2}|[ \t]?\.[ \t]?)"
+_BRACKETED_DOT = rf"\s{{0,2}}[\[({{<]\s?(?:{_DOT_WORD}|\.)\s?[\])}}>]\s{{0,2}}"
+_SPELT_DOT = rf"(?:{_BRACKETED_DOT}|[ \t]?\.[ \t]?|[ \t]{{1,2}}{_DOT_WORD}[ \t]{{1,2}})"
 _SPELT_EMAIL = re.compile(
     rf"(?<!{_WORD})(?<![.+'~-]){_LOCAL}++(?:"
     rf"{_SPELT_AT}{_LABEL}{{1,63}}+(?:{_SPELT_DOT}{_LABEL}{{1,63}}+){{0,3}}?"
     rf"{_SPELT_DOT}(?:{_ENDINGS})"
-    rf"|[ \t]{{1,2}}at[ \t]{{1,2}}{_LABEL}{{1,63}}+"
-    rf"(?:[ \t]{{1,2}}dot[ \t]{{1,2}}{_LABEL}{{1,63}}+){{0,3}}?"
-    rf"[ \t]{{1,2}}dot[ \t]{{1,2}}(?:{_ENDINGS})"
+    rf"|[ \t]{{1,2}}{_AT_WORD}[ \t]{{1,2}}{_LABEL}{{1,63}}+"
+    rf"(?:[ \t]{{1,2}}{_DOT_WORD}[ \t]{{1,2}}{_LABEL}{{1,63}}+){{0,3}}?"
+    rf"[ \t]{{1,2}}{_DOT_WORD}[ \t]{{1,2}}(?:{_ENDINGS})"
     rf"|{_AT}{_LABEL}{{1,63}}+(?:{_SPELT_DOT}{_LABEL}{{1,63}}+){{0,3}}?"
-    rf"\s{{0,2}}[\[({{<]\s?dot\s?[\])}}>]\s{{0,2}}(?:{_ENDINGS})"
+    rf"(?:{_BRACKETED_DOT}|[ \t]{{1,2}}{_DOT_WORD}[ \t]{{1,2}})(?:{_ENDINGS})"
     rf")(?!{_LABEL})",
     re.IGNORECASE,
 )
 
 _NUMBERS_BEHIND = re.compile(r"(?:\.[\d-]+)+$")
-_ANY_AT = re.compile(rf"\s*(?:{_AT}|[\[({{<]\s?at\s?[\])}}>]|\bat\b)\s*", re.IGNORECASE)
-_ANY_DOT = re.compile(r"\s*(?:\.|[\[({<]\s?dot\s?[\])}>]|\bdot\b)\s*", re.IGNORECASE)
+_ANY_AT = re.compile(
+    rf"\s*(?:[\[({{<]\s?(?:{_AT_WORD}|@)\s?[\])}}>]|{_AT}|\b{_AT_WORD}\b)\s*",
+    re.IGNORECASE,
+)
+_ANY_DOT = re.compile(
+    rf"\s*(?:[\[({{<]\s?(?:{_DOT_WORD}|\.)\s?[\])}}>]|\.|\b{_DOT_WORD}\b)\s*",
+    re.IGNORECASE,
+)
 
 # Most texts have neither, and these two are quick to say so.
 _AT_SIGN = re.compile(r"@|%40|&#|&commat|\\u0040")
 _SPELT = re.compile(
-    r"[\[({<]\s?at\s?[\])}>]|[\[({<]\s?dot\s?[\])}>]|[ \t]dot[ \t]|@[ \t]|[ \t]@",
+    rf"[\[({{<]\s?(?:{_AT_WORD}|@|{_DOT_WORD})\s?[\])}}>]"
+    rf"|[ \t]{_DOT_WORD}[ \t]|@[ \t]|[ \t]@",
     re.IGNORECASE,
 )
 
@@ -91,6 +113,8 @@ def find_emails(view: str) -> Iterator[Span]:
         cut = len(match[1]) - len(domain) if "." in domain else 0
         if any(char.isalpha() for char in match.group()):
             yield _email(match.start(), match.group()[: len(match.group()) - cut])
+    for match in _EAST_ASIAN.finditer(view) if "@" in view else ():
+        yield _email(match.start(), match.group())
     for match in _SPELT_EMAIL.finditer(view) if _SPELT.search(view) else ():
         yield _email(match.start(), match.group())
 

@@ -37,6 +37,7 @@ _MEMBERS = {
     ),
 }
 _KIND_OF = {name: kind for kind, names in _MEMBERS.items() for name in names.split()}
+_CITIES = {"city", "town", "cityname", "locality", "suburb"}
 _STREET_WORDS = {
     "st": "street", "str": "street", "ave": "avenue", "av": "avenue", "rd": "road",
     "ln": "lane", "dr": "drive", "blvd": "boulevard", "ct": "court", "pl": "place",
@@ -48,6 +49,11 @@ _STREET_WORDS = {
 def kind_of(name: str) -> str:
     """The kind that a member of this name holds, or an empty string."""
     return _KIND_OF.get(re.sub(r"[^a-z0-9]", "", name.lower()), "")
+
+
+def is_city(name: str) -> bool:
+    """Whether a member of this name holds a city, which stays without a street."""
+    return re.sub(r"[^a-z]", "", name.lower()) in _CITIES
 
 
 def normal(kind: str, value: str) -> str:

@@ -11,6 +11,13 @@ from .spans import Span
 
 # ---- cards: Luhn, and a prefix and length that an issuer uses (ISO/IEC 7812)
 _RUN = re.compile(r"\d(?<!\w\d)(?:[ \t\-._]{0,3}\d){12,}+")
+# Beside signs that also part the items of a list, only the groups that are printed on a
+# card count: four by four, or 4-6-5, and nothing of the kind in front or behind.
+_PART = r"[ \t]{0,2}(?:[/,|:;*]|\r?\n|[ \t\-._])[ \t]{0,2}"
+_GROUPED = re.compile(
+    rf"\d(?<!\w\d)(?<!\d[/,|:;*.\-]\d)\d{{3}}{_PART}(?:\d{{4}}{_PART}\d{{4}}{_PART}\d{{4}}"
+    rf"|\d{{6}}{_PART}\d{{5}})(?![\w]|[/,|:;*\-]\d)"
+)
 _DECIMAL = re.compile(r"\d+\.\d+")
 _GROUP = re.compile(r"\d+")
 _ISSUERS = re.compile(
@@ -30,6 +37,10 @@ def find_cards(view: str) -> Iterator[Span]:
             digits = digits.rstrip("0123456789")  # the last group is part of a word
         if not _DECIMAL.fullmatch(digits):
             yield from _cards_in(digits, run.start())
+    for match in _GROUPED.finditer(view):
+        number = re.sub(r"\D", "", match.group())
+        if _ISSUERS.fullmatch(number) and _Luhn(number).holds(0, len(number)):
+            yield Span(*match.span(), CARD, number)
 
 
 def _cards_in(run: str, offset: int) -> Iterator[Span]:
@@ -156,6 +167,15 @@ def _belgian(value: str) -> bool:
     return check in {97 - int(value[:9]) % 97, 97 - int("2" + value[:9]) % 97}
 
 
+def _cpf(value: str) -> bool:
+    """Two check digits, each of all digits before it."""
+    for length in (9, 10):
+        total = sum((length + 1 - n) * int(d) for n, d in enumerate(value[:length]))
+        if total * 10 % 11 % 10 != int(value[length]):
+            return False
+    return len(set(value)) > 1
+
+
 def _luhn_holds(value: str) -> bool:
     return _Luhn(value[-10:]).holds(0, 10)
 
@@ -180,6 +200,7 @@ _NATIONAL = re.compile(
     | (?P<nir>[12][ ]?\d\d[ ]?[01]\d[ ]?(?:\d\d|2[AB])[ ]?\d{3}[ ]?\d{3}[ ]?\d\d)
     | (?P<fiscal>[A-Z]{6}[ ]?\d\d[A-EHLMPRST]\d\d[ ]?[A-Z]\d{3}[A-Z])  # Italy
     | (?P<belgian>\d\d\.\d\d\.\d\d-\d{3}\.\d\d)
+    | (?P<cpf>\d{3}\.\d{3}\.\d{3}-\d\d)                      # Brazil
     | (?P<ahv>756\.\d{4}\.\d{4}\.\d\d)                          # Switzerland
     | (?P<swedish>(?:19|20)?\d\d[01]\d[0-3]\d[-+]\d{4})
     | (?P<steuer>\d\d[ ]\d{3}[ ]\d{3}[ ]\d{3})                  # Germany, as printed
@@ -192,6 +213,7 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "fiscal": _codice_fiscale,
     "belgian": _belgian,
     "ahv": lambda value: _AHV(value) % 10 == 0,
+    "cpf": _cpf,
     "swedish": _luhn_holds,
     "steuer": _steuer_id,
 }
@@ -202,11 +224,14 @@ _NAMES = (
     r"nummer|personnummer|passport(?: number| no\.?)?|reisepass(?:nummer)?"
     r"|driv(?:er'?s|ing) licen[cs]e(?: number| no\.?)?|tax ?id(?: number)?"
     r"|national id(?:entity)?(?: card)?(?: number| no\.?)?|codice fiscale|dni|nie|nif"
+    r"|cpf|curp|sv-?nummer|sozialversicherungsnummer|personalausweis(?:nummer)?"
+    r"|num[ée]ro de s[ée]curit[ée] sociale|n[º°o]? de s[ée]curit[ée] sociale"
+    r"|rijksregisternummer|social"
     r"|nir|n\.?i\.? (?:number|no\.?)|id card(?: number| no\.?)?"
 )
 _NAMED = re.compile(
-    rf"(?<![\w])(?=[bcdinprst])(?:{_NAMES})"
-    rf"(?:{SEPARATOR}|[ \t]{{1,2}}(?:is[ \t]{{1,2}})?|#)"
+    rf"(?<![\w])(?=[bcdinprst])(?:{_NAMES})(?:[ ]?(?:#|no\.?|n[º°])[ ]?)?"
+    rf"(?:{SEPARATOR}|[ \t]{{1,2}}(?:is[ \t]{{1,2}})?|#|(?<=[#.º° ]))"
     r"((?:[A-Z]{1,3}[ ])?(?=[A-Z]{0,6}\d)[A-Z0-9]{1,20}"
     r"(?:[ .\-/](?=[A-Z]{0,3}\d)[A-Z0-9]{1,12}){0,6}(?:[ \-][A-Z])?)(?![\w])",
     re.IGNORECASE,
