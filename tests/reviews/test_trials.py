@@ -20,6 +20,8 @@ READING = {
         "order_refunded": "0.00",
         "order_refunded_currency": "USD",
         "delivered": True,
+        "customer_name": "Casey Lindholm",
+        "payment_method": "card ending 4242",
         "shipped": True,
     },
 }
@@ -70,7 +72,8 @@ def test_each_call_gets_tier_rules_and_title(trying: Any) -> None:
     assert error == ""
     assert [one["tier"] for one in found] == ["auto", "approve", "escalate", "block"]
     assert found[0]["title"] == "Look up order 78291"
-    assert found[1]["title"] == "Refund 49.00 USD for order 78291"
+    title = "Refund 49.00 USD for order 78291 to Casey Lindholm, card ending 4242"
+    assert found[1]["title"] == title
     assert "refund.over_500" in found[2]["rules"]
     assert found[3]["rules"] == ["tool.unknown"]
 
