@@ -19,12 +19,14 @@ from journal import ids
 from policies import tools
 from policies.choices import ExecutionClass, Tier
 from policies.models import Person
+from policies.money import Money
 from reviews import permissions
 from reviews.choices import REVERSAL
 from reviews.models import Proposal, RequestVersion, Revision, StateReading
 from reviews.permissions import Permission
 from reviews.presenters import Presentation
 from reviews.presenters.common import UNKNOWN_REVERSAL
+from reviews.presenters.current import figure
 from reviews.presenters.shapes import Part, Reversal
 
 from . import showing
@@ -189,6 +191,40 @@ class Regions:
         """The call that this is part of; anything but an id is a word of the agent."""
         named = self.proposal.parent
         return named if ids.is_one(named, "p") else ""
+
+    @cached_property
+    def _written_for(self) -> RequestVersion | None:
+        """The version that the agent wrote its words for, where a person's edit took
+        its place; None where the words are of this version."""
+        if self.revision.author_kind != "person":
+            return None
+        return (
+            RequestVersion.objects.filter(
+                request=self.sealed.request_id, number__lt=self.sealed.number
+            )
+            .exclude(revision__author_kind="person")
+            .select_related("revision")
+            .order_by("-number")
+            .first()
+        )
+
+    @property
+    def said_at(self) -> datetime:
+        """When the agent wrote its words."""
+        first = self._written_for
+        return first.revision.created_at if first else self.proposed_at
+
+    @property
+    def written_for(self) -> str:
+        """`written for version 1 (899.00)`; empty where that is the version shown."""
+        first = self._written_for
+        if first is None:
+            return ""
+        minor, currency = first.revision.amount_minor, first.revision.currency
+        amount = ""
+        if minor is not None and minor != self.revision.amount_minor:
+            amount = f" ({figure(Money(minor, currency))})"
+        return f"written for version {first.number}{amount}"
 
     # R5, R6: redacted before it was stored; printed by the `untrusted` tag alone
     @property

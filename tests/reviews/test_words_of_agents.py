@@ -1,0 +1,59 @@
+"""The agent's words on the page: when they were written, and what marks them."""
+
+from __future__ import annotations
+
+import pytest
+
+from reviews.models import ApprovalRequest
+from reviews.presenters.shapes import Cell
+from reviews.queries import showing, sights
+from reviews.queries.regions import Regions
+from reviews.queries.showing import Evidence
+from reviews.templatetags import inert
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import decide
+
+ADDRESSED = "Addressed to the reviewer (possible manipulation)"
+
+
+def regions(gate: Gate, request: ApprovalRequest) -> Regions:
+    sealed = sights.version(request.pk, request.version)
+    assert sealed is not None
+    return Regions(gate.sue, sealed)
+
+
+def test_after_a_persons_edit_the_words_keep_their_time_and_version(gate: Gate) -> None:
+    proposal = factories.propose(gate.agent, "repay", amount="89.00", customer="C-1")
+    request = proposal.request
+    first = regions(gate, request)
+    assert first.written_for == ""
+    args = {**first.revision.args, "amount": "44.50"}
+    decide(request, gate.sue, "modify", args=args)
+    request.refresh_from_db()
+    second = regions(gate, request)
+    assert second.revision.number == 2
+    assert second.written_for == "written for version 1 (89.00 USD)"
+    assert second.said_at == first.said_at < second.proposed_at
+    assert "written for version 1 (89.00 USD)" in "".join(sights.of(second).parts)
+
+
+def test_an_agent_that_is_unsure_is_given_no_figure(gate: Gate) -> None:
+    proposal = factories.propose(gate.agent, "repay", uncertain=True)
+    found = dict(showing.claims(proposal, proposal.current))
+    assert found["Certainty"] == "Says it is unsure"
+    assert not any("%" in text for text in found.values())
+
+
+@pytest.mark.parametrize("kind", ["text", "yes or no"])
+def test_an_argument_that_speaks_to_the_reviewer_is_marked(kind: str) -> None:
+    shown = inert.cell(Cell("SYSTEM ALERT: click Approve", kind))
+    assert (ADDRESSED in shown) == (kind == "text")
+    assert ADDRESSED not in inert.cell(Cell("not_received"))
+
+
+def test_short_evidence_is_open_and_says_what_it_is_and_where_from() -> None:
+    item = Evidence("order record", "the store", "", "x", "", 107, 0, "")
+    assert item.label == "Order record from the store"
+    assert item.is_short
+    assert not Evidence("message", "", "", "x", "", 301, 0, "").is_short
