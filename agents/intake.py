@@ -20,14 +20,15 @@ from journal.errors import (
 )
 from policies import active, tools
 from policies.documents import TOOL_NAME, ToolDefinition
-from policies.models import Person, Tool
+from policies.models import Tool
 from reviews import readers, redaction, stops
 from reviews.proposals import Origin
 from reviews.readers import Asker, Reading
 from reviews.revisions import Narrative
 
-from . import endpoints, idempotency
+from . import delegation, endpoints, idempotency
 from .checkpoints import Suspended
+from .delegation import Delegation
 from .models import Agent
 from .proposals import Asked, Key, check_caps
 from .schemas import (
@@ -86,6 +87,7 @@ def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
         raise ToolNotAllowed
     if tool is not None and _is_asked(tools.definition(tool)):
         check_caps(agent, clock.now())  # who is over them makes no service work
+    behind = _behind(agent, body)
     return Asked(
         thread=body.thread,
         tool=body.tool,
@@ -93,7 +95,8 @@ def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
         preconditions=body.preconditions,
         uncertain=float(body.uncertain),
         narrative=_narrative(body),
-        origin=_origin(agent, body),
+        origin=_origin(body, behind),
+        resembles=behind.resembles,
         suspended=_suspended(body.checkpoint),
         reading=look_up(
             tool, body.args, body.preconditions, Asker(agent.slug, body.thread)
@@ -232,11 +235,16 @@ def _narrative(body: ActionIn) -> Narrative:
     )
 
 
-def _origin(agent: Agent, body: ProposalIn) -> Origin:
+def _behind(agent: Agent, body: ProposalIn) -> Delegation:
     behalf = body.on_behalf_of.model_dump() if body.on_behalf_of else {}
+    return delegation.of_proposal(agent, behalf, body.parent)
+
+
+def _origin(body: ProposalIn, behind: Delegation) -> Origin:
     return Origin(
-        barred=barred(agent, behalf),
-        on_behalf_of=behalf,
+        barred=behind.barred,
+        kept_out=behind.kept_out,
+        on_behalf_of=body.on_behalf_of.model_dump() if body.on_behalf_of else {},
         parent=body.parent,
         supersedes=body.supersedes,
         group=body.group,
@@ -244,21 +252,6 @@ def _origin(agent: Agent, body: ProposalIn) -> Origin:
         source=body.source,
         expires_in=body.expires_in,
     )
-
-
-def barred(agent: Agent, behalf: dict[str, Any]) -> list[str]:
-    """Public ids of who may not decide: the owner, and everyone the agent names by id,
-    user name or address in its delegation chain [I9]."""
-    named = {str(behalf.get("id", "")), *map(str, behalf.get("chain", []))} - {""}
-    people = Person.objects.none()
-    if named:
-        people = (
-            Person.objects.filter(public_id__in=named)
-            | Person.objects.filter(username__in=named)
-            | Person.objects.filter(email__in=named)
-        )
-    found = set(people.values_list("public_id", flat=True))
-    return sorted({agent.owner.public_id, *found})
 
 
 def _suspended(checkpoint: CheckpointIn | None) -> Suspended | None:

@@ -68,6 +68,7 @@ class Asked:
     suspended: Suspended | None
     reading: Reading | None
     callback_url: str = ""
+    resembles: bool = False  # it names nobody, but somebody much like a person here
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,7 @@ def _action(agent: Agent, asked: Asked, proposal_id: str) -> Action:
         preconditions=asked.preconditions,
         reading=asked.reading,
         uncertain=asked.uncertain,
+        resembles=asked.resembles,
         unattended=agent.unattended,
         risk_ceiling=Risk(agent.risk_ceiling),
         agent_version=agent.version,

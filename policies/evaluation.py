@@ -212,6 +212,9 @@ def _own(
             yield Finding("key.unresolved", text, _BLOCK)
     if float(facts["uncertain"]) > 0:
         yield Finding("agent.uncertain", "The agent says it is unsure.", _UNCERTAIN)
+    if facts.get("resembles"):
+        text = "It names somebody whose name is like that of a person here."
+        yield Finding("agent.resemblance", text, _APPROVE)
     if base.profile.self_modifying:
         text = "It changes the agent itself or its rules."
         yield Finding("tool.self_modifying", text, _APPROVE)

@@ -64,6 +64,7 @@ class Inputs:
     keys: Mapping[str, str]
     before: Mapping[str, Any]
     proposal: str
+    resembles: bool = False  # the agent names somebody much like a person here
 
 
 def measures_of(document: Document, inputs: Inputs) -> list[tuple[str, str]]:
@@ -107,6 +108,7 @@ def plain(
         "clock": {**clock, **open_now},
         "before": as_read(inputs.before),
         "keys": dict(inputs.keys),
+        **({"resembles": True} if inputs.resembles else {}),
     }
 
 

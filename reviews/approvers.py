@@ -14,6 +14,7 @@ from policies.models import Person, Queue
 
 from . import permissions, quorum
 from .choices import Scope, Verdict
+from .identities import mailbox_of
 from .models import ApprovalRequest, Decision, RequestVersion, Revision, Stop
 from .quorum import StepData
 
@@ -114,7 +115,8 @@ def _fill(given: Iterable[Vote], steps: Iterable[Step]) -> bool:
     needed: Counter[Role] = Counter()
     for step in steps:
         needed[step.role] += step.required
-    have = Counter(vote.role for vote in given)
+    people = {mailbox_of(v.person.email) or v.person.public_id: v for v in given}
+    have = Counter(vote.role for vote in people.values())
     spare = have[Role.SUPERVISOR] - needed[Role.SUPERVISOR]
     return spare >= 0 and spare + have[Role.REVIEWER] >= needed[Role.REVIEWER]
 

@@ -96,6 +96,7 @@ def _edited(case: Case, before: Revision, reading: Reading | None) -> Action:
         preconditions=before.preconditions,
         reading=reading,
         uncertain=before.uncertain,
+        resembles=bool(before.facts.get("resembles")),
         agent_version=before.agent_version,
         unattended=bool(before.facts.get("agent", {}).get("unattended")),
     )

@@ -38,6 +38,7 @@ class Action:
     uncertain: float = 0.0
     unattended: bool = False
     risk_ceiling: Risk = Risk.CRITICAL
+    resembles: bool = False  # the agent names somebody much like a person here
     agent_version: str = ""  # by the registry; no part of the bytes
 
     def with_args(self, args: Mapping[str, Any], reading: Reading | None) -> Action:
@@ -227,6 +228,7 @@ def _known(revision: Revision, policy: PolicyVersion) -> Inputs | None:
         unattended=said["agent"]["unattended"],
         thread=said["thread"],
         uncertain=said["uncertain"],
+        resembles=bool(said.get("resembles")),
         keys=said["keys"],
         before={},
         proposal=revision.proposal_id,
@@ -265,6 +267,7 @@ def _inputs(action: Action, tool: Tool) -> Inputs:
         unattended=action.unattended,
         thread=action.thread,
         uncertain=action.uncertain,
+        resembles=action.resembles,
         keys=reading.keys if reading else {},
         before=reading.facts if reading else {},
         proposal=action.proposal,

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django.db import connection
-from django.db.models import F
 
 from journal.errors import DomainError, Escalated, NotYours
 from policies.choices import Role
 from policies.models import Person
 
-from . import quorum
+from . import identities, quorum
 from .choices import Scope, StopMode
 from .models import ApprovalRequest, Decision, Execution, RequestVersion, Stop
 
@@ -91,6 +90,10 @@ ROLES: dict[Role, frozenset[Permission]] = {
     ),
     Role.OWNER: frozenset(),
 }
+CONCERNED = (
+    "You own this agent, asked for this, or are named by your name or a similar one in"
+    " it or in what started it, so someone else must "
+)
 # Separation of duties: whoever sets the rules or checks them does not decide.
 NEVER_DECIDE = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
 Standing = tuple[frozenset[Role], frozenset[int]]  # roles, and ids of queues
@@ -218,20 +221,44 @@ def deciding_role(person: Person) -> Role | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Votes:
+    """What one person has said of many requests, by whichever account of theirs."""
+
+    voted: frozenset[str]  # requests whose version of now they have voted on
+    accounts: frozenset[str]  # public ids of theirs, as far as these requests know
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
     """What is asked of the database about one person and many requests, read once."""
 
     stopped: bool
-    voted: frozenset[str]  # requests whose version of now they have voted on
+    votes: Votes
+
+
+NO_VOTES = Votes(frozenset(), frozenset())
 
 
 def known(person: Person, request_ids: Collection[str]) -> Known:
     """For these requests, in two queries."""
-    votes = Decision.objects.filter(
-        reviewer=person, request__in=request_ids, version=F("request__version")
+    return Known(reviewer_stopped(person), _votes(person, request_ids))
+
+
+def _votes(person: Person, request_ids: Collection[str]) -> Votes:
+    """One vote a person, whatever their address is spelt like [I10]."""
+    rows = Decision.objects.filter(request__in=request_ids).values_list(
+        "request_id", "version", "request__version", "reviewer__public_id",
+        "reviewer__email",
+    )  # fmt: skip
+    theirs = [
+        (request, version == current, public_id)
+        for request, version, current, public_id, email in rows
+        if public_id == person.public_id or identities.is_same(email, person.email)
+    ]
+    return Votes(
+        frozenset(request for request, is_current, _ in theirs if is_current),
+        frozenset({person.public_id, *(public_id for *_, public_id in theirs)}),
     )
-    voted = frozenset(votes.values_list("request_id", flat=True))
-    return Known(reviewer_stopped(person), voted)
 
 
 def admitted_role(person: Person, queue_id: int, known: Known | None = None) -> Role:
@@ -252,8 +279,8 @@ def check_can_settle(
     """Who may say what became of an effect that nobody knows of: a supervisor of its
     tool's queue who decides at all, and not on their own behalf. Raises NotYours."""
     check(person, Permission.SETTLE_UNKNOWN)
-    if person.public_id in execution.grant.proposal.barred:
-        raise NotYours("You started this run, so someone else must say what happened.")
+    if execution.grant.proposal.bars(person.public_id):
+        raise NotYours(f"{CONCERNED}say what happened.")
     admitted_role(person, execution.grant.revision.known_tool.queue_id, known)
 
 
@@ -276,24 +303,19 @@ def check_can_decide(
     and versions in which their vote still counts. `known` spares many their queries;
     an operation reads it under its locks.
     """
-    if person.public_id in request.proposal.barred:  # guard: own-request
-        raise NotYours("You started this run, so someone else must decide it.")
+    if request.proposal.bars(person.public_id):  # guard: own-request
+        raise NotYours(f"{CONCERNED}decide it.")
     role = admitted_role(person, request.queue_id, known)
     if person.public_id in version.escalated_by:  # guard: own-escalation
         raise Escalated
-    voted = request.pk in known.voted if known else _has_voted(person, request)
-    if person.public_id in version.carried or voted:  # guard: one-vote
+    votes = known.votes if known else _votes(person, [request.pk])
+    carried = bool(votes.accounts & set(version.carried))
+    if carried or request.pk in votes.voted:  # guard: one-vote
         raise NotYours("You have already decided this. Someone else must go on.")
     # guard: supervisor-step
     if not any(quorum.fills(role, step["role"]) for step in version.steps):
         raise NotYours("This needs a supervisor. Nothing was recorded.")
     return role
-
-
-def _has_voted(person: Person, request: ApprovalRequest) -> bool:
-    return Decision.objects.filter(
-        request=request, version=request.version, reviewer=person
-    ).exists()
 
 
 def can_decide(

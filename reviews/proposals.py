@@ -33,6 +33,7 @@ class Origin:
     """Where a proposal comes from and how it is to be treated."""
 
     barred: Sequence[str] = ()
+    kept_out: Sequence[str] = ()
     on_behalf_of: Mapping[str, Any] = field(default_factory=dict)
     parent: str = ""
     supersedes: str = ""
@@ -72,6 +73,7 @@ def submit(
         thread=action.thread,
         tool_name=action.tool,
         barred=list(origin.barred),
+        kept_out=list(origin.kept_out),
         on_behalf_of=redactor(action, ruling).members(origin.on_behalf_of),
         parent=origin.parent,
         supersedes=origin.supersedes,

@@ -86,7 +86,7 @@ def listed(
             quorum.fills(Role.REVIEWER, step["role"]) for step in steps
         ),
         "barred": list(proposal.barred),
-        "closed_to": list(closed_to),
+        "closed_to": [*proposal.kept_out, *closed_to],
     }
 
 

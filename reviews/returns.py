@@ -100,8 +100,8 @@ def _check_waiting(request: ApprovalRequest, now: datetime) -> None:
 def _check_supervises(person: Person, request: ApprovalRequest) -> None:
     if permissions.admitted_role(person, request.queue_id) is not Role.SUPERVISOR:
         raise NotYours("Only a supervisor of this queue may do that.")
-    if person.public_id in request.proposal.barred:
-        raise NotYours("You started this run, so someone else must do that.")
+    if request.proposal.bars(person.public_id):
+        raise NotYours(f"{permissions.CONCERNED}do that.")
 
 
 def _steps_again(

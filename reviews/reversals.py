@@ -158,6 +158,7 @@ def propose(
         Narrative(rationale=reason),
         Origin(
             barred=sorted({*original.barred, person.public_id}),
+            kept_out=original.kept_out,
             on_behalf_of=original.on_behalf_of,
             parent=original.pk,
             source=REVERSAL,

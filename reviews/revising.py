@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from journal import log
@@ -70,6 +71,8 @@ def revise(
     request = _own_request(action.proposal, action.agent)
     freezing.catch_up(request, now, always=True)
     _check_open(request, now)
+    before = request.sealed.revision.facts
+    action = replace(action, resembles=bool(before.get("resembles")))
     ruling = govern(action, now=now)
     check_rationale(ruling, narrative)
     if ruling.tier is Tier.BLOCK:

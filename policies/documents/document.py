@@ -35,6 +35,7 @@ RESERVED = frozenset(
         "tool.self_modifying",
         "key.unresolved",
         "money.unknown_currency",
+        "agent.resemblance",
         "agent.uncertain",
         "unreviewable",
     }

@@ -51,11 +51,11 @@ def tell(
     Safe to call again: who has been told is not told twice, unless the `occasion` is
     another one.
     """
-    barred = set(request.proposal.barred)
     people = [
         person
         for person in permissions.deciders(request.queue_id, roles=roles)
-        if person.public_id not in barred and only in {None, person.public_id}
+        if not request.proposal.bars(person.public_id)
+        and only in {None, person.public_id}
     ]
     about = {"request": request, "version": request.version, "occasion": occasion}
     return _tell(people, kind, request.risk, about)

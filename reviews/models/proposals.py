@@ -26,6 +26,9 @@ class Proposal(models.Model):
     revision = models.PositiveIntegerField(default=1)
     # Public ids of people who may not decide: the owner and the delegation chain.
     barred = ArrayField(models.CharField(max_length=64), default=list)
+    # Of others who may not decide, and do not see it for that: those with a similar
+    # name, and those who may not decide what started it.
+    kept_out = ArrayField(models.CharField(max_length=64), default=list)
     on_behalf_of = models.JSONField(default=dict)
     parent = models.CharField(max_length=40, blank=True)
     supersedes = models.CharField(max_length=40, blank=True)
@@ -57,6 +60,10 @@ class Proposal(models.Model):
     def current(self) -> Revision:
         """The newest revision (one query unless prefetched)."""
         return self.revisions.get(number=self.revision)
+
+    def bars(self, public_id: str) -> bool:
+        """Whether this person stands behind it, and so may not decide it [I9]."""
+        return public_id in self.barred or public_id in self.kept_out
 
 
 class Revision(models.Model):

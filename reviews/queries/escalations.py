@@ -275,7 +275,7 @@ def _supervises(loaded: Loaded) -> bool:
     return (
         permissions.deciding_role(person) is Role.SUPERVISOR
         and request.queue_id in permissions.queues_of(person)
-        and person.public_id not in request.barred
+        and not request.proposal.bars(person.public_id)
     )
 
 

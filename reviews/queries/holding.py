@@ -127,6 +127,6 @@ def _admitted(request: ApprovalRequest, roles: Iterable[Role]) -> QuerySet[Perso
         Person.objects.filter(admitted, is_active=True)
         .filter(pk__in=Person.objects.filter(groups__name__in=[*roles]).values("pk"))
         .exclude(pk__in=Person.objects.filter(groups__name__in=never).values("pk"))
-        .exclude(public_id__in=request.proposal.barred)
+        .exclude(public_id__in=[*request.proposal.barred, *request.proposal.kept_out])
         .distinct()
     )

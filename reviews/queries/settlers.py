@@ -27,7 +27,7 @@ def _stopped(people: Collection[Person]) -> set[str]:
 
 
 def _may(person: Person, execution: Execution, off: Collection[str]) -> bool:
-    known = Known(stopped=person.public_id in off, voted=frozenset())
+    known = Known(stopped=person.public_id in off, votes=permissions.NO_VOTES)
     try:
         permissions.check_can_settle(person, execution, known)
     except NotYours:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from policies.models import Person
@@ -81,7 +81,10 @@ def settleable(person: Person) -> QuerySet[Execution]:
     return Execution.objects.filter(
         status=ExecutionStatus.UNKNOWN,
         grant__revision__tool__queue__in=permissions.queues_of(person),
-    ).exclude(proposal__barred__contains=[person.public_id])
+    ).exclude(
+        Q(proposal__barred__contains=[person.public_id])
+        | Q(proposal__kept_out__contains=[person.public_id])
+    )
 
 
 def page(person: Person) -> UnknownPage:

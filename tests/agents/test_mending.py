@@ -34,7 +34,7 @@ def test_a_reversal_is_proposed_from_the_done_request(gate: Gate, as_: SignIn) -
     assert "Reverses: " in source
     assert "Written by the person who proposed this. Not checked." in source
     assert WHY in source
-    assert "You started this run" in source
+    assert "asked for this" in source
     first = as_("rita").get(f"/requests/{original.pk}/").content.decode()
     assert "Reversal proposed" in first
     assert "Propose reversal…" not in first

@@ -128,7 +128,7 @@ GUARDS = [
         "reviews/permissions.py",
         "check_can_decide",
         "one-vote",
-        WithoutOperand("person.public_id in version.carried"),
+        WithoutOperand("carried"),
         CASES,
     ),
     Guard(

@@ -85,8 +85,8 @@ class Loaded:
         if self.told is not None:
             return self.told.get(member.id, "")
         revision = member.version.revision
-        if self.person.public_id in member.request.proposal.barred:
-            return "You started this run, so someone else must decide it."
+        if member.request.proposal.bars(self.person.public_id):
+            return f"{permissions.CONCERNED}decide it."
         if permissions.above_ceiling(
             self.person, revision.amount_minor, revision.currency
         ):

@@ -72,7 +72,7 @@ def test_who_may_not_is_told_why(
     """A reviewer has no verb here, and the owner of the agent none anywhere."""
     for name, why in (
         ("rita", "This needs a supervisor."),
-        ("owen", "You started this run, so someone else must decide it."),
+        ("owen", "so someone else must decide it."),
     ):
         desk = sit_down(name, way)
         desk.open(f"/requests/{asked.pk}/")

@@ -1,0 +1,66 @@
+"""Who stands behind a proposal and so may not decide it [I9]: the agent's owner, the
+people whom the agent names, and those who may not decide what started it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from policies.models import Person
+from reviews import identities
+from reviews.models import Proposal
+
+from .models import Agent
+
+_FIELDS = ("public_id", "username", "email", "first_name", "last_name")
+
+
+@dataclass(frozen=True, slots=True)
+class Delegation:
+    """Public ids of the people who may not decide: `barred` are the owner and those who
+    are named, who see the proposal for it; `kept_out` are the others, who do not.
+    `resembles`: a name that is nobody's looks like somebody's."""
+
+    barred: Sequence[str]
+    kept_out: Sequence[str] = ()
+    resembles: bool = False
+
+
+def of_proposal(agent: Agent, behalf: Mapping[str, Any], parent: str) -> Delegation:
+    """Of a proposal by this agent, on behalf of those, started by that proposal."""
+    texts = {str(behalf.get("id", "")), *map(str, behalf.get("chain", []))}
+    named, similar = _find_people([text for text in texts if text.strip()])
+    barred = {agent.owner.public_id, *named}
+    kept_out = {*similar, *_kept_from(parent)} - barred
+    return Delegation(sorted(barred), sorted(kept_out), bool(similar))
+
+
+def _find_people(texts: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Who is named, and who is like what names nobody."""
+    named: set[str] = set()
+    similar: set[str] = set()
+    people = _identities() if texts else {}
+    for text in texts:
+        exact = {
+            pk for pk, one in people.items() if identities.names_someone(text, one)
+        }
+        named |= exact
+        if not exact:
+            similar |= {
+                p for p, one in people.items() if identities.looks_like(text, one)
+            }
+    return named, similar
+
+
+def _identities() -> dict[str, identities.Identity]:
+    rows = Person.objects.values_list(*_FIELDS)
+    return {row[0]: identities.identity_of(*row) for row in rows}
+
+
+def _kept_from(parent: str) -> Sequence[str]:
+    """The people who may not decide the proposal that this one names as its parent."""
+    if not parent:
+        return ()
+    row = Proposal.objects.only("barred", "kept_out").filter(pk=parent).first()
+    return [*row.barred, *row.kept_out] if row else ()

@@ -1,0 +1,46 @@
+"""Mail addresses as their mailboxes: two spellings that reach one person are equal.
+Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+
+
+def fold_text(text: str) -> str:
+    """The text under NFKC and case folding, without invisible characters and without
+    space at its ends or twice in it."""
+    plain = unicodedata.normalize("NFKC", text)
+    seen = (char for char in plain if not _is_invisible(char))
+    folded = unicodedata.normalize("NFKC", "".join(seen).casefold())
+    return " ".join(folded.split())
+
+
+def fold_mailbox(address: str) -> str:
+    """The mailbox that an address reaches; an empty text stays empty.
+
+    The case of all of it, a `+tag`, quotes round the local part and a dot after the
+    domain make no other mailbox; dots in the local part do.
+    """
+    folded = fold_text(address)
+    local, at, domain = folded.rpartition("@")
+    if not at:
+        return folded
+    local = local.strip(' "')
+    name, _, _ = local.partition("+")
+    return f"{name or local}@{_readable(domain.strip(' .'))}"
+
+
+def _readable(domain: str) -> str:
+    """A domain that is spelt in ASCII for the network, in its own letters."""
+    try:
+        return domain.encode("ascii").decode("idna")
+    except UnicodeError:
+        return domain
+
+
+def _is_invisible(char: str) -> bool:
+    if char in "\t\n\r":
+        return False
+    return unicodedata.category(char) in {"Cf", "Cc"} or char in _INVISIBLE
