@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from journal import bearer, clock, log
 from journal.errors import BadKey
+from policies import people
 from policies.models import Person
 
 from .models import Agent, AgentKey
@@ -35,7 +36,9 @@ def issue(
     expires_at: datetime | None = None,
     scopes: tuple[AgentScope, ...] = tuple(AgentScope),
 ) -> str:
-    """A new key of an agent, shown this once."""
+    """A new key of an agent, shown this once; its other keys work until each of them is
+    revoked. Raises NotYours for anyone but an administrator or the agent's owner."""
+    _check_manages(agent, by)
     minted = bearer.mint(MARK)
     AgentKey.objects.create(
         agent=agent,
@@ -50,11 +53,17 @@ def issue(
 
 @transaction.atomic(durable=True)
 def revoke(*, key: AgentKey, by: Person) -> None:
-    """End a key now. Revoking it again changes nothing."""
+    """End a key now. Revoking it again changes nothing. Raises NotYours as `issue`."""
+    _check_manages(key.agent, by)
     now = clock.now()
     found = AgentKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
     if found.update(revoked_at=now):
         _tell("agent.key_revoked", key.agent, key.prefix, by)
+
+
+def _check_manages(agent: Agent, by: Person) -> None:
+    if not (by.is_active and agent.owner_id == by.pk):
+        people.check_administrator(by)
 
 
 def authenticate(text: str) -> AgentKey:

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from django.db import IntegrityError, transaction
 
 from journal import clock, log
 from journal.errors import Conflict, Invalid, at
+from policies import active, people
 from policies.choices import Risk
 from policies.models import Person
+from reviews import concerned
 
 from .models import Agent
 
 MOST_VERSION = 64
+_WILD = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentChange:
+    """What is to be different about an agent; None stays as it is. `tools` are all that
+    it may propose from now on."""
+
+    tools: Sequence[str] | None = None
+    risk_ceiling: Risk | None = None
+    owner: Person | None = None
 
 
 @transaction.atomic(durable=True)
@@ -46,12 +61,64 @@ def register(
 
 
 @transaction.atomic(durable=True)
-def allow(*, agent: Agent, tools: Sequence[str], by: Person) -> Agent:
-    """Replace what the agent may propose."""
-    Agent.objects.filter(pk=agent.pk).update(tools=list(tools))
-    agent.refresh_from_db()
-    _tell("agent.tools_changed", agent, by)
+def change(*, agent: Agent, change: AgentChange, by: Person) -> Agent:
+    """Change what the agent may propose, up to which risk, and who owns it. It acts on
+    the next proposal; a new owner may not decide what waits, either.
+
+    Raises NotYours for anyone but an administrator, Invalid when nothing changes or the
+    new owner is deactivated.
+    """
+    people.check_administrator(by)
+    fresh = _changed(change)
+    if not fresh:
+        raise Invalid(errors=[at("change", "name tools, a risk ceiling or an owner")])
+    Agent.objects.filter(pk=agent.pk).update(**fresh)
+    agent = Agent.objects.select_related("owner").get(pk=agent.pk)
+    if change.owner is not None:
+        concerned.bar(agent.slug, change.owner)
+    _tell("agent.changed", agent, by)
     return agent
+
+
+def _changed(change: AgentChange) -> dict[str, object]:
+    if change.owner is not None and not change.owner.is_active:
+        raise Invalid(errors=[at("owner", "this account is deactivated")])
+    fields = {
+        "tools": None if change.tools is None else sorted(set(change.tools)),
+        "risk_ceiling": change.risk_ceiling,
+        "owner": change.owner,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def match_tools(
+    patterns: Iterable[str], among: Iterable[str] | None = None
+) -> list[str]:
+    """The names among these, or of the active policy's tools, that these names and
+    patterns (`files_*`) say. Raises Invalid for one that says none."""
+    known = sorted(_tools_of_policy() if among is None else among)
+    found: set[str] = set()
+    for pattern in patterns:
+        matched = [name for name in known if fnmatchcase(name, pattern)]
+        if not matched:
+            raise Invalid(errors=[at("tool", _no_tool(pattern, known))])
+        found.update(matched)
+    return sorted(found)
+
+
+def is_pattern(text: str) -> bool:
+    """Whether this may stand for several tools."""
+    return not _WILD.isdisjoint(text)
+
+
+def _tools_of_policy() -> Iterable[str]:
+    policy = active.active_or_none()
+    return active.compiled(policy).tools if policy else ()
+
+
+def _no_tool(pattern: str, known: Sequence[str]) -> str:
+    listed = f"there are {', '.join(known)}" if known else "there are none"
+    return f"no tool is called {pattern}: {listed}"
 
 
 @transaction.atomic(durable=True)

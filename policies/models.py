@@ -6,13 +6,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models.functions import Lower, Now
 from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
 
-from journal import ids
+from journal import clock, ids
 
 from .choices import ExecutionClass, Risk
+from .mailboxes import fold_mailbox
+
+ONE_ACCOUNT = "person_one_account"
 
 
 def new_person_id() -> str:
@@ -28,9 +32,18 @@ class Person(AbstractUser):
     # The largest amount this person may decide, in minor units; null is no ceiling.
     ceiling_minor = models.BigIntegerField(null=True, blank=True)
     ceiling_currency = models.CharField(max_length=3, blank=True)
+    # Tokens minted before it are over. A hash that is made anew at sign-in, because
+    # hashing became slower, changes no password and does not count.
+    password_changed_at = models.DateTimeField(null=True, editable=False)
 
     class Meta(AbstractUser.Meta):
         constraints: ClassVar = [
+            models.UniqueConstraint(
+                Lower("email"),
+                condition=~models.Q(email=""),
+                name=ONE_ACCOUNT,
+                violation_error_message="Somebody has this mail address already.",
+            ),
             models.CheckConstraint(
                 name="person_ceiling_paired",
                 condition=models.Q(ceiling_minor__isnull=True, ceiling_currency="")
@@ -38,11 +51,30 @@ class Person(AbstractUser):
                     models.Q(ceiling_minor__isnull=False)
                     & ~models.Q(ceiling_currency="")
                 ),
-            )
+            ),
         ]
 
     def __str__(self) -> str:
         return self.get_full_name() or self.username
+
+    def set_password(self, raw_password: str | None) -> None:
+        """Changes the row only once it is saved, and the time of it with it."""
+        super().set_password(raw_password)
+        self.password_changed_at = clock.now()
+
+    def clean(self) -> None:
+        """Raises ValidationError for a mailbox that another account has."""
+        super().clean()
+        if twin := self.same_mailbox():
+            text = f"{twin.username} has this mail address. One person has one account."
+            raise ValidationError({"email": text})
+
+    def same_mailbox(self) -> Person | None:
+        """Another account with the same mailbox, however its address is spelt."""
+        mailbox = fold_mailbox(self.email)
+        others = Person.objects.exclude(pk=self.pk).exclude(email="")
+        rows = others.only("username", "email") if mailbox else ()
+        return next((row for row in rows if fold_mailbox(row.email) == mailbox), None)
 
 
 class Queue(models.Model):

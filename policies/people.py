@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from django.contrib.auth.models import Group
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from guardian.shortcuts import assign_perm, remove_perm
 
 from journal import clock, log
-from journal.errors import Conflict, Invalid, at
+from journal.errors import Conflict, Invalid, NotYours, at
 
 from .choices import Role
-from .models import Person, Queue
-from .money import Money
+from .models import ONE_ACCOUNT, Person, Queue
+from .money import Money, format_amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,34 @@ class Newcomer:
     ceiling: Money | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PersonChange:
+    """What is to be different about a person; None stays as it is. `no_ceiling` takes
+    the ceiling away: any amount may be decided."""
+
+    role: Role | None = None
+    email: str | None = None
+    ceiling: Money | None = None
+    no_ceiling: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """The fields that change."""
+        said = {
+            "role": self.role is not None,
+            "email": self.email is not None,
+            "ceiling": self.ceiling is not None or self.no_ceiling,
+        }
+        return [name for name, changes in said.items() if changes]
+
+
 @transaction.atomic(durable=True)
 def add(newcomer: Newcomer, *, by: log.Actor) -> Person:
-    """A person with one role. Raises Invalid for a weak password, Conflict for a name
-    that is taken."""
+    """A person with one role. Raises Invalid for a weak password or a text that is no
+    address, Conflict for a name or a mailbox that somebody has."""
     _check_password(newcomer.password)
     ceiling = newcomer.ceiling
+    _check_email(Person(username=newcomer.username, email=newcomer.email))
     try:
         person = Person.objects.create_user(
             newcomer.username,
@@ -49,20 +72,122 @@ def add(newcomer: Newcomer, *, by: log.Actor) -> Person:
             ceiling_minor=ceiling.minor if ceiling else None,
             ceiling_currency=ceiling.currency if ceiling else "",
         )
-    except IntegrityError:
-        raise Conflict(f"Somebody is called {newcomer.username} already.") from None
-    person.groups.add(Group.objects.get_or_create(name=newcomer.role.value)[0])
+    except IntegrityError as error:
+        raise _taken(newcomer.username, newcomer.email, error) from None
+    person.groups.add(_group(newcomer.role))
     _tell("person.added", person, by, role=newcomer.role.value)
     return person
 
 
-def _check_password(password: str) -> None:
+@transaction.atomic(durable=True)
+def change(person: Person, change: PersonChange, *, by: Person) -> Person:
+    """Give a person another role, ceiling or address. It acts on their next decision,
+    and before an effect that they approved.
+
+    Raises NotYours for anyone but an administrator, and for one's own role or ceiling;
+    Invalid, Conflict as `add`.
+    """
+    check_administrator(by)
+    if not change.names:
+        raise Invalid(errors=[at("change", "name a role, a ceiling or an address")])
+    if person.pk == by.pk and change.names != ["email"]:
+        raise NotYours("Another administrator changes your own role and ceiling.")
+    person = Person.objects.get(pk=person.pk)
+    if change.email is not None:
+        person.email = change.email
+        _check_email(person)
+    if "ceiling" in change.names:
+        ceiling = change.ceiling
+        person.ceiling_minor = ceiling.minor if ceiling else None
+        person.ceiling_currency = ceiling.currency if ceiling else ""
     try:
-        validate_password(password)
+        person.save(update_fields=["email", "ceiling_minor", "ceiling_currency"])
+    except IntegrityError as error:
+        raise _taken(person.username, person.email, error) from None
+    if change.role is not None:
+        roles = person.groups.filter(name__in=list(Role))
+        person.groups.remove(*roles)
+        person.groups.add(_group(change.role))
+    _tell("person.changed", person, actor_of(by), **_changed(change))
+    return person
+
+
+def _changed(change: PersonChange) -> dict[str, str]:
+    """Which fields, and the new values of those that name nobody."""
+    said = {"fields": " ".join(change.names)}
+    if change.role is not None:
+        said["role"] = change.role.value
+    if change.ceiling is not None:
+        amount = change.ceiling
+        said["ceiling"] = f"{format_amount(amount)} {amount.currency}"
+    elif change.no_ceiling:
+        said["ceiling"] = "none"
+    return said
+
+
+@transaction.atomic(durable=True)
+def set_password(person: Person, password: str, *, by: Person) -> None:
+    """A new password. Every session and every personal token of the person ends.
+
+    Raises NotYours for anyone but an administrator, Invalid for a weak password.
+    """
+    check_administrator(by)
+    _check_password(password, person)
+    person.set_password(password)
+    person.save(update_fields=["password", "password_changed_at"])
+    _tell("person.password_set", person, actor_of(by))
+
+
+def check_administrator(person: Person) -> None:
+    """Raises NotYours for anyone else, and for one who is deactivated."""
+    if not is_administrator(person):
+        raise NotYours("Only an administrator does this. Nothing was changed.")
+
+
+def is_administrator(person: Person) -> bool:
+    """Whether this person may change the policy, people and agents now."""
+    return person.is_active and person.groups.filter(name=Role.ADMINISTRATOR).exists()
+
+
+def actor_of(person: Person) -> log.Actor:
+    return log.Actor("person", person.public_id)
+
+
+def _group(role: Role) -> Group:
+    return Group.objects.get_or_create(name=role.value)[0]
+
+
+def _check_password(password: str, person: Person | None = None) -> None:
+    try:
+        validate_password(password, person)
     except ValidationError as error:
         raise Invalid(
             errors=[at("password", text) for text in error.messages]
         ) from None
+
+
+def _check_email(person: Person) -> None:
+    """Raises Invalid, or Conflict for a mailbox that another account has."""
+    if twin := person.same_mailbox():
+        raise _shared(twin.username)
+    try:
+        validate_email(person.email)
+    except ValidationError:
+        raise Invalid(errors=[at("email", "not a mail address")]) from None
+
+
+def _taken(username: str, email: str, error: IntegrityError) -> Conflict:
+    """Somebody else was quicker since it was looked up."""
+    if ONE_ACCOUNT in str(error):
+        return _shared("Somebody")
+    return Conflict(f"Somebody is called {username} already.")
+
+
+def _shared(username: str) -> Conflict:
+    return Conflict(
+        f"{username} has this mail address already, perhaps in another spelling. One "
+        "person has one account. Nothing was changed."
+    )
 
 
 @transaction.atomic(durable=True)

@@ -16,9 +16,9 @@ from journal.machine import NOWHERE, Edge, Machine
 
 from . import callables, locks, staffing, tools
 from .active import NoPolicy, active, active_or_none, compiled, digest, plain
-from .choices import Role
 from .documents import InvalidPolicy, parse
 from .models import Person, PolicyVersion
+from .people import is_administrator
 
 __all__ = [
     "NoPolicy",
@@ -108,8 +108,7 @@ def _put_in_force(version: PolicyVersion, by: Person) -> PolicyVersion:
 
 
 def _check_administrator(person: Person) -> None:
-    roles = set(person.groups.values_list("name", flat=True))
-    if not person.is_active or Role.ADMINISTRATOR not in roles:
+    if not is_administrator(person):
         raise NotYours("Only administrators change the policy. Nothing was changed.")
 
 

@@ -144,6 +144,22 @@ def pause_run(
     _switched_off(row, person, reason_code)
 
 
+def stop_reviewer(*, reviewer: Person, person: Person, now: datetime) -> bool:
+    """Beside the deactivation of this transaction: their approvals of what has not run
+    are revoked. Whether they were not stopped already. Raises NotYours."""
+    permissions.check_can_stop(person, Scope.REVIEWER, StopMode.STOPPED)
+    _check_other(reviewer.public_id, person)
+    row = Stop(
+        scope=Scope.REVIEWER,
+        key=reviewer.public_id,
+        mode=StopMode.STOPPED,
+        reason="Their account was deactivated.",
+        by=person.public_id,
+        at=now,
+    )
+    return _switched_off(row, person, "deactivated") is not None
+
+
 def _switched_off(row: Stop, person: Person, reason_code: str) -> Stop | None:
     """The row as it is kept; None when the same switch is off already, also since this
     very moment."""

@@ -3,10 +3,10 @@ closed to them, and each of them ends by itself."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q, QuerySet
 
 from journal import bearer, clock, log
 from journal.errors import BadKey, Invalid, NotFound, at
@@ -40,22 +40,36 @@ def mint(*, person: Person, name: str, days: int = USUAL_DAYS) -> str:
 def revoke(*, person: Person, token_id: int) -> None:
     """End one of the person's own tokens now. Raises NotFound."""
     own = PersonalToken.objects.filter(person=person, pk=token_id)
-    token = own.filter(revoked_at__isnull=True).first()
+    token = live().filter(pk__in=own.values("pk")).first()
     if token is None:
         raise NotFound
     own.update(revoked_at=clock.now())
     _tell("person.token_revoked", person, token.prefix)
 
 
+def end_all(person: Person, now: datetime) -> int:
+    """End every token of a person who is deactivated; returns how many. Caller holds a
+    transaction."""
+    return live().filter(person=person).update(revoked_at=now)
+
+
+def live() -> QuerySet[PersonalToken]:
+    """Tokens that nobody ended: a change of the person's password ends them all. Some
+    of them may have expired."""
+    changed = F("person__password_changed_at")
+    kept = Q(person__password_changed_at__isnull=True) | Q(created_at__gt=changed)
+    return PersonalToken.objects.filter(kept, revoked_at__isnull=True)
+
+
 def authenticate(text: str) -> Person:
     """Whose live token this is. Raises BadKey, the same for every fault."""
     prefix, secret = bearer.split(MARK, text)
     token = (
-        PersonalToken.objects.select_related("person")
+        live()
+        .select_related("person")
         .filter(
             Q(expires_at__isnull=True) | Q(expires_at__gt=clock.now()),
             prefix=prefix,
-            revoked_at__isnull=True,
             person__is_active=True,
         )
         .first()

@@ -68,9 +68,9 @@ def person(name: str, role: Role, **fields: Any) -> Person:
 
 
 def _newcomer(name: str, **fields: Any) -> Person:
+    fields = {"email": f"{name}@example.com", **fields}
     return Person(
         username=name,
-        email=f"{name}@example.com",
         first_name=name.title(),
         last_name="Example",
         **fields,

@@ -24,7 +24,7 @@ from tests.sources import Source, last_name, names_in, product, templates
 OPERATIONS = {
     "journal/outbox.py": {"_claim"},
     "journal/sequencer.py": {"sequence"},
-    "policies/people.py": {"add", "admit", "dismiss"},
+    "policies/people.py": {"add", "admit", "change", "dismiss", "set_password"},
     "policies/versions.py": {"save_draft", "activate"},
     "reviews/alarms/answering.py": {"acknowledge", "close"},
     "reviews/alarms/watching.py": {"find", "ran_after_all"},
@@ -77,6 +77,7 @@ OPERATIONS = {
     "reviews/saved_views.py": {"save", "delete"},
     "reviews/settlements.py": {"settle_unknown", "retry"},
     "reviews/sightings.py": {"see"},
+    "reviews/accounts.py": {"deactivate", "reactivate"},
     "reviews/stops.py": {"stop", "lift"},
     "reviews/tokens.py": {"mint", "revoke"},
     "agents/acknowledging.py": {"acknowledge"},
@@ -89,7 +90,7 @@ OPERATIONS = {
     "agents/proposals.py": {"propose", "revise", "withdraw", "finish", "log_refusal"},
     "agents/reversals.py": {"_propose"},
     "agents/repairs.py": {"propose_repair", "confirm_repair"},
-    "agents/registry.py": {"register", "allow", "release"},
+    "agents/registry.py": {"register", "change", "release"},
 }
 # Packages whose operations are called by the package's name.
 PARTED = {

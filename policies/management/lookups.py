@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.core.management.base import CommandError
 
-from journal.errors import FieldError
+from journal.errors import DomainError, FieldError
+from journal.log import Actor
+from policies import active, money, people
 from policies.models import Person, Queue
 
 
@@ -29,3 +33,43 @@ def describe(error: FieldError) -> str:
     line = f"line {error['line']}: " if "line" in error else ""
     path = f"{error['path']}: " if error["path"] else ""
     return f"{line}{path}{error['message']}"
+
+
+def queues(names: Sequence[str], *, every: bool) -> list[Queue]:
+    """Queues by name, or every queue of the active policy. Raises CommandError."""
+    if not every:
+        return [queue(name) for name in names]
+    policy = active.active_or_none()
+    if policy is None:
+        raise CommandError("No policy is active, so there are no queues.")
+    named = active.compiled(policy).queues
+    return list(Queue.objects.filter(name__in=named).order_by("name"))
+
+
+def ceiling(given: list[str] | None) -> money.Money | None:
+    """An amount and its currency; None for none. Raises CommandError."""
+    if not given:
+        return None
+    try:
+        return money.parse(*given)
+    except ValueError as error:
+        raise CommandError(f"--ceiling: {error}") from None
+
+
+def actor(username: str | None) -> Actor:
+    """The administrator who acts; without a name it is this command, as it is before
+    there is an administrator. Raises CommandError."""
+    if not username:
+        return Actor("system", "command")
+    by = person(username)
+    try:
+        people.check_administrator(by)
+    except DomainError as error:
+        raise refusal(error) from None
+    return people.actor_of(by)
+
+
+def refusal(error: DomainError) -> CommandError:
+    """What was refused, with each field and the rule that it breaks."""
+    wrong = [f"  {describe(entry)}" for entry in error.errors]
+    return CommandError("\n".join([error.detail, *wrong]))

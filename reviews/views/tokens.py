@@ -10,7 +10,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 from journal import clock
 from reviews import tokens as operations
 from reviews.forms import TokenForm
-from reviews.models import PersonalToken
 
 from .who import person
 
@@ -22,8 +21,8 @@ def tokens(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         minted = operations.mint(person=person(request), **form.cleaned_data)
         form = TokenForm()
-    own = PersonalToken.objects.filter(person=person(request))
-    live = own.filter(revoked_at__isnull=True).order_by("-created_at")
+    own = operations.live().filter(person=person(request))
+    live = own.order_by("-created_at")
     context = {"form": form, "minted": minted, "tokens": live, "now": clock.now()}
     status = 422 if form.errors else 200
     response = render(request, "reviews/tokens.html", context, status=status)

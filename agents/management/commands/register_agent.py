@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from agents import keys, registry
 from journal.errors import DomainError
@@ -20,7 +21,14 @@ class Command(BaseCommand):
         parser.add_argument("--name", default="")
         parser.add_argument("--owner", required=True, help="a person's user name")
         parser.add_argument("--by", required=True, help="the administrator's user name")
-        parser.add_argument("--tool", action="append", default=[], dest="tools")
+        parser.add_argument(
+            "--tool",
+            action="append",
+            default=[],
+            dest="tools",
+            metavar="NAME",
+            help="a tool, or a pattern of the active policy's tools such as 'files_*'",
+        )
         parser.add_argument(
             "--risk-ceiling", choices=[risk.value for risk in Risk], default="critical"
         )
@@ -34,12 +42,20 @@ class Command(BaseCommand):
                 slug=options["slug"],
                 name=options["name"] or options["slug"].title(),
                 owner=lookups.person(options["owner"]),
-                tools=options["tools"],
+                tools=_tools(options["tools"]),
                 by=by,
                 risk_ceiling=Risk(options["risk_ceiling"]),
                 unattended=options["unattended"],
                 version=options["agent_version"],
             )
         except DomainError as error:
-            raise CommandError(error.detail) from error
+            raise lookups.refusal(error) from error
         self.stdout.write(keys.issue(agent=agent, by=by))
+
+
+def _tools(names: Sequence[str]) -> list[str]:
+    """Names as they are, because a policy may bring them later; patterns of what there
+    is."""
+    patterns = [name for name in names if registry.is_pattern(name)]
+    named = [name for name in names if not registry.is_pattern(name)]
+    return [*named, *registry.match_tools(patterns)]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import getpass
-import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from journal.errors import DomainError
-from journal.log import Actor
-from policies import money, people
+from policies import people
 from policies.choices import Role
 from policies.management import lookups
+
+from .set_password import read_password
 
 
 class Command(BaseCommand):
@@ -25,32 +24,28 @@ class Command(BaseCommand):
         parser.add_argument("--first-name", default="")
         parser.add_argument("--last-name", default="")
         parser.add_argument("--queue", action="append", default=[], dest="queues")
+        parser.add_argument("--all-queues", action="store_true")
         parser.add_argument("--ceiling", nargs=2, metavar=("AMOUNT", "CURRENCY"))
+        parser.add_argument("--by", help="an administrator's user name, for the log")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        by = Actor("system", "command")
-        queues = [lookups.queue(name) for name in options["queues"]]
-        ceiling = options["ceiling"]
+        by = lookups.actor(options["by"])
+        queues = lookups.queues(options["queues"], every=options["all_queues"])
+        ceiling = lookups.ceiling(options["ceiling"])
         try:
             person = people.add(
                 people.Newcomer(
                     username=options["username"],
                     email=options["email"],
-                    password=self._password(),
+                    password=read_password(),
                     role=Role(options["role"]),
                     first_name=options["first_name"],
                     last_name=options["last_name"],
-                    ceiling=money.parse(*ceiling) if ceiling else None,
+                    ceiling=ceiling,
                 ),
                 by=by,
             )
             people.admit(person, queues, by=by)
         except DomainError as error:
-            rules = "; ".join(entry["message"] for entry in error.errors)
-            raise CommandError(f"{error.detail} {rules}".strip()) from error
+            raise lookups.refusal(error) from error
         self.stdout.write(f"{person.username} is {person.public_id}")
-
-    def _password(self) -> str:
-        if sys.stdin.isatty():
-            return getpass.getpass()
-        return sys.stdin.readline().rstrip("\n")

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from journal.log import Actor
 from policies import people
 from policies.management import lookups
 
@@ -15,14 +14,21 @@ from policies.management import lookups
 class Command(BaseCommand):
     help = "Lets a person decide in queues, according to their role."
     change: ClassVar[Callable[..., None]] = people.admit
+    done: ClassVar[str] = "decides in"
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
-        parser.add_argument(
-            "--queue", action="append", required=True, dest="queues", metavar="NAME"
+        which = parser.add_mutually_exclusive_group(required=True)
+        which.add_argument("--queue", action="append", dest="queues", metavar="NAME")
+        which.add_argument(
+            "--all-queues", action="store_true", help="every queue of the active policy"
         )
+        parser.add_argument("--by", help="an administrator's user name, for the log")
 
     def handle(self, *args: Any, **options: Any) -> None:
         person = lookups.person(options["username"])
-        queues = [lookups.queue(name) for name in options["queues"]]
-        type(self).change(person, queues, by=Actor("system", "command"))
+        every = options["all_queues"]
+        queues = lookups.queues(options["queues"] or [], every=every)
+        type(self).change(person, queues, by=lookups.actor(options["by"]))
+        names = ", ".join(queue.name for queue in queues)
+        self.stdout.write(f"{person.username} {type(self).done} {names}")

@@ -13,3 +13,4 @@ from . import admit
 class Command(admit.Command):
     help = "Takes a person out of queues. What they decided stands."
     change: ClassVar[Callable[..., None]] = people.dismiss
+    done: ClassVar[str] = "decides no more in"

@@ -1,0 +1,68 @@
+"""Change an agent's tools, its risk ceiling or its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from agents import registry
+from agents.management import lookups
+from agents.models import Agent
+from agents.registry import AgentChange
+from journal.errors import DomainError
+from policies.choices import Risk
+from policies.management.lookups import person, refusal
+
+
+class Command(BaseCommand):
+    help = (
+        "Changes what an agent may propose, up to which risk, and who owns it. NAME is"
+        " a tool of the active policy or a pattern such as 'files_*'. Its keys stay."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slug")
+        parser.add_argument("--by", required=True, help="an administrator's user name")
+        tools: dict[str, Any] = {"action": "append", "metavar": "NAME", "default": []}
+        parser.add_argument(
+            "--tool", dest="tools", help="all that it may propose", **tools
+        )
+        parser.add_argument(
+            "--add-tool", dest="added", help="beside what it may propose now", **tools
+        )
+        parser.add_argument(
+            "--remove-tool", dest="removed", help="of what it may propose now", **tools
+        )
+        parser.add_argument("--risk-ceiling", choices=[risk.value for risk in Risk])
+        parser.add_argument("--owner", help="a person's user name")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        agent, by = lookups.agent(options["slug"]), person(options["by"])
+        ceiling, owner = options["risk_ceiling"], options["owner"]
+        try:
+            change = AgentChange(
+                tools=_tools(agent, options),
+                risk_ceiling=Risk(ceiling) if ceiling else None,
+                owner=person(owner) if owner else None,
+            )
+            agent = registry.change(agent=agent, change=change, by=by)
+        except DomainError as error:
+            raise refusal(error) from error
+        tools = ", ".join(agent.tools) or "no tool"
+        self.stdout.write(
+            f"{agent.slug} of {agent.owner.username} may propose up to "
+            f"{agent.risk_ceiling} risk: {tools}"
+        )
+
+
+def _tools(agent: Agent, options: dict[str, Any]) -> Sequence[str] | None:
+    """All that it may propose from now on; None when nothing is said of tools. What
+    the policy no longer has can be taken away."""
+    if not (options["tools"] or options["added"] or options["removed"]):
+        return None
+    kept = registry.match_tools(options["tools"]) if options["tools"] else agent.tools
+    added = registry.match_tools(options["added"])
+    removed = registry.match_tools(options["removed"], among=agent.tools)
+    return sorted({*kept, *added} - set(removed))

@@ -1,0 +1,34 @@
+"""Revoke one key of an agent; it acts on the next call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agents import keys
+from agents.management import lookups
+from journal.errors import DomainError
+from policies.management.lookups import person, refusal
+
+
+class Command(BaseCommand):
+    help = "Ends one key of an agent at once. Its other keys work on."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slug")
+        parser.add_argument("key", help="what it begins with, as list_agent_keys says")
+        parser.add_argument(
+            "--by", required=True, help="an administrator or the agent's owner"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        agent, by = lookups.agent(options["slug"]), person(options["by"])
+        key = lookups.key(agent, options["key"])
+        if key.revoked_at is not None:
+            raise CommandError(f"{options['key']} is revoked already.")
+        try:
+            keys.revoke(key=key, by=by)
+        except DomainError as error:
+            raise refusal(error) from error
+        self.stdout.write(f"hp_{key.prefix} of {agent.slug} is revoked.")

@@ -1,0 +1,56 @@
+"""Change a person's role, ceiling or mail address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from journal.errors import DomainError
+from policies import money, people
+from policies.choices import Role
+from policies.management import lookups
+from policies.models import Person
+
+
+class Command(BaseCommand):
+    help = (
+        "Changes a person's role, ceiling or mail address. It acts on their next"
+        " decision, and before an effect that they approved."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("username")
+        parser.add_argument("--by", required=True, help="an administrator's user name")
+        parser.add_argument("--role", choices=[role.value for role in Role])
+        parser.add_argument("--email")
+        ceiling = parser.add_mutually_exclusive_group()
+        ceiling.add_argument("--ceiling", nargs=2, metavar=("AMOUNT", "CURRENCY"))
+        ceiling.add_argument(
+            "--no-ceiling", action="store_true", help="any amount may be decided"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        by, who = lookups.person(options["by"]), lookups.person(options["username"])
+        role = options["role"]
+        try:
+            change = people.PersonChange(
+                role=Role(role) if role else None,
+                email=options["email"],
+                ceiling=lookups.ceiling(options["ceiling"]),
+                no_ceiling=options["no_ceiling"],
+            )
+            person = people.change(who, change, by=by)
+        except DomainError as error:
+            raise lookups.refusal(error) from error
+        roles = ", ".join(person.groups.values_list("name", flat=True))
+        self.stdout.write(
+            f"{person.username}: {roles}, {person.email}, {_ceiling(person)}"
+        )
+
+
+def _ceiling(person: Person) -> str:
+    if person.ceiling_minor is None:
+        return "no ceiling"
+    amount = money.Money(person.ceiling_minor, person.ceiling_currency)
+    return f"up to {money.format_amount(amount)} {amount.currency}"

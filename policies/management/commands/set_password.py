@@ -1,0 +1,46 @@
+"""Give a person a new password; their sessions and personal tokens end."""
+
+from __future__ import annotations
+
+import getpass
+import secrets
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from journal.errors import DomainError
+from policies import people
+from policies.management import lookups
+
+MADE_BYTES = 18  # 24 characters
+
+
+class Command(BaseCommand):
+    help = (
+        "Gives a person a new password, which is asked for or read from standard input;"
+        " --generate makes one and prints it once. Their sessions and tokens end."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("username")
+        parser.add_argument("--by", required=True, help="an administrator's user name")
+        parser.add_argument("--generate", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        by, who = lookups.person(options["by"]), lookups.person(options["username"])
+        made = secrets.token_urlsafe(MADE_BYTES) if options["generate"] else ""
+        try:
+            people.set_password(who, made or read_password(), by=by)
+        except DomainError as error:
+            raise lookups.refusal(error) from error
+        self.stdout.write(
+            made or f"{who.username} has a new password. Sessions and tokens ended."
+        )
+
+
+def read_password() -> str:
+    """Asked for without an echo, or one line of standard input."""
+    if sys.stdin.isatty():
+        return getpass.getpass()
+    return sys.stdin.readline().rstrip("\n")

@@ -1,0 +1,23 @@
+"""Open a person's account again; it has no password until it is given one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from policies.models import Person
+from reviews import accounts, permissions
+
+from . import deactivate_person
+
+
+class Command(deactivate_person.Command):
+    help = "Opens an account again. It needs a new password (set_password)."
+    operation: ClassVar[Callable[..., None]] = accounts.reactivate
+    done: ClassVar[str] = "is active again. They have no password yet: set_password."
+
+    def _tell_more(self, who: Person) -> None:
+        if permissions.reviewer_stopped(who):
+            self.stdout.write(
+                "Their decisions are still stopped: lift that on the page Stop."
+            )

@@ -1,0 +1,146 @@
+"""Agents and their keys by command: what changes, who may, and what is recorded."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from agents import intake, keys
+from agents.models import AgentKey
+from journal.errors import BadKey, ToolNotAllowed
+from journal.models import LogRecord
+from reviews import permissions
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import propose
+
+
+def run(*args: str, **options: Any) -> str:
+    out = io.StringIO()
+    call_command(*args, stdout=out, **options)
+    return out.getvalue()
+
+
+def test_tools_are_replaced_by_name_and_pattern(gate: Gate) -> None:
+    said = run("change_agent", "riley", "--tool", "pay*", "--tool", "look", by="adam")
+    gate.agent.refresh_from_db()
+    assert "look" in gate.agent.tools
+    assert {name for name in gate.agent.tools if name != "look"} == {
+        name for name in factories.ARGS if name.startswith("pay")
+    }
+    assert "look" in said
+    with pytest.raises(ToolNotAllowed):
+        intake.asked_to_propose(gate.agent, factories.proposal_body("tag"))
+    record = LogRecord.objects.get(kind="agent.changed", agent="riley")
+    assert gate.adam.public_id in bytes(record.leaf).decode()
+
+
+def test_tools_are_added_and_removed(gate: Gate) -> None:
+    run("change_agent", "riley", "--tool=look", by="adam")
+    run("change_agent", "riley", "--add-tool=pay", "--remove-tool=lo*", by="adam")
+    gate.agent.refresh_from_db()
+    assert gate.agent.tools == ["pay"]
+
+
+def test_what_no_tool_is_called_is_refused_and_said(gate: Gate) -> None:
+    before = gate.agent.tools
+    with pytest.raises(CommandError, match=r"no tool is called files_\*: there are"):
+        run("change_agent", "riley", "--tool=files_*", by="adam")
+    with pytest.raises(CommandError, match="no tool is called mial"):
+        run("change_agent", "riley", "--remove-tool=mial", by="adam")
+    with pytest.raises(CommandError, match="name tools, a risk ceiling or an owner"):
+        run("change_agent", "riley", by="adam")
+    gate.agent.refresh_from_db()
+    assert gate.agent.tools == before
+
+
+def test_a_new_agent_takes_patterns_too(gate: Gate) -> None:
+    run(
+        "register_agent", "ada", "--tool=lo*", "--tool=to_come", owner="owen", by="adam"
+    )
+    agent = AgentKey.objects.get(agent__slug="ada").agent
+    assert agent.tools == ["to_come", "look"]
+
+
+def test_a_lower_ceiling_acts_on_the_next_proposal(gate: Gate) -> None:
+    run("change_agent", "riley", risk_ceiling="low", by="adam")
+    gate.agent.refresh_from_db()
+    assert propose(gate.agent).blocked_by == "agent.risk_ceiling"
+
+
+def test_a_new_owner_does_not_decide_what_waits(gate: Gate) -> None:
+    waiting = propose(gate.agent).request
+    other = propose(factories.agent(gate.owen, "other")).request
+    run("change_agent", "riley", owner="rita", by="adam")
+    for request in (waiting, other):
+        request.refresh_from_db()
+        request.proposal.refresh_from_db()
+    assert permissions.can_decide(gate.rita, waiting, waiting.sealed)
+    assert gate.owen.public_id in waiting.barred
+    assert not permissions.can_decide(gate.rita, other, other.sealed)
+    gate.agent.refresh_from_db()
+    assert gate.rita.public_id in propose(gate.agent).barred
+
+
+@pytest.mark.parametrize("by", ["sue", "owen", "otto"])
+def test_only_administrators_change_agents(gate: Gate, by: str) -> None:
+    with pytest.raises(CommandError, match="Only an administrator"):
+        run("change_agent", "riley", "--tool=look", by=by)
+    assert not LogRecord.objects.filter(kind="agent.changed").exists()
+
+
+def test_keys_overlap_until_one_is_revoked(gate: Gate) -> None:
+    first = run("rotate_agent_key", "riley", by="owen").strip()
+    second = run("rotate_agent_key", "riley", by="adam", days=30).strip()
+    for key in (first, second):
+        assert keys.authenticate(key).agent == gate.agent
+    listed = run("list_agent_keys", "riley").splitlines()
+    assert listed[0].startswith(second[:11])
+    assert "works until" in listed[0]
+    assert "works  made" in listed[1]
+    assert second.rpartition("_")[2] not in "".join(listed)
+    prefix = listed[1].split()[0]
+    run("revoke_agent_key", "riley", prefix, by="adam")
+    with pytest.raises(BadKey):
+        keys.authenticate(first)
+    assert keys.authenticate(second).agent == gate.agent
+    assert "revoked" in run("list_agent_keys", "riley").splitlines()[1]
+    with pytest.raises(CommandError, match="revoked already"):
+        run("revoke_agent_key", "riley", prefix, by="adam")
+    kinds = LogRecord.objects.filter(kind__startswith="agent.key").order_by("id")
+    assert [record.kind for record in kinds] == [
+        "agent.key_issued",
+        "agent.key_issued",
+        "agent.key_revoked",
+    ]
+
+
+def test_other_peoples_agents_get_no_key(gate: Gate) -> None:
+    with pytest.raises(CommandError, match="Only an administrator"):
+        run("rotate_agent_key", "riley", by="sue")
+    keys.issue(agent=gate.agent, by=gate.owen)
+    prefix = AgentKey.objects.get().prefix
+    with pytest.raises(CommandError, match="Only an administrator"):
+        run("revoke_agent_key", "riley", prefix, by="rita")
+    assert AgentKey.objects.get().revoked_at is None
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (("list_agent_keys", "zoe"), "No agent is called zoe"),
+        (("revoke_agent_key", "riley", "hp_nothing", "--by=adam"), "has no key"),
+        (("rotate_agent_key", "riley", "--by=adam", "--days=0"), "from 1 to 3650"),
+        (("change_agent", "riley", "--by=zoe"), "Nobody is called zoe"),
+    ],
+)
+def test_errors_are_plain_words(gate: Gate, command: Any, says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        run(*command)
+
+
+def test_an_agent_without_a_key_is_said_to_have_none(gate: Gate) -> None:
+    assert run("list_agent_keys", "riley") == "riley has no key.\n"
