@@ -1,5 +1,4 @@
-/* The desk's keys, clocks and focus. Everything here is a convenience: each page works
-   without it. Nothing decides here; a key arms or presses a button that is on the page. */
+/* Keys, clocks and focus. Each page works without them. */
 "use strict";
 (() => {
   const $ = (selector, root = document) => root.querySelector(selector);
@@ -126,7 +125,7 @@
   tick();
   setInterval(tick, 1000);
 
-  /* A note that was typed outlives every swap of the panel, on this page only. */
+  /* A note that was typed outlives every swap of the panel. */
   let note = "";
   const keepNote = (root) => {
     const field = $("textarea[name=reason]", root);
@@ -350,6 +349,7 @@
     if (event.detail.elt.id === "hold") document.hidden ? event.preventDefault() : beaten = Date.now();
     if (event.detail.elt.matches("form[data-draft]")) typed = false;
   });
+  on("beforeOnLoad", ({ detail: { elt, xhr } }) => { if (elt.dataset.draft && xhr.status < 400) note = ""; });
   document.addEventListener("visibilitychange", () => { if ($("#hold[data-take]") && !$("#grip[data-held]") && !beaten && !document.hidden) beat(""); });
   document.addEventListener("click", (event) => { staying = Boolean(event.target.closest("[data-stay]")); });
   const keepDraft = () => {

@@ -302,3 +302,20 @@ def test_a_refusal_without_a_panel_is_said_in_the_notice(
     expect(page.locator("#notice")).to_contain_text("can no longer be recalled")
     expect(page.locator("#notice")).to_be_focused()
     assert "can no longer be recalled" in desk.heard("#sr-alert")
+
+
+def test_a_recorded_note_is_not_offered_again(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    arm(desk, "x")
+    page.check("[name=reason_code][value=wrong_target]")
+    page.fill("#id_reason", "The parcel was delivered.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#outcome")).to_contain_text("Rejected")
+    assert Decision.objects.get().reason == "The parcel was delivered."
+    kept = page.locator("#kept")
+    expect(kept).not_to_have_attribute("open", "")
+    expect(page.locator("#kept-text")).to_have_value("")
+    assert desk.violations() == []
