@@ -7,13 +7,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection
 from django.db.models import Count, Q
 
 from policies.models import Person, Queue
 from reviews import permissions
-from reviews.choices import EVERY_QUEUE, OPEN
+from reviews.choices import EVERY_QUEUE, OPEN, Scope
 from reviews.models import ApprovalRequest, Incident
 from reviews.permissions import Permission
 
@@ -29,7 +30,12 @@ SELECT clock_timestamp(),
     SELECT FROM reviews_alarm WHERE status = 'open' LIMIT {MOST_SAID}) AS found), (
   SELECT jsonb_agg(jsonb_build_array(i.queue_id, q.title, i.at, i.reason) ORDER BY i.at)
   FROM reviews_incident AS i LEFT JOIN policies_queue AS q ON q.id = i.queue_id
-  WHERE i.ended_at IS NULL)
+  WHERE i.ended_at IS NULL), (
+  SELECT jsonb_agg(jsonb_build_array(s.id, s.scope, s.key, s.mode, s.at, s.reason,
+      coalesce(nullif(trim(p.first_name || ' ' || p.last_name), ''), p.username, ''))
+    ORDER BY s.at DESC)
+  FROM reviews_stop AS s LEFT JOIN policies_person AS p ON p.public_id = s.by
+  WHERE s.lifted_at IS NULL AND s.scope IN ('agent', 'tool', 'everything'))
 """  # noqa: S608 the part is a constant
 
 
@@ -44,12 +50,32 @@ class Banner:
 
 
 @dataclass(frozen=True, slots=True)
+class SwitchBanner:
+    """What a page says of one agent or tool, or of everything, that a person paused or
+    stopped."""
+
+    id: int
+    scope: str
+    key: str
+    mode: str
+    at: datetime
+    reason: str
+    by: str
+
+    @property
+    def subject(self) -> str:
+        scope = Scope(self.scope)
+        return "Everything" if scope is Scope.EVERYTHING else f"{scope} {self.key}"
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
-    """The database's clock, and every alarm and incident open just then."""
+    """The database's clock, and every alarm, incident and switch open just then."""
 
     now: datetime
     alarms: int = 0  # open ones of every queue, as far as a badge counts
     open: tuple[Banner, ...] = ()
+    switches: tuple[SwitchBanner, ...] = ()
 
     def concerning(self, person: Person | None) -> list[Banner]:
         """Those over every queue, and over queues that this person is in or sees."""
@@ -65,9 +91,26 @@ def moment() -> Moment:
     """In one query."""
     with connection.cursor() as cursor:
         cursor.execute(_MOMENT)
-        now, alarms, found = cursor.fetchone()
-    rows = json.loads(found) if isinstance(found, str) else found or []
-    return Moment(now, alarms, tuple(_banner(*row) for row in rows))
+        now, alarms, incidents, switches = cursor.fetchone()
+    return Moment(
+        now,
+        alarms,
+        tuple(_banner(*row) for row in _rows(incidents)),
+        tuple(_switch(*row) for row in _rows(switches)),
+    )
+
+
+def _rows(found: Any) -> list[list[Any]]:
+    """The rows of an aggregate, which the driver gives as text or as a list."""
+    rows: list[list[Any]] = json.loads(found) if isinstance(found, str) else found
+    return rows or []
+
+
+def _switch(
+    pk: int, scope: str, key: str, mode: str, at: str, reason: str, by: str
+) -> SwitchBanner:
+    moment = datetime.fromisoformat(at)
+    return SwitchBanner(pk, scope, key, mode, moment, reason, by or "Someone")
 
 
 def _banner(queue: int | None, title: str | None, at: str, reason: str) -> Banner:

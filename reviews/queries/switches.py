@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from django.db.models import Q
 from django.urls import reverse
@@ -16,7 +17,10 @@ from reviews.models import Stop
 from reviews.permissions import Permission
 
 from . import in_flight, log, visible
+from .frozen import SwitchBanner
 from .in_flight import Target
+
+Switched = TypeVar("Switched", Stop, SwitchBanner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ def lines(person: Person, found: Iterable[Stop]) -> list[Switch]:
     ]
 
 
-def _target(row: Stop) -> Target:
+def _target(row: Stop | SwitchBanner) -> Target:
     return Scope(row.scope), row.key
 
 
@@ -131,27 +135,29 @@ def _said(row: Stop, names: dict[str, str]) -> str:
     }[Scope(row.scope)]
 
 
-def concerning(person: Person, rows: list[Stop]) -> list[Stop]:
+def concerning(person: Person, rows: Sequence[Switched]) -> list[Switched]:
     """Tools and everything are everybody's; runs, agents and people are not."""
     if permissions.allowed(person, Permission.SEE_ALL):
-        return rows
+        return list(rows)
     seen = _seen(person, rows)
     return [row for row in rows if _concerns(person, row, seen)]
 
 
-def _concerns(person: Person, row: Stop, seen: set[str]) -> bool:
+def _concerns(person: Person, row: Stop | SwitchBanner, seen: set[str]) -> bool:
     scope = Scope(row.scope)
     if scope is Scope.REVIEWER:
         return row.key == person.public_id
     return scope in {Scope.EVERYTHING, Scope.TOOL} or row.key in seen
 
 
-def _seen(person: Person, rows: list[Stop]) -> set[str]:
+def _seen(person: Person, rows: Sequence[Stop | SwitchBanner]) -> set[str]:
     """Of these agents and runs, the keys of those that this person sees anything of."""
+    named = [row for row in rows if row.scope in {Scope.AGENT, Scope.THREAD}]
+    if not named:
+        return set()
     wanted = Q(pk__in=[])
-    for row in rows:
-        if row.scope in {Scope.AGENT, Scope.THREAD}:
-            wanted |= stop_work.within(*_target(row))
+    for row in named:
+        wanted |= stop_work.within(*_target(row))
     found = visible.proposals(person).filter(wanted).order_by()
     pairs = set(found.values_list("agent", "thread").distinct())
     return {stops.thread_key(*pair) for pair in pairs} | {agent for agent, _ in pairs}

@@ -18,9 +18,9 @@ from policies.models import Person
 from reviews import permissions, preferences
 from reviews.permissions import Permission
 from reviews.preferences import Prefs
-from reviews.queries import badges, frozen, upkeep
+from reviews.queries import badges, frozen, switches, upkeep
 from reviews.queries.badges import Badges
-from reviews.queries.frozen import Banner, Moment
+from reviews.queries.frozen import Banner, Moment, SwitchBanner
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,14 @@ class Desk:
     def incidents(self) -> list[Banner]:
         """The open ones that this person's pages say."""
         return self.moment.concerning(self.person)
+
+    @cached_property
+    def switches(self) -> list[SwitchBanner]:
+        """The agents and tools that are paused or stopped, as far as this person sees
+        anything of them."""
+        if self.person is None or not self.moment.switches:
+            return []
+        return switches.concerning(self.person, self.moment.switches)
 
     @cached_property
     def person(self) -> Person | None:

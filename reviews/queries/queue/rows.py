@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Concat
 from django.urls import reverse
 
 from policies.models import Person
 from reviews import freezing
-from reviews.choices import OPEN, RequestStatus, Verdict
-from reviews.models import ApprovalRequest, Decision, RequestVersion
+from reviews.choices import OPEN, RequestStatus, Scope, StopMode, Verdict
+from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
 from reviews.presenters.shapes import Part
 
 from .. import batches, clocks, holding, showing, states, visible
@@ -28,6 +29,17 @@ SAID = {
     Verdict.REJECT: "You rejected",
     Verdict.MODIFY: "You modified",
     Verdict.ESCALATE: "You escalated",
+}
+_SUBJECTS = {
+    Scope.AGENT: "Agent",
+    Scope.TOOL: "Tool",
+    Scope.THREAD: "Run",
+    Scope.EVERYTHING: "Everything",
+}
+_SWITCHED = {
+    f"{scope} {mode}": f"{subject} {mode}"
+    for scope, subject in _SUBJECTS.items()
+    for mode in StopMode
 }
 REQUESTS = "/requests/"  # reversing it for every row would cost as much as drawing it
 URGENT = 0  # the last digit of a rank that the agent called critical
@@ -126,11 +138,29 @@ def loaded(
             "request__assignee",
         )
         .defer("rules", "seal")
-        .annotate(given=visible.given(request="request", version="number"))
+        .annotate(
+            given=visible.given(request="request", version="number"),
+            switched_off=_switched_off(),
+        )
     )
     if settled:
         return _by_request(_with_outcome(found, person))
     return _by_request(found)
+
+
+def _switched_off() -> Subquery:
+    """The strictest switch over a request's run, agent or tool: `agent paused`."""
+    run = Concat(
+        OuterRef("request__agent"), Value("/"), OuterRef("request__proposal__thread")
+    )
+    over = (
+        Q(scope=Scope.AGENT, key=OuterRef("request__agent"))
+        | Q(scope=Scope.TOOL, key=OuterRef("request__tool_name"))
+        | Q(scope=Scope.THREAD, key=run)
+        | Q(scope=Scope.EVERYTHING)
+    )
+    found = Stop.objects.filter(over, lifted_at__isnull=True).order_by("-mode", "pk")
+    return Subquery(found.values(text=Concat("scope", Value(" "), "mode"))[:1])
 
 
 def _by_request(found: Iterable[RequestVersion]) -> dict[str, RequestVersion]:
@@ -190,6 +220,8 @@ def line(
 def _flags(sealed: RequestVersion, shown: showing.Brief) -> tuple[str, ...]:
     request = sealed.request
     flags = list(shown.flags)
+    if request.status in OPEN and sealed.switched_off:  # type: ignore[attr-defined]
+        flags.insert(0, _SWITCHED[sealed.switched_off])  # type: ignore[attr-defined]
     if sealed.requires_reason and request.status in OPEN:
         flags.append("Reason required")
     if request.rank % 10 == URGENT:

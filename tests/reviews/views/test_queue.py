@@ -10,11 +10,15 @@ import pytest
 from django.test import Client
 
 from journal import clock
+from reviews import stops
+from reviews.choices import Scope, StopMode
+from reviews.models import Stop
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.views.conftest import HTMX, SignIn
 
 MOST_QUERIES = 12
+SWITCHED = 'data-testid="switched"'
 
 
 def test_it_lists_what_i_can_decide(gate: Gate, as_: SignIn) -> None:
@@ -111,3 +115,54 @@ def test_the_way_back_is_never_anothers_address(gate: Gate, as_: SignIn) -> None
 
 def test_without_a_moment_there_is_nothing(gate: Gate, as_: SignIn) -> None:
     assert as_("rita").get("/queue/fresh/?since=yesterday").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("scope", "key", "flag"),
+    [
+        (Scope.AGENT, "riley", "Agent paused"),
+        (Scope.THREAD, "riley/t-1", "Run paused"),
+        (Scope.TOOL, "pay", "Tool paused"),
+    ],
+)
+def test_a_row_says_what_of_it_is_paused(
+    gate: Gate, as_: SignIn, scope: Scope, key: str, flag: str
+) -> None:
+    request = propose(gate.agent).request
+    key = request.tool_name if scope is Scope.TOOL else key
+    client = as_("rita")
+    assert flag not in client.get("/queue/").content.decode()
+    pause(gate, scope, key)
+    assert flag in client.get("/queue/").content.decode()
+
+
+@pytest.mark.parametrize("page", ["/queue/", "/requests/{}/", "/batches/"])
+def test_every_page_says_which_agent_is_paused(
+    gate: Gate, as_: SignIn, page: str
+) -> None:
+    request = propose(gate.agent).request
+    stop = pause(gate, Scope.AGENT, "riley")
+    source = as_("rita").get(page.format(request.pk)).content.decode()
+    assert "Agent riley was paused at " in source
+    assert f"by {gate.sue}" in source
+    assert "“Maintenance”" in source
+    assert f'href="/stop/{stop.pk}/"' in source
+    stops.lift(stop_id=stop.pk, person=gate.sue, reason="over")
+    assert SWITCHED not in as_("rita").get("/queue/").content.decode()
+
+
+def test_a_stranger_to_an_agent_is_not_told_that_it_is_paused(
+    gate: Gate, as_: SignIn
+) -> None:
+    pause(gate, Scope.AGENT, "riley")
+    assert SWITCHED not in as_("rita").get("/queue/").content.decode()
+
+
+def pause(gate: Gate, scope: Scope, key: str) -> Stop:
+    return stops.stop(
+        scope=scope,
+        key=key,
+        mode=StopMode.PAUSED,
+        person=gate.sue,
+        reason="Maintenance",
+    )
