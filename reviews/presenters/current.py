@@ -13,7 +13,6 @@ from .shapes import Cell, Row, Tag
 if TYPE_CHECKING:
     from .common import Subject
 
-MOST_ON_TOP = 6
 NOT_KNOWN = Cell("not known", "nothing", sure=True)
 
 
@@ -28,14 +27,11 @@ def split(
 ) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
     """The rows on top of the page, and the rest of the current record.
 
-    On top are the facts that the policy names, else the first six fields of the record
-    that fit in a line.
+    On top are the facts that the policy names.
     """
     rest = tuple(now)
-    if names := subject.definition.review.facts:
-        top = tuple(row for name in names for row in rows(subject, name))
-    else:
-        top = tuple(row for row in rest if not row.cell.long)[:MOST_ON_TOP]
+    names = subject.definition.review.facts
+    top = tuple(row for name in names for row in rows(subject, name))
     shown = {row.path for row in top}
     return top, tuple(row for row in rest if row.path not in shown)
 
