@@ -38,9 +38,9 @@ class Conflict(BaseModel):
 class Review(BaseModel):
     """Facts of the tool's reader on the pages where people decide.
 
-    `facts` stand on top of the request page, in this order, instead of the first six
-    fields of the record. `columns` are facts in the table of a batch and of its result;
-    `result` maps a field of the tool's result to the heading of its column.
+    `facts` stand on top of the request page, in this order. `columns` are facts in the
+    table of a batch and of its result; `result` maps a field of the tool's result to
+    the heading of its column.
     """
 
     model_config = _STRICT
