@@ -26,7 +26,7 @@ from .definitions import (
 from .document import EVERY_TOOL, RESERVED, Document, Rule
 from .review import Conflict
 from .roles import PRESENTERS, ROLES
-from .wording import suggest
+from .wording import suggest, unknown_tool
 
 Problem = tuple[str, str]
 ToolCheck = Callable[[ToolDefinition, str], Iterator[Problem]]
@@ -57,7 +57,7 @@ def _document(document: Document) -> Iterator[Problem]:
             yield f"steps.{tier}", "say who decides this tier"
     for name in document.free_form:
         if name not in document.tools:
-            yield "free_form", _no_tool(document, name)
+            yield "free_form", unknown_tool(name, document)
     for name in document.verifiers:
         if name not in document.queues:
             yield f"verifiers.{name}", _no_queue(document, name)
@@ -69,10 +69,6 @@ def _document(document: Document) -> Iterator[Problem]:
 def _no_queue(document: Document, name: str) -> str:
     hint = suggest(name, document.queues)
     return f"{name} is not a queue of this policy{hint}"
-
-
-def _no_tool(document: Document, name: str) -> str:
-    return f"{name} is not a tool of this policy{suggest(name, document.tools)}"
 
 
 def _tool(document: Document, tool: ToolDefinition, path: str) -> Iterator[Problem]:
@@ -275,7 +271,7 @@ def _measures(document: Document) -> Iterator[Problem]:
             continue
         tool = document.tools.get(measure.tool)
         if tool is None:
-            yield f"{path}.tool", _no_tool(document, measure.tool)
+            yield f"{path}.tool", unknown_tool(measure.tool, document)
             continue
         if measure.key not in ("agent", "thread", *tool.keys):
             yield f"{path}.key", f"{measure.key} is not a key of {measure.tool}"
@@ -359,7 +355,7 @@ def _rule_names(document: Document, rule: Rule, path: str) -> Iterator[Problem]:
         yield f"{path}.then.timeout", "a time-out is at least 60 seconds"
     for name in rule.tools:
         if name != EVERY_TOOL and name not in document.tools:
-            yield f"{path}.tools", _no_tool(document, name)
+            yield f"{path}.tools", unknown_tool(name, document)
 
 
 def _reads(

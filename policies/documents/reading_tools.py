@@ -10,7 +10,7 @@ from . import reversals
 from .definitions import ToolDefinition, ToolReader
 from .document import Document
 from .names import SOURCE
-from .wording import suggest
+from .wording import suggest, unknown_tool
 
 Problem = tuple[str, str]
 
@@ -28,8 +28,7 @@ def _reader(
 ) -> Iterator[Problem]:
     target = document.tools.get(reader.tool)
     if target is None:
-        hint = suggest(reader.tool, document.tools)
-        yield f"{path}.tool", f"{reader.tool} is not a tool of this policy{hint}"
+        yield f"{path}.tool", unknown_tool(reader.tool, document)
         return
     for wrong in _unfit(target):
         yield f"{path}.tool", f"{target.name} cannot be a reader: {wrong}"

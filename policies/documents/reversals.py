@@ -11,7 +11,7 @@ from journal.errors import FieldError
 from ..schemas import InvalidSchema, declared, errors, resolve
 from .definitions import Compensation, ToolDefinition, ToolReader
 from .document import Document
-from .wording import suggest
+from .wording import suggest, unknown_tool
 
 Problem = tuple[str, str]
 
@@ -29,8 +29,7 @@ def _compensation(
 ) -> Iterator[Problem]:
     target = document.tools.get(undoing.tool)
     if target is None:
-        hint = suggest(undoing.tool, document.tools)
-        yield f"{path}.tool", f"{undoing.tool} is not a tool of this policy{hint}"
+        yield f"{path}.tool", unknown_tool(undoing.tool, document)
         return
     yield from arguments(tool, target, undoing, path)
 

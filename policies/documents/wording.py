@@ -56,6 +56,11 @@ def suggest(name: object, known: Iterable[object], *, most: int = 12) -> str:
     return f"; write {_either(names)}"
 
 
+def unknown_tool(name: str, document: Document) -> str:
+    """What is wrong with the name of a tool that the document does not have."""
+    return f"{name} is not a tool of this policy{suggest(name, document.tools)}"
+
+
 def _either(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
 

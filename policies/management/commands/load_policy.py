@@ -35,8 +35,7 @@ class Command(BaseCommand):
         except PolicyVersion.DoesNotExist:
             raise CommandError(f"There is no version {options['activate']}.") from None
         except DomainError as error:
-            lines = [f"  {lookups.describe(one)}" for one in error.errors]
-            raise CommandError("\n".join([error.detail, *lines])) from error
+            raise lookups.refusal(error) from error
         self.stdout.write(f"policy v{version.number} is {version.status}")
 
     def _do(self, by: Person, options: dict[str, Any]) -> PolicyVersion:

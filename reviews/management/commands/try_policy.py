@@ -69,8 +69,7 @@ def _document(file: Path, variables: Sequence[str]) -> Document:
     try:
         return parse(_text(file), variables=values, further=callables.problems)
     except DomainError as error:
-        lines = [f"  {lookups.describe(one)}" for one in error.errors]
-        raise CommandError("\n".join([error.detail, *lines])) from error
+        raise lookups.refusal(error) from error
 
 
 def _text(file: Path) -> str:
