@@ -236,15 +236,18 @@ def _narrative(body: ActionIn) -> Narrative:
 
 
 def _behind(agent: Agent, body: ProposalIn) -> Delegation:
-    behalf = body.on_behalf_of.model_dump() if body.on_behalf_of else {}
-    return delegation.of_proposal(agent, behalf, body.parent)
+    return delegation.of_proposal(agent, _behalf(body), body.parent)
+
+
+def _behalf(body: ProposalIn) -> dict[str, Any]:
+    return body.on_behalf_of.model_dump() if body.on_behalf_of else {}
 
 
 def _origin(body: ProposalIn, behind: Delegation) -> Origin:
     return Origin(
         barred=behind.barred,
         kept_out=behind.kept_out,
-        on_behalf_of=body.on_behalf_of.model_dump() if body.on_behalf_of else {},
+        on_behalf_of=_behalf(body),
         parent=body.parent,
         supersedes=body.supersedes,
         group=body.group,
