@@ -122,10 +122,10 @@ def _fill(db: Connection, today: datetime) -> None:
             for p in data("products")
         ],
     )
-    addresses: dict[str, str] = {}
-    payments = {person["id"]: person["payment"] for person in data("customers")}
+    known: dict[str, tuple[str, str]] = {}
     for person in data("customers"):
-        addresses[person["id"]] = json.dumps(person["address"])
+        address = json.dumps(person["address"])
+        known[person["id"]] = (address, person["payment"])
         until = stamp(today + timedelta(days=person["retention_days"]))
         db.execute(
             "INSERT INTO customer (id, name, email, address, retention_until)"
@@ -134,13 +134,12 @@ def _fill(db: Connection, today: datetime) -> None:
                 person["id"],
                 person["name"],
                 person["email"],
-                addresses[person["id"]],
+                address,
                 until,
             ),
         )
     for order in data("orders"):
-        known = (addresses[order["customer"]], payments[order["customer"]])
-        _insert_order(db, order, today, prices, known)
+        _insert_order(db, order, today, prices, known[order["customer"]])
     for message in data("messages"):
         _insert_message(db, message, today)
 
