@@ -78,6 +78,15 @@ class Scope(StrEnum):
     EVERYTHING = "everything"  # key ""
 
 
+# What a switch is over, as people read it; whose decisions one is over has a name.
+SCOPE_NOUNS = {
+    Scope.THREAD: "Run",
+    Scope.AGENT: "Agent",
+    Scope.TOOL: "Tool",
+    Scope.EVERYTHING: "Everything",
+}
+
+
 class StopMode(StrEnum):
     """Paused keeps what waits; stopped refuses and withdraws it."""
 

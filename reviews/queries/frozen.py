@@ -14,7 +14,7 @@ from django.db.models import Count, Q
 
 from policies.models import Person, Queue
 from reviews import permissions
-from reviews.choices import EVERY_QUEUE, OPEN, Scope
+from reviews.choices import EVERY_QUEUE, OPEN, SCOPE_NOUNS, Scope
 from reviews.models import ApprovalRequest, Incident
 from reviews.permissions import Permission
 
@@ -64,8 +64,7 @@ class SwitchBanner:
 
     @property
     def subject(self) -> str:
-        scope = Scope(self.scope)
-        return "Everything" if scope is Scope.EVERYTHING else f"{scope} {self.key}"
+        return f"{SCOPE_NOUNS[Scope(self.scope)]} {self.key}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from policies.models import Person
 from reviews import permissions, stop_work, stops
-from reviews.choices import Scope, StopMode
+from reviews.choices import SCOPE_NOUNS, Scope, StopMode
 from reviews.models import Stop
 from reviews.permissions import Permission
 
@@ -126,13 +126,9 @@ def _may_lift(person: Person, row: Stop) -> bool:
 
 
 def _said(row: Stop, names: dict[str, str]) -> str:
-    return {
-        Scope.THREAD: f"Run {row.key}",
-        Scope.AGENT: f"Agent {row.key}",
-        Scope.TOOL: f"Tool {row.key}",
-        Scope.REVIEWER: f"Decisions of {names.get(row.key, row.key)}",
-        Scope.EVERYTHING: "Everything",
-    }[Scope(row.scope)]
+    if row.scope == Scope.REVIEWER:
+        return f"Decisions of {names.get(row.key, row.key)}"
+    return f"{SCOPE_NOUNS[Scope(row.scope)]} {row.key}".rstrip()
 
 
 def concerning(person: Person, rows: Sequence[Switched]) -> list[Switched]:

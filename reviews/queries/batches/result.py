@@ -71,7 +71,7 @@ class ResultPage:
     @cached_property
     def headings(self) -> list[tuple[int, str]]:
         """The facts that the policy names and that some item has: place and heading."""
-        review, first = self.definition.review, self._subjects[0]
+        review, first = self.definition.review, _subject(self.loaded.members[0])
         plain = [columns.plain_label(first, name) for name in review.columns]
         named = [*plain, *review.result.values()]
         return [
@@ -97,10 +97,6 @@ class ResultPage:
         ]
 
     @cached_property
-    def _subjects(self) -> list[Subject]:
-        return [_subject(member) for member in self.loaded.members]
-
-    @cached_property
     def results(self) -> list[Result]:
         return [self._result(member) for member in self.loaded.members]
 
@@ -117,15 +113,15 @@ class ResultPage:
             state = State("recalled", "Recalled. Nothing was executed.", icon="back")
         elif self._not_run(execution):
             state = State("behind", "Not run", icon="wait")
-        amount = amount_of(member)
+        amount, subject = amount_of(member), _subject(member)
         return Result(
             id=member.id,
             url=reverse("reviews:request_detail", args=[member.id]),
-            label=_label(member),
+            label=_label(member, subject),
             amount=figure(amount) if amount else "",
             state=state,
             note=_note(execution),
-            facts=_facts(member, execution),
+            facts=_facts(subject, execution),
         )
 
     def _execution(self, member: Member) -> Execution | None:
@@ -207,10 +203,10 @@ def _subject(member: Member) -> Subject:
     return subject_of(member.version.revision, member.definition, reading_of(member))
 
 
-def _facts(member: Member, execution: Execution | None) -> tuple[str, ...]:
+def _facts(subject: Subject, execution: Execution | None) -> tuple[str, ...]:
     """What the policy names of the reader's facts and of the tool's result: untrusted,
     to be printed as such."""
-    review, subject = member.definition.review, _subject(member)
+    review = subject.definition.review
     shown = execution.result_shown if execution else None
     result = shown if isinstance(shown, Mapping) else {}
     return (
@@ -219,9 +215,8 @@ def _facts(member: Member, execution: Execution | None) -> tuple[str, ...]:
     )
 
 
-def _label(member: Member) -> str:
+def _label(member: Member, subject: Subject) -> str:
     """What tells one item from the others: the first argument that may differ."""
-    subject = _subject(member)
     batch = member.definition.batchable
     names = batch.varying if batch else []
     for leaf in subject.leaves:

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from policies.models import Person
 from reviews import freezing
-from reviews.choices import OPEN, RequestStatus, Scope, StopMode, Verdict
+from reviews.choices import OPEN, SCOPE_NOUNS, RequestStatus, Scope, Verdict
 from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
 from reviews.presenters.shapes import Part
 
@@ -29,17 +29,6 @@ SAID = {
     Verdict.REJECT: "You rejected",
     Verdict.MODIFY: "You modified",
     Verdict.ESCALATE: "You escalated",
-}
-_SUBJECTS = {
-    Scope.AGENT: "Agent",
-    Scope.TOOL: "Tool",
-    Scope.THREAD: "Run",
-    Scope.EVERYTHING: "Everything",
-}
-_SWITCHED = {
-    f"{scope} {mode}": f"{subject} {mode}"
-    for scope, subject in _SUBJECTS.items()
-    for mode in StopMode
 }
 REQUESTS = "/requests/"  # reversing it for every row would cost as much as drawing it
 URGENT = 0  # the last digit of a rank that the agent called critical
@@ -221,7 +210,8 @@ def _flags(sealed: RequestVersion, shown: showing.Brief) -> tuple[str, ...]:
     request = sealed.request
     flags = list(shown.flags)
     if request.status in OPEN and sealed.switched_off:  # type: ignore[attr-defined]
-        flags.insert(0, _SWITCHED[sealed.switched_off])  # type: ignore[attr-defined]
+        scope, mode = sealed.switched_off.split()  # type: ignore[attr-defined]
+        flags.insert(0, f"{SCOPE_NOUNS[Scope(scope)]} {mode}")
     if sealed.requires_reason and request.status in OPEN:
         flags.append("Reason required")
     if request.rank % 10 == URGENT:
