@@ -16,7 +16,10 @@ class Migration(migrations.Migration):
             model_name="proposal",
             name="kept_out",
             field=django.contrib.postgres.fields.ArrayField(
-                base_field=models.CharField(max_length=64), default=list, size=None
+                base_field=models.CharField(max_length=64),
+                db_default=[],
+                default=list,
+                size=None,
             ),
         ),
     ]

@@ -28,7 +28,7 @@ class Proposal(models.Model):
     barred = ArrayField(models.CharField(max_length=64), default=list)
     # Of others who may not decide, and do not see it for that: those with a similar
     # name, and those who may not decide what started it.
-    kept_out = ArrayField(models.CharField(max_length=64), default=list)
+    kept_out = ArrayField(models.CharField(max_length=64), default=list, db_default=[])
     on_behalf_of = models.JSONField(default=dict)
     parent = models.CharField(max_length=40, blank=True)
     supersedes = models.CharField(max_length=40, blank=True)
