@@ -34,6 +34,14 @@ def test_a_chosen_key_works_and_the_usual_one_is_silent(
     page.wait_for_url("**/queue/")
 
 
+def test_a_page_loaded_after_cancel_keeps_the_focus_on_its_verb(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    request = propose(gate.agent).request
+    page = sit_down("rita").open(f"/requests/{request.pk}/?from=approve")
+    expect(page.locator("#verb-approve")).to_be_focused()
+
+
 def test_rows_headings_and_sections_by_keys(gate: Gate, sit_down: SitDown) -> None:
     for number in range(2):
         propose(gate.agent, customer=f"C-{number}")

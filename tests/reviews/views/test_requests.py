@@ -441,3 +441,17 @@ def test_a_failure_that_is_tried_again_says_when(
     due = f"{execution.due_at:%H:%M:%S}"
     assert f"Failed without effect, tried again at {due}" in source
     assert f"Attempt 2 of 3, next at {due}." in source
+
+
+def test_a_page_that_is_loaded_after_cancel_gives_the_verb_the_focus(
+    gate: Gate, as_: SignIn
+) -> None:
+    """Escape is a link: before htmx knows the panel, the browser follows it."""
+    request = propose(gate.agent).request
+    url = f"/requests/{request.pk}/?from=approve"
+    whole = as_("rita").get(url).content.decode()
+    assert 'data-testid="verb-approve" autofocus>' in whole
+    assert whole.count("autofocus") == 1
+    part = as_("rita", **HTMX).get(url).content.decode()
+    assert 'data-testid="verb-approve"' in part
+    assert "autofocus" not in part
