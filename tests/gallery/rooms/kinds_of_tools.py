@@ -60,7 +60,11 @@ def hostile(stage: Stage) -> str:
 
 @WORDS.scene("hostile-arguments", REVIEW, "What changes")
 def hostile_arguments(stage: Stage) -> str:
-    letter = {"to": ["casey@mail.example"], "subject": LIES[:200], "body": LIES}
+    letter = {
+        "to": ["casey@mail.example"],
+        "subject": " ".join(LIES.split())[:200],
+        "body": LIES,
+    }
     return path(stage.wants("send_email", letter))
 
 
