@@ -8,7 +8,7 @@ from journal import clock, epochs
 from journal.errors import Conflict
 from policies.choices import Risk
 from policies.models import Person
-from reviews import readers, reversals
+from reviews import readers, reversals, state_readings
 from reviews.governance import Action
 from reviews.models import Proposal
 from reviews.models.base import new_proposal_id
@@ -26,7 +26,7 @@ def propose(*, execution_id: str, person: Person, reason: str) -> Proposal:
     """
     undoing = reversals.of(execution_id, person, clock.now())
     original = undoing.execution.proposal
-    asker = readers.Asker(original.agent, original.thread)
+    asker = state_readings.asker_of(original)
     reading = readers.read(undoing.definition, undoing.args, asker=asker)
     return _propose(undoing=undoing, reading=reading, person=person, reason=reason)
 

@@ -11,7 +11,7 @@ from journal.errors import InvalidArgs, NotFound, VerifierRefused
 from policies import tools
 from policies.choices import Tier
 
-from . import permissions, readers, verifiers
+from . import permissions, readers, state_readings, verifiers
 from .choices import RequestStatus, Verdict
 from .models import ApprovalRequest, RequestVersion
 from .readers import Reading
@@ -59,7 +59,7 @@ def look(said: Said) -> Outside:
         args = said.args
         if problems := tools.validate(revision.known_tool, args):
             raise InvalidArgs(errors=problems)
-        asker = readers.Asker(request.proposal.agent, request.proposal.thread)
+        asker = state_readings.asker_of(request.proposal)
         reading = readers.read(definition, args, asker=asker)
     found = verifiers.verify(asked, _sealed(said, version, args), stage="decision")
     if isinstance(found, verifiers.Refusal):

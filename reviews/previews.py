@@ -13,7 +13,7 @@ from journal.errors import InvalidArgs, NotFound, Stale
 from policies import tools
 from policies.choices import Risk, Tier
 
-from . import permissions, readers, requests
+from . import permissions, readers, requests, state_readings
 from .cases import Case
 from .edits import weigh
 from .models import ApprovalRequest
@@ -62,7 +62,7 @@ def preview(said: Said) -> Preview:
     if problems := tools.validate(revision.known_tool, said.args):
         raise InvalidArgs("Some fields are not right yet.", errors=problems)
     definition = tools.definition(revision.known_tool)
-    asker = readers.Asker(request.proposal.agent, request.proposal.thread)
+    asker = state_readings.asker_of(request.proposal)
     reading = readers.read(definition, said.args or {}, asker=asker)
     return _weigh(said, request, reading)
 

@@ -156,7 +156,7 @@ def _reread(revision: Revision, policy: PolicyVersion | None) -> Reading | None:
     current = tools.current(revision.known_tool.name, policy)
     if current is None:
         return None
-    asker = state_readings.asker_of(revision)
+    asker = state_readings.asker_of(revision.proposal)
     definition = tools.definition(current)
     return readers.read(definition, revision.args, asker=asker, rehearse=False)
 
@@ -252,7 +252,7 @@ def _world(
     expected = {**shown.get("preconditions", {}), **revision.preconditions}
     if definition.reader is None or not expected:
         return None
-    asker = state_readings.asker_of(revision)
+    asker = state_readings.asker_of(revision.proposal)
     fresh = readers.read(definition, revision.args, asker=asker, rehearse=False)
     state_readings.keep(revision, fresh, cause=state_readings.CLAIMED)
     if fresh.problem:

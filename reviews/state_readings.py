@@ -12,7 +12,7 @@ from journal.errors import Precondition
 from policies import tools
 
 from . import readers
-from .models import Revision, StateReading
+from .models import Proposal, Revision, StateReading
 from .readers import Reading
 
 OPENED, CLAIMED = "opened", "claimed"
@@ -65,15 +65,14 @@ def reread(revision: Revision) -> StateReading | None:
     definition = tools.definition(revision.tool)
     if definition.reader is None:
         return known
-    fresh = readers.read(definition, revision.args, asker=asker_of(revision))
+    fresh = readers.read(definition, revision.args, asker=asker_of(revision.proposal))
     if fresh.problem or digest(fresh.as_json()) == digest_of(known, revision):
         return known
     return keep(revision, fresh, cause=OPENED)
 
 
-def asker_of(revision: Revision) -> readers.Asker:
+def asker_of(proposal: Proposal) -> readers.Asker:
     """In whose name its tool's reader is asked again."""
-    proposal = revision.proposal
     return readers.Asker(proposal.agent, proposal.thread)
 
 
