@@ -14,7 +14,19 @@ from typing import cast
 
 import pytest
 
-from chaos import audit, ends, page, plan, plot, provider, recovery, replay, run, table
+from chaos import (
+    audit,
+    ends,
+    page,
+    plan,
+    plot,
+    policy,
+    provider,
+    recovery,
+    replay,
+    run,
+    table,
+)
 from chaos.driver import Driver
 from chaos.figures import Claim, Figures
 from chaos.holds import Hold, Holds
@@ -24,6 +36,8 @@ from chaos.spans import Span
 from chaos.strike import KINDS, Strike
 from chaos.strikes import Arsenal
 from journal import clock, errors, log, sequencer
+from policies import callables
+from policies.documents import parse
 from reviews import alarms, redeeming, settlements
 from reviews.choices import AlarmKind
 from reviews.executors import base
@@ -271,3 +285,8 @@ def test_a_bound_is_three_by_n() -> None:
 def test_rates_are_a_second() -> None:
     width, values = plot.rates([0.5, 0.6, 5.0], 10.0)
     assert (width, values[0], sum(values) * width) == (1.0, 2.0, 3.0)
+
+
+def test_its_policy_can_be_followed() -> None:
+    document = parse(policy.document("http://127.0.0.1:1"), further=callables.problems)
+    assert document.tools["deploy"].executor.kind == "agent"

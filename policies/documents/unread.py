@@ -30,7 +30,6 @@ _VALUES = {
     "contentEncoding", "contentMediaType", "title", "description", "default",
     "deprecated", "readOnly", "writeOnly", "examples",
 }  # fmt: skip
-_USUAL_RETRY = ToolDefinition.model_fields["retry"].default
 KEYWORDS = _SCHEMA | _SCHEMAS_BY_NAME | _LISTS | _VALUES
 
 
@@ -76,8 +75,6 @@ def _required(schema: Mapping[str, Any], path: str) -> Iterator[Problem]:
 
 def of_tool(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     """Settings of a tool that have no effect beside what else it says."""
-    if tool.executor.kind == "agent" and tool.retry != _USUAL_RETRY:
-        yield f"{path}.retry", "the agent itself performs this tool: remove retry"
     yield from _of_money(tool, path)
     for balance in tool.balances:
         if balance.fact not in tool.facts:

@@ -151,7 +151,6 @@ def test_an_argument_that_is_required_is_declared() -> None:
 @pytest.mark.parametrize(
     ("part", "path"),
     [
-        ({"retry": {"attempts": 3}}, "retry"),
         ({"limits": [{"amount": "5.00", "currency": "USD"}]}, "limits"),
         (
             {
@@ -167,6 +166,12 @@ def test_a_setting_without_an_effect_is_refused(
     part: dict[str, Any], path: str | None
 ) -> None:
     assert f"tools.pay.{path or 'profile.reversible_because'}" in said_of(**part)
+
+
+def test_a_tool_that_its_agent_performs_says_how_often_it_is_redeemed() -> None:
+    """`claims.over` counts the attempts of agents, too."""
+    data = builders.data(executor={"kind": "agent"}, retry={"attempts": 3})
+    assert parse(data).tools["pay"].retry.attempts == 3
 
 
 # What undoes what is called reversible.
