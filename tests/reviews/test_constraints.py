@@ -190,8 +190,16 @@ OTHERS = [
     ("decision_step_paired", decision, {"id": UNUSED, "step": None}),
     ("decision_verdict", decision, {"id": UNUSED, "verdict": "perhaps"}),
     ("decision_once", decision, {"id": UNUSED}),
-    ("revision_number", lambda gate: states.pending(gate).sealed.revision, {"id": UNUSED}),
-    ("request_version_number", lambda gate: states.pending(gate).sealed, {"id": UNUSED}),
+    (
+        "revision_number",
+        lambda gate: states.pending(gate).sealed.revision,
+        {"id": UNUSED},
+    ),
+    (
+        "request_version_number",
+        lambda gate: states.pending(gate).sealed,
+        {"id": UNUSED},
+    ),
     ("reviews_approvalrequest_proposal_id", states.pending, {"id": "r-2"}),
     ("reviews_grant_revision_id", states.live, {"id": "g-2"}),
     ("reviews_execution", states.queued, {"id": "x-2", "idempotency_key": "other"}),
