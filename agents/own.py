@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -14,13 +11,11 @@ from journal.errors import Invalid, NotFound
 from policies import tools
 from policies.choices import Risk
 from policies.documents import ToolDefinition
-from reviews import stops
+from reviews import cursors, stops
 from reviews.models import Proposal
 
 from . import outcomes
 from .models import Agent, AgentKey, Thread
-
-PROPOSAL_ID = re.compile(r"p-[a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +38,9 @@ def own_proposals(
         rows = rows.filter(thread=thread)
     if status:
         rows = rows.filter(said=_known(status))
-    if cursor:
-        rows = _after(rows, cursor)
-    ordered = rows.select_related("request").order_by("-created_at", "-pk")
-    found = list(ordered[: size + 1])
-    more = _cursor(found[size - 1]) if len(found) > size else None
-    return Page(found[:size], more)
+    ordered = _after(rows, cursor).select_related("request")
+    found = list(ordered.order_by("-created_at", "-pk")[: size + 1])
+    return Page(found[:size], cursors.after(found, size, "created_at"))
 
 
 def _known(status: str) -> str:
@@ -57,22 +49,12 @@ def _known(status: str) -> str:
     return status
 
 
-def _cursor(last: Proposal) -> str:
-    text = f"{last.created_at.isoformat()}|{last.pk}"
-    return base64.urlsafe_b64encode(text.encode()).decode()
-
-
 def _after(rows: QuerySet[Any], cursor: str) -> QuerySet[Any]:
-    try:
-        at, _, pk = base64.urlsafe_b64decode(cursor).decode().partition("|")
-        moment = datetime.fromisoformat(at).astimezone(UTC)
-        if not PROPOSAL_ID.fullmatch(pk):
-            raise ValueError(pk)
-    except (ValueError, OverflowError):
-        raise Invalid(
-            errors=[{"path": "cursor", "message": "not a cursor of ours"}]
-        ) from None
-    return rows.filter(Q(created_at__lt=moment) | Q(created_at=moment, pk__lt=pk))
+    place = cursors.read(cursor)
+    if place is None:
+        return rows
+    same = Q(created_at=place.at, pk__lt=place.pk)
+    return rows.filter(Q(created_at__lt=place.at) | same)
 
 
 def thread(agent: Agent, name: str) -> Thread:

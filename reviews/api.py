@@ -17,8 +17,8 @@ from journal import clock
 from journal.errors import BadKey, NotAPerson, NotFound
 from policies.models import Person
 
-from . import decisions, state_readings, step_up, tokens
-from .choices import Verdict
+from . import cursors, decisions, parameters, state_readings, step_up, tokens
+from .choices import RequestStatus, Verdict
 from .models import ApprovalRequest
 from .queries import asked as queries
 from .queries import sensitive, visible
@@ -28,6 +28,7 @@ from .step_up import Proof
 
 PAGE = 100
 AGENT_MARK = "hp_"
+CURSOR = "Send it as `cursor` for the next page; null on the last one."
 READING = "The request's `reading` that was shown; moved on since is `precondition`."
 
 
@@ -59,6 +60,7 @@ class PersonAuth(AuthBase):
 
 
 router = Router(auth=PersonAuth(), tags=["people"])
+router.add_decorator(parameters.only_known, mode="operation")
 
 
 class DecideIn(Schema):
@@ -110,6 +112,7 @@ class RequestDetailOut(Schema):
 
 class RequestPage(Schema):
     items: list[RequestDetailOut]
+    next_cursor: str | None = Field(description=CURSOR)
 
 
 def person_of(request: HttpRequest) -> Person:
@@ -121,10 +124,11 @@ def person_of(request: HttpRequest) -> Person:
 @router.get("/requests", response=RequestPage)
 def list_requests(
     request: HttpRequest,
-    status: str = "pending",
+    status: RequestStatus = RequestStatus.PENDING,
     agent: str = "",
     tool: str = "",
     limit: Annotated[int, Query(PAGE, ge=1, le=PAGE)] = PAGE,
+    cursor: str = "",
 ) -> HttpResponse:
     """Requests this person may see, the nearest deadline first."""
     person = person_of(request)
@@ -133,9 +137,14 @@ def list_requests(
         rows = rows.filter(proposal__agent=agent)
     if tool:
         rows = rows.filter(proposal__tool_name=tool)
-    found = rows.select_related("proposal", "queue").order_by("expires_at", "pk")
+    found = list(queries.after(rows, cursors.read(cursor))[: limit + 1])
     asked = queries.of(person, found[:limit])
-    return JsonResponse({"items": [_describe(one) for one in asked]})
+    return JsonResponse(
+        {
+            "items": [_describe(one) for one in asked],
+            "next_cursor": cursors.after(found, limit, "expires_at"),
+        }
+    )
 
 
 @router.get("/requests/{request_id}", response=RequestDetailOut)

@@ -12,7 +12,7 @@ from journal import clock
 from policies import money
 from policies.models import Person
 
-from . import alike, batches
+from . import alike, batches, cursors, parameters
 from .api import PersonAuth, person_of
 from .batch_schemas import BatchDetailOut, BatchesOut, DecideBatchIn
 from .batches import SaidOfMany
@@ -22,17 +22,23 @@ from .queries import batches as queries
 from .queries import sensitive
 from .queries.batches import Loaded
 
+PAGE = 50
 router = Router(auth=PersonAuth(), tags=["people"])
+router.add_decorator(parameters.only_known, mode="operation")
 
 
 @router.get("/batches", response=BatchesOut)
-def list_batches(request: HttpRequest) -> HttpResponse:
-    """Batches that wait in this person's queues, then those decided in a week."""
-    person = person_of(request)
-    found = queries.listed(person, now=clock.now())
-    waiting = [_line(line, "open") for line in found.waiting]
-    decided = [_line(line, "decided") for line in found.decided]
-    return JsonResponse({"items": [*waiting, *decided]})
+def list_batches(
+    request: HttpRequest,
+    limit: Annotated[int, Query(PAGE, ge=1, le=PAGE)] = PAGE,
+    cursor: str = "",
+) -> HttpResponse:
+    """Batches that wait in this person's queues, in the order in which they formed,
+    then those decided in a week, newest first."""
+    lines, more = queries.after(
+        person_of(request), cursors.read(cursor), size=limit, now=clock.now()
+    )
+    return JsonResponse({"items": [_line(line) for line in lines], "next_cursor": more})
 
 
 @router.get("/batches/{batch_id}", response=BatchDetailOut)
@@ -73,13 +79,13 @@ def _load(person: Person, batch_id: str) -> Loaded:
     return queries.load(person, batch_id, clock.now())
 
 
-def _line(line: queries.Listed, status: str) -> dict[str, Any]:
+def _line(line: queries.Listed) -> dict[str, Any]:
     return {
         "id": line.id,
         "tool": line.tool,
         "agent": line.agent,
         "risk": line.risk,
-        "status": status,
+        "status": "decided" if line.decided else "open",
         "expires_at": line.clock.at.isoformat() if line.clock else None,
     }
 

@@ -78,3 +78,4 @@ class BatchLineOut(Schema):
 
 class BatchesOut(Schema):
     items: list[BatchLineOut]
+    next_cursor: str | None

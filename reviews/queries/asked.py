@@ -7,11 +7,12 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.db.models import F
+from django.db.models import F, Q, QuerySet
 
 from policies.models import Person
 from reviews import membership, permissions, state_readings
 from reviews.choices import RequestStatus
+from reviews.cursors import Place
 from reviews.models import (
     ApprovalRequest,
     Decision,
@@ -54,6 +55,17 @@ class Asked:
     def reading(self) -> str:
         """The digest of the state that a verdict would be on."""
         return state_readings.digest_of(self.newest, self.revision)
+
+
+def after(
+    rows: QuerySet[ApprovalRequest], place: Place | None
+) -> QuerySet[ApprovalRequest]:
+    """What follows a place, the nearest deadline first, as `of` wants it."""
+    found = rows.select_related("proposal", "queue").order_by("expires_at", "pk")
+    if place is None:
+        return found
+    same = Q(expires_at=place.at, pk__gt=place.pk)
+    return found.filter(Q(expires_at__gt=place.at) | same)
 
 
 def of(person: Person, requests: Collection[ApprovalRequest]) -> list[Asked]:

@@ -244,3 +244,68 @@ def test_a_list_of_any_size_takes_the_same_queries(gate: Gate, token: str) -> No
     assert len(call("/requests", token=token).json()["items"]) == 20
     assert queries_of_a_list(token) == of_two
     assert of_two <= 12
+
+
+def test_an_unknown_query_parameter_is_named_with_those_allowed(
+    gate: Gate, token: str
+) -> None:
+    request = propose(gate.agent).request
+    answer = call("/requests?colour=red&sort=oldest", token=token)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
+    assert [one["path"] for one in answer.json()["errors"]] == ["colour", "sort"]
+    allowed = answer.json()["errors"][0]["message"]
+    assert "allowed are status, agent, tool, limit, cursor" in allowed
+    for path in ("/batches?page=2", f"/requests/{request.pk}?request_id=1"):
+        assert call(path, token=token).status_code == 422
+    said = call(f"/requests/{request.pk}/decide?body=1", verdict(request), token=token)
+    assert said.status_code == 422
+    assert "it takes none" in said.json()["errors"][0]["message"]
+    request.refresh_from_db()
+    assert request.status == "pending"
+
+
+def test_who_is_nobody_hears_of_no_parameter() -> None:
+    assert call("/requests?colour=red").status_code == 401
+
+
+def test_an_unknown_status_is_no_empty_list(gate: Gate, token: str) -> None:
+    answer = call("/requests?status=pendng", token=token)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["path"] == "status"
+    assert "'recallable'" in error["message"]
+
+
+def ids_page_by_page(path: str, token: str) -> list[list[str]]:
+    pages, cursor = [], ""
+    while True:
+        answer = call(f"{path}&cursor={cursor}", token=token)
+        assert answer.status_code == 200, answer.content
+        pages.append([item["id"] for item in answer.json()["items"]])
+        cursor = answer.json()["next_cursor"]
+        if cursor is None:
+            return pages
+
+
+def test_a_cursor_leads_through_all_requests_once(gate: Gate, token: str) -> None:
+    for number in range(7):
+        propose(gate.agent, customer=f"C-{number}")
+    # Half of them end at one moment: a page's end is a row, not a time.
+    rows = ApprovalRequest.objects.order_by("expires_at")
+    same = rows[2].expires_at
+    ApprovalRequest.objects.filter(pk__in=[one.pk for one in rows[1:5]]).update(
+        expires_at=same
+    )
+    pages = ids_page_by_page("/requests?limit=3", token)
+    assert [len(page) for page in pages] == [3, 3, 1]
+    whole = [item["id"] for item in call("/requests", token=token).json()["items"]]
+    assert [one for page in pages for one in page] == whole
+    assert call("/requests?limit=7", token=token).json()["next_cursor"] is None
+
+
+@pytest.mark.parametrize("cursor", ["x", "AAAA", "w6Q", "MjAyNi0wMS0wMXxyLSc"])
+def test_a_cursor_that_is_none_is_refused(gate: Gate, token: str, cursor: str) -> None:
+    for path in ("/requests", "/batches"):
+        answer = call(f"{path}?cursor={cursor}", token=token)
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["path"] == "cursor"

@@ -132,3 +132,24 @@ def test_a_list_is_escalated_with_a_reason(gate: Gate, rita: Client) -> None:
     assert decide(rita, batch, **body, reason_code="unsafe").status_code == 200
     tiers = ApprovalRequest.objects.values_list("tier", flat=True)
     assert set(tiers) == {"escalate"}
+
+
+def test_a_cursor_leads_through_all_batches_once(gate: Gate, rita: Client) -> None:
+    decided = formed(gate)
+    found = get(rita, decided)
+    items = [item["entry"]["request"] for item in found["items"]]
+    decide(rita, decided, digest=found["digest"], items=items, verdict="approve")
+    for name in ("a", "b", "c"):
+        proposed(gate, "7.00", "8.00", group=name)
+    forming.form_all()
+    ids = set(Batch.objects.values_list("pk", flat=True))
+    assert len(ids) == 4
+    pages: list[list[dict[str, Any]]] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        answer = rita.get(f"/api/v1/batches?limit=2&cursor={cursor}").json()
+        pages.append(answer["items"])
+        cursor = answer["next_cursor"]
+    assert [len(page) for page in pages] == [2, 2]
+    assert {one["id"] for page in pages for one in page} == ids
+    assert (pages[1][1]["id"], pages[1][1]["status"]) == (decided.pk, "decided")

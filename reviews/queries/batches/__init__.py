@@ -6,7 +6,7 @@ from __future__ import annotations
 from . import changes, kept, notes, samples, timing
 from .as_shown import Shown
 from .choice import Selection
-from .lists import Listed, listed
+from .lists import Listed, after, listed
 from .loaded import Loaded, load
 from .page import BatchPage
 from .result import ResultPage
@@ -22,6 +22,7 @@ __all__ = [
     "Selection",
     "Shown",
     "Within",
+    "after",
     "amount_of",
     "called",
     "changes",

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Min, Q, Sum
+from django.db.models import Count, F, Min, Q, QuerySet, Sum
 from django.urls import reverse
 
 from policies import tools
 from policies.models import Person
 from policies.money import Money
+from reviews import cursors
 from reviews.choices import BatchStatus, RequestStatus
+from reviews.cursors import Place
 from reviews.models import Batch, RequestVersion
 from reviews.presenters.shapes import Part
 from reviews.queries import clocks
@@ -24,6 +26,7 @@ from .titles import title
 
 DECIDED_FOR = timedelta(days=7)
 MOST = 50
+WAITING, DECIDED = "waiting", "decided"  # parts of a list, one after the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Listed:
     tool: str
     agent: str
     forming: bool
+    decided: bool
     clock: Clock | None
     at: datetime | None
     said: str
@@ -52,10 +56,7 @@ class ListPage:
 def listed(person: Person, *, now: datetime) -> ListPage:
     """What waits by deadline, then what was decided in a week, in four queries."""
     waiting = list(visible(person).filter(status__in=OPEN).order_by("formed_at")[:MOST])
-    over = visible(person).filter(
-        status=BatchStatus.DECIDED, settled_at__gt=now - DECIDED_FOR
-    )
-    decided = list(over.order_by("-settled_at")[:MOST])
+    decided = list(_decided(person, now).order_by("-settled_at")[:MOST])
     facts = _facts([*waiting, *decided], now)
     lines = [
         _line(batch, facts[batch.pk], now) for batch in waiting if batch.pk in facts
@@ -65,6 +66,55 @@ def listed(person: Person, *, now: datetime) -> ListPage:
         [line for line in lines if line.clock is not None],
         [_line(batch, facts[batch.pk], now) for batch in decided if batch.pk in facts],
     )
+
+
+def after(
+    person: Person, place: Place | None, *, size: int, now: datetime
+) -> tuple[list[Listed], str | None]:
+    """The same for a program, from a place on, with the next page's cursor: what waits
+    in the order in which it formed, then what was decided, newest first. A batch with
+    too few members left is in no page."""
+    rows: list[Batch] = []
+    if place is None or place.part == WAITING:
+        rows += _waiting_after(person, place)[: size + 1]
+    if len(rows) <= size:
+        since = place if place and place.part == DECIDED else None
+        rows += _decided_after(person, since, now)[: size + 1 - len(rows)]
+    shown = rows[:size]
+    facts = _facts(shown, now)
+    lines = [_line(one, facts[one.pk], now) for one in shown if one.pk in facts]
+    more = cursors.write(_place(shown[-1])) if len(rows) > size else None
+    return [one for one in lines if one.decided or one.clock is not None], more
+
+
+def _waiting_after(person: Person, place: Place | None) -> QuerySet[Batch]:
+    found = visible(person).filter(status__in=OPEN).order_by("formed_at", "pk")
+    if place is None:
+        return found
+    same = Q(formed_at=place.at, pk__gt=place.pk)
+    return found.filter(Q(formed_at__gt=place.at) | same)
+
+
+def _decided(person: Person, now: datetime) -> QuerySet[Batch]:
+    return visible(person).filter(
+        status=BatchStatus.DECIDED, settled_at__gt=now - DECIDED_FOR
+    )
+
+
+def _decided_after(
+    person: Person, place: Place | None, now: datetime
+) -> QuerySet[Batch]:
+    found = _decided(person, now).order_by("-settled_at", "-pk")
+    if place is None:
+        return found
+    same = Q(settled_at=place.at, pk__lt=place.pk)
+    return found.filter(Q(settled_at__lt=place.at) | same)
+
+
+def _place(batch: Batch) -> Place:
+    if batch.settled_at is None:
+        return Place(batch.formed_at, batch.pk, WAITING)
+    return Place(batch.settled_at, batch.pk, DECIDED)
 
 
 def _facts(batches: Sequence[Batch], now: datetime) -> dict[str, Mapping[str, Any]]:
@@ -108,6 +158,7 @@ def _line(batch: Batch, facts: Mapping[str, Any], now: datetime) -> Listed:
         tool=batch.tool.name,
         agent=batch.agent,
         forming=batch.status == BatchStatus.FORMING,
+        decided=batch.status == BatchStatus.DECIDED,
         clock=_clock(facts, now) if waits else None,
         at=batch.settled_at or facts["expires"],
         said="Halted after a failure" if batch.halted_at else "",
