@@ -87,6 +87,7 @@ class Streams:
         """Whether there is room for one more of this person's."""
         self._each[person] += 1
         try:
+            # guard: streams-each
             yield len(self.newsroom) <= MOST and self._each[person] <= MOST_EACH
         finally:
             self._each[person] -= 1

@@ -168,6 +168,7 @@ def _log_submitted(
 def _supersede(proposal_id: str, agent: str, actor: log.Actor, now: datetime) -> None:
     """The named proposal's request ends as SUPERSEDED. Raises NotFound, Conflict."""
     request = locks.request_of(proposal_id)
+    # guard: own-superseded
     if request is None or request.proposal.agent != agent:
         raise NotFound("supersedes: no such waiting proposal of this agent.")
     if request.status != RequestStatus.PENDING:

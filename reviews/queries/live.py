@@ -68,6 +68,7 @@ def viewer(person: Person, query: Mapping[str, str], about: Iterable[str]) -> Vi
     wanted = list(about)[:MOST_ABOUT]
     seen: dict[str, str] = {}
     if wanted:
+        # guard: stream-visible
         found = visible.requests(person).filter(pk__in=wanted)
         for pk, proposal in found.values_list("pk", "proposal_id"):
             seen |= {pk: pk, proposal: pk}

@@ -80,6 +80,7 @@ def on_screen(request: HttpRequest, loaded: Loaded) -> Seen | None:
     header where a script sends it, else in the form."""
     sent = request.POST.get("seen") or request.GET.get("seen") or ""
     found = seen.read_or_none(request.headers.get(HEADER) or sent)
+    # guard: own-screen
     if found is None or not found.is_for(loaded.person.public_id, loaded.request.pk):
         return None
     return found
@@ -110,6 +111,7 @@ def added(request: HttpRequest, loaded: Loaded, said: Said) -> Said:
     Raises DigestMissing for a page that cannot say what it showed.
     """
     page = seen.read(request.POST.get("seen", ""))
+    # guard: own-page
     if not page.is_for(loaded.person.public_id, loaded.request.pk):
         raise DigestMissing
     regions = _regions(loaded, page)

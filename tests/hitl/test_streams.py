@@ -23,6 +23,7 @@ from agents import keys
 from hitl import asgi
 from hitl.local import programs
 from hitl.local.process import Child
+from hitl.streams import MOST_EACH
 from policies.choices import Role
 from policies.models import Person
 from tests import factories, loops
@@ -214,6 +215,35 @@ def test_whoever_comes_back_is_told_the_state_as_it_is(
         assert second > number
 
     loops.run(story(), within=60)
+
+
+def test_one_person_has_so_many_streams_and_leaves_room_for_others(
+    live: Stack, gate: Gate, agent: Agent
+) -> None:
+    mine, other = cookie(gate.rita), cookie(gate.tom)
+
+    async def status(cookies: dict[str, str]) -> int:
+        async with ear(live.base_url, cookies) as one:
+            return one.response.status_code
+
+    async def again() -> None:
+        while await status(mine) == 429:
+            await asyncio.sleep(0.05)
+
+    async def story() -> None:
+        async with AsyncExitStack() as stack:
+            for _ in range(MOST_EACH):
+                one = await stack.enter_async_context(ear(live.base_url, mine))
+                assert one.response.status_code == 200
+            async with ear(live.base_url, mine) as more:
+                assert more.response.status_code == 429
+                assert more.response.headers["retry-after"]
+                said = json.loads(await more.response.aread())
+                assert said["code"] == "too_many"
+            assert await status(other) == 200
+        await again()  # as soon as the server knows that they are closed
+
+    loops.run(story(), within=120)
 
 
 def test_it_is_for_people_who_signed_in(live: Stack, gate: Gate, agent: Agent) -> None:

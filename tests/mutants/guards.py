@@ -1,5 +1,6 @@
 """The guards without which an effect could happen twice, without authority, or after
-somebody said no. Each is taken out alone, and the tests it names must notice (T1)."""
+somebody said no, or one person could act or see in another's place. Each is taken out
+alone, and the tests it names must notice (T1)."""
 
 from __future__ import annotations
 
@@ -25,6 +26,7 @@ MODEL = "tests/journeys/test_model.py"
 EXECUTIONS = "tests/reviews/executions tests/reviews/test_claims.py"
 DECISIONS = "tests/reviews/test_decisions.py"
 AUTHORITY = "tests/security/test_authority.py"
+CARE = "tests/reviews/views/test_care.py"
 CASES = "tests/reviews/test_cases.py"
 CLAIM = "tests/races/test_claim.py"
 DEADLINES = "tests/reviews/test_deadlines.py"
@@ -40,6 +42,7 @@ PERMISSIONS = "tests/reviews/test_permissions.py"
 REPAIRS = "tests/agents/test_repairs.py"
 RESTORES = "tests/reviews/test_restores.py"
 STOPS = "tests/reviews/test_stops.py"
+STREAMS = "tests/hitl/test_streams.py"
 
 
 @dataclass(frozen=True)
@@ -484,6 +487,22 @@ GUARDS = [
         NEVER,
         REDEEM,
     ),
+    Guard(
+        "a page of somebody else says nothing of one's own screen",
+        "reviews/views/care.py",
+        "on_screen",
+        "own-screen",
+        WithoutOperand("not found.is_for(loaded.person.public_id, loaded.request.pk)"),
+        CARE,
+    ),
+    Guard(
+        "a verdict comes from one's own page of this request",
+        "reviews/views/care.py",
+        "added",
+        "own-page",
+        NEVER,
+        CARE,
+    ),
     # What takes two people.
     Guard(
         "everything is switched on again by two",
@@ -527,6 +546,14 @@ GUARDS = [
         PROPOSE,
     ),
     Guard(
+        "an agent supersedes only its own",
+        "reviews/proposals.py",
+        "_supersede",
+        "own-superseded",
+        WithoutOperand("request.proposal.agent != agent"),
+        "tests/reviews/test_proposals.py",
+    ),
+    Guard(
         "a stopped agent proposes nothing",
         "reviews/stops.py",
         "check_may_propose",
@@ -549,5 +576,22 @@ GUARDS = [
         "message-fence",
         WithoutKeyword("attempts"),
         OUTBOX,
+    ),
+    # What an open page hears.
+    Guard(
+        "one person has only so many streams",
+        "hitl/streams.py",
+        "Streams._counted",
+        "streams-each",
+        WithoutOperand("self._each[person] <= MOST_EACH"),
+        f"{STREAMS}::test_one_person_has_so_many_streams_and_leaves_room_for_others",
+    ),
+    Guard(
+        "a stream tells of what its person may see",
+        "reviews/queries/live.py",
+        "viewer",
+        "stream-visible",
+        Value("visible.ApprovalRequest.objects.filter(pk__in=wanted)"),
+        f"{STREAMS}::test_what_one_may_not_see_is_not_told",
     ),
 ]

@@ -108,6 +108,19 @@ def test_supersedes_ends_the_named_request(gate: Gate) -> None:
     assert old.request.status == RequestStatus.SUPERSEDED
 
 
+def test_an_agent_supersedes_only_its_own(gate: Gate) -> None:
+    """What another agent waits for is answered as what is not there, and waits on."""
+    other = factories.agent(gate.owen, "other")
+    theirs = propose(other)
+    for named in (theirs.pk, "p-00000000000000000000"):
+        with pytest.raises(errors.NotFound) as refused:
+            propose(gate.agent, amount="39.00", supersedes=named)
+        assert refused.value.detail.startswith("supersedes:")
+    theirs.request.refresh_from_db()
+    assert theirs.request.status == RequestStatus.PENDING
+    assert not Proposal.objects.filter(agent=gate.agent.slug).exists()
+
+
 def test_a_withdrawn_proposal_cannot_be_decided(gate: Gate) -> None:
     request = propose(gate.agent).request
     agents_proposals.withdraw(agent=gate.agent, proposal_id=request.proposal_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -117,6 +118,47 @@ def test_without_a_script_arming_does_not_start_the_clock_anew(
     sent = panel(slow, "approve") | {"seen": token}
     assert commit(client, slow, sent).status_code == 303
     assert (Decision.objects.get().took_ms or 0) >= 30_000
+
+
+def test_a_page_is_on_the_screen_of_its_own_person_and_request_only(
+    gate: Gate, as_: SignIn
+) -> None:
+    """Whose screen shows an older version gets no panel over it; a token that was made
+    for somebody else, or for another request, says nothing of that screen."""
+    request, other = propose(gate.agent).request, propose(gate.agent).request
+    tokens = {
+        "own": pages.token(request),
+        "another person's": pages.token(request, "sue"),
+        "another request's": pages.token(other),
+    }
+    factories.revise(gate.agent, request.proposal, amount="41.00")
+    client, path = as_("rita", **HTMX), url(request, "decide") + "?arm=reject"
+    armed = {
+        whose: "data-commit" in client.get(path, headers={care.HEADER: token}).text
+        for whose, token in tokens.items()
+    }
+    assert armed == {
+        "own": False,
+        "another person's": True,
+        "another request's": True,
+    }
+
+
+@pytest.mark.parametrize("whose", ["another person's", "another request's"])
+def test_a_verdict_comes_from_the_page_of_its_own_person_and_request(
+    gate: Gate, as_: SignIn, whose: str
+) -> None:
+    """The pages read the same, so that only whose they are is left to tell by."""
+    request, other = propose(gate.agent).request, propose(gate.agent).request
+    made = {
+        "another person's": pages.seen(request, "tom"),
+        "another request's": replace(pages.seen(request), request=other.pk),
+    }
+    sent = panel(request, "approve") | {"seen": made[whose].token()}
+    response = commit(as_("rita"), request, sent)
+    assert response.status_code == 422
+    assert "This page is incomplete." in response.text
+    assert not Decision.objects.exists()
 
 
 def right_answer(request: ApprovalRequest, by: str = "rita") -> int:
