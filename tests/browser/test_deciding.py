@@ -79,6 +79,32 @@ def test_a_missing_reason_takes_the_focus_and_is_heard(
     assert Decision.objects.get().reason_code == "wrong_amount"
 
 
+def test_a_note_that_was_dragged_larger_is_swapped_without_inline_style(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = desk.open(f"/requests/{waiting.pk}/")
+    page.evaluate(
+        "addEventListener('securitypolicyviolation',"
+        " e => console.error(`refused: ${e.violatedDirective}`))"
+    )
+    arm(desk, "x")
+    note = page.locator("#id_reason")
+    note.scroll_into_view_if_needed()
+    box = note.bounding_box()
+    assert box is not None
+    corner = box["x"] + box["width"] - 5, box["y"] + box["height"] - 5
+    page.mouse.move(*corner)
+    page.mouse.down()
+    page.mouse.move(corner[0], corner[1] + 60, steps=3)
+    page.mouse.up()
+    assert "height" in (note.get_attribute("style") or "")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#reason-error")).to_be_visible()
+    page.wait_for_function("!document.querySelector('.htmx-settling, .htmx-request')")
+    assert desk.complaints() == []
+
+
 def test_plain_enter_in_a_field_commits_nothing(
     waiting: ApprovalRequest, sit_down: SitDown
 ) -> None:
