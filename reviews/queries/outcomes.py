@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.urls import reverse
 
@@ -70,13 +70,13 @@ class Outcome:
     result: str
     links: Sequence[Link]
     until: datetime | None = None
-    left: timedelta | None = None
     until_words: str = ""
+    until_said: str = ""
 
 
 def of(loaded: Loaded) -> Outcome:
     """The outcome section of a request that this person cannot decide now."""
-    state, until = loaded.state, loaded.state.until
+    state = loaded.state
     return Outcome(
         title=state.word,
         icon=state.icon,
@@ -85,9 +85,9 @@ def of(loaded: Loaded) -> Outcome:
         votes=[_vote(loaded, one) for one in loaded.decisions],
         result=_result(loaded.execution),
         links=list(_links(loaded)),
-        until=until,
-        left=until - loaded.now if until else None,
+        until=state.until,
         until_words=state.until_words,
+        until_said=state.until_said,
     )
 
 

@@ -7,13 +7,14 @@ be known is never called failed (gate.md sections 3 and 7).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from reviews import freezing, inherited
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.models import ApprovalRequest, Execution
 
 from .holding import Holding
+from .words import span
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,12 @@ class State:
     note: str = ""
     until: datetime | None = None
     until_words: str = ""
+    left: timedelta | None = None
+
+    @property
+    def until_said(self) -> str:
+        """How long it was when the page was made; it stands where no script counts."""
+        return self.until_words.replace("{}", span(self.left))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,7 @@ def of_request(
             quarters=1,
             until=request.recall_until,
             until_words="runs in {}",
+            left=request.recall_until - now if request.recall_until else None,
         )
     if request.status == RequestStatus.AUTHORIZED:
         if behind:

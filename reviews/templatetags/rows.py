@@ -35,7 +35,7 @@ _FROZEN = '<span class="lead">{}Frozen, {} left</span>'
 _STANDS = '<span class="lead">{}{}{}</span>{}'
 _OPTION = '<option value="{}">{}</option>'
 _CHOSEN = '<option value="{}" selected>{}</option>'
-_UNTIL = ' <span data-until="{}" data-words="{}"></span>'
+_UNTIL = ' <span data-until="{}" data-words="{}">{}</span>'
 
 
 @register.simple_tag
@@ -76,7 +76,8 @@ def row_state(state: State | None) -> SafeString | str:
     sign = icon(state.icon) if state.quarters is None else pie(state.quarters)
     until: SafeString | str = ""
     if state.until is not None:
-        until = format_html(_UNTIL, state.until.isoformat(), state.until_words)
+        at, words = state.until.isoformat(), state.until_words
+        until = format_html(_UNTIL, at, words, state.until_said)
     note = format_html('<p class="two">{}</p>', state.note) if state.note else ""
     return format_html(_STANDS, sign, state.word, until, note)
 
