@@ -128,9 +128,11 @@ def _checks() -> dict[Risk, int]:
 class Desk(Part):
     """How the desk slows a reviewer down where risk pays for it."""
 
-    # Seconds from the page to a commit below which it is asked for twice.
+    # Seconds from the page to a commit below which it is asked for twice; the page says
+    # so beforehand.
     time_floor: dict[Risk, Seconds] = Field(default_factory=_floors)
-    # An attention check on one in so many decisions; 0 is never.
+    # An attention check on one in so many decisions; 0 is never. Only where each
+    # decision has one (1), a person's first five have one, too.
     micro_check: dict[Risk, Seconds] = Field(default_factory=_checks)
     # Of one person in ten minutes; then a pause before the next approval. 0 is no end.
     most_decisions: int = Field(default=60, ge=0, le=10_000, strict=True)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from django.contrib.sessions.backends.base import SessionBase
@@ -19,6 +21,7 @@ from policies.documents import Desk
 from reviews import micro_checks, seen, step_up
 from reviews.choices import Verdict
 from reviews.micro_checks import Question
+from reviews.models import Decision
 from reviews.queries import sights
 from reviews.queries.detail import Loaded
 from reviews.queries.regions import Regions
@@ -35,6 +38,8 @@ COMMITS = {Verdict.APPROVE, Verdict.MODIFY}
 _ANSWERS = "answers"  # in the session: the answers given before, by request version
 _KEPT = 20
 HEADER = "X-Seen"
+# Whoever decided less often than this still learns the page: no sampled question.
+FIRST_DECISIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +50,57 @@ class Asked:
     answers: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Until when a commit is asked for twice, and the seconds of reading before."""
+
+    until: datetime
+    seconds: int
+
+
+class Notice:
+    """What the page says before the decision of what it will ask for with it."""
+
+    def __init__(self, session: SessionBase, page: ReviewPage) -> None:
+        self._session = session
+        self._page = page
+
+    @cached_property
+    def floor(self) -> Floor | None:
+        """None once the time is over, and for whoever was told already."""
+        page = self._page
+        seconds = _floor(page.loaded)
+        until = _opened(page) + timedelta(seconds=seconds)
+        warned = page.on_screen.warned if page.on_screen else ()
+        if until <= page.loaded.now or FAST in {page.warned, *warned}:
+            return None
+        return Floor(until, seconds)
+
+    @cached_property
+    def asks(self) -> bool:
+        """Whether an approval comes with a question."""
+        page = self._page
+        given = page.loaded, page.regions, Verdict.APPROVE, _opened(page)
+        return asked(self._session, *given) is not None
+
+    def ready(self) -> None:
+        """Ask for all of it, so that printing it waits for nothing."""
+        _ = self.floor, self.asks
+
+
 def fit(request: HttpRequest, page: ReviewPage, *, partial: bool) -> None:
     """The page beside what is on the screen already: no panel over another version,
     a question where one is due, no password that was given a moment ago."""
     page.partial, page.on_screen = partial, on_screen(request, page.loaded)
+    page.notice = Notice(request.session, page)
     if page.armed is None:
         return
     if page.moved:
         page.armed = None
         return
     verdict = Verdict(page.armed.name)
-    question = asked(request.session, page.loaded, page.regions, verdict)
+    given = page.loaded, page.regions, verdict, _opened(page)
+    question = asked(request.session, *given)
     page.armed = replace(
         page.armed,
         asked=question,
@@ -87,19 +132,26 @@ def on_screen(request: HttpRequest, loaded: Loaded) -> Seen | None:
 
 
 def asked(
-    session: SessionBase, loaded: Loaded, regions: Regions, verdict: Verdict
+    session: SessionBase,
+    loaded: Loaded,
+    regions: Regions,
+    verdict: Verdict,
+    opened: datetime,
 ) -> Asked | None:
     """The attention check of this person and version, on the decisions that the
-    policy picks; only for verdicts that let something happen."""
+    policy picks; only for verdicts that let something happen. `opened` is when the
+    person opened the page: what they decide elsewhere meanwhile adds no question."""
     if verdict not in COMMITS:
         return None
     often = _desk(loaded).micro_check.get(Risk(loaded.sealed.risk), 0)
-    seed = _seed(loaded)
-    shown = regions.shown if micro_checks.is_due(seed, often) else None
-    if shown is None:
+    chance = seed(loaded)
+    if not micro_checks.is_due(chance, often):
+        return None
+    shown = regions.shown
+    if shown is None or (often > 1 and _is_new(loaded, opened)):
         return None
     schema = tools.definition(loaded.revision.known_tool).arguments
-    question = micro_checks.question(shown, seed, schema)
+    question = micro_checks.question(shown, chance, schema)
     if question is None:
         return None
     return Asked(question, _answers(session).get(_key(loaded), ()))
@@ -116,7 +168,8 @@ def added(request: HttpRequest, loaded: Loaded, said: Said) -> Said:
         raise DigestMissing
     regions = _regions(loaded, page)
     sight = sights.of(regions)
-    question = asked(request.session, loaded, regions, said.verdict)
+    opened = page.rendered_at
+    question = asked(request.session, loaded, regions, said.verdict, opened)
     answer = _answer(request, question)
     told = list(_told(page, question, answer))
     narrow = [NARROW] if request.POST.get(NARROW) else []
@@ -154,7 +207,24 @@ def _desk(loaded: Loaded) -> Desk:
     return active.compiled(loaded.sealed.policy).desk
 
 
-def _seed(loaded: Loaded) -> bytes:
+def _floor(loaded: Loaded) -> int:
+    return _desk(loaded).time_floor.get(Risk(loaded.sealed.risk), 0)
+
+
+def _opened(page: ReviewPage) -> datetime:
+    """When the page that the person has on the screen was made."""
+    if page.partial:
+        return page.on_screen.rendered_at if page.on_screen else page.loaded.now
+    return page.seen.rendered_at
+
+
+def _is_new(loaded: Loaded, opened: datetime) -> bool:
+    mine = Decision.objects.filter(reviewer=loaded.person, at__lte=opened)
+    return mine[:FIRST_DECISIONS].count() < FIRST_DECISIONS
+
+
+def seed(loaded: Loaded) -> bytes:
+    """Of the attention check of this person and version."""
     who = loaded.person.public_id
     text = f"{loaded.request.pk}:{loaded.request.version}:{who}"
     return salted_hmac("reviews.micro_checks", text, algorithm="sha256").digest()
@@ -244,9 +314,8 @@ def _too_many(loaded: Loaded, said: Said) -> DomainError | None:
 def _too_fast(loaded: Loaded, page: Seen, said: Said) -> DomainError | None:
     if said.verdict not in COMMITS or FAST in page.warned:
         return None
-    floor = _desk(loaded).time_floor.get(Risk(loaded.sealed.risk), 0)
     took = (loaded.now - page.rendered_at).total_seconds()
-    if took >= floor:
+    if took >= _floor(loaded):
         return None
     return TooFast(
         f"You opened this {people(max(int(took), 0), 'second')} ago. Nothing was "

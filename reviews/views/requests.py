@@ -157,6 +157,8 @@ def _answer(
     template = htmx.part(request, TEMPLATE, "decide")
     if not partial:
         page.ready()
+        if page.verbs:
+            page.notice.ready()
         frame.of(request).ready()
     context = {"page": page, "beside": partial and beside}
     response = render(request, template, context, status=status)

@@ -46,6 +46,7 @@ class Opened:
         self.focus = focus
         self.on_screen: Seen | None = None
         self.partial = False
+        self.notice: Any = None
         self.remade = remade
         self.warned = warned  # what they are told now, and may then insist on
         self._since = since

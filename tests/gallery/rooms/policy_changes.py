@@ -39,3 +39,22 @@ def stricter(stage: Stage) -> str:
     request = stage.refund()
     _add_rule(stage, "true")
     return path(request)
+
+
+def _slow(stage: Stage) -> None:
+    """An hour of reading is asked for, and a question with each approval."""
+    document = shop.policy()
+    document["desk"] = {"time_floor": {"high": 3600}, "micro_check": {"high": 1}}
+    factories.policy(stage.gate.people, document)
+
+
+@ROOM.scene("reading", REVIEW, "after 3600 seconds of reading.")
+def reading(stage: Stage) -> str:
+    _slow(stage)
+    return path(stage.refund("59.00"))
+
+
+@ROOM.scene("reading-armed", "reviews:decide", "after 3600 seconds of reading.")
+def reading_armed(stage: Stage) -> str:
+    _slow(stage)
+    return f"{path(stage.refund('49.00'), 'decide')}?arm=approve"

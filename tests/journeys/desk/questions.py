@@ -16,8 +16,9 @@ from reviews.views import care
 
 def asked_of(person: Person, request: ApprovalRequest) -> Question:
     """The question before this person's approval of what is asked now."""
-    loaded = detail.load(person, request.pk, clock.now())
+    now = clock.now()
+    loaded = detail.load(person, request.pk, now)
     regions = Regions(person, loaded.sealed)
-    asked = care.asked(SessionStore(), loaded, regions, Verdict.APPROVE)
+    asked = care.asked(SessionStore(), loaded, regions, Verdict.APPROVE, now)
     assert asked is not None
     return asked.question

@@ -16,6 +16,7 @@ from django.test import Client
 from journal import clock
 from journal.models import LogRecord
 from policies.models import Person
+from reviews import micro_checks, seen
 from reviews.choices import Verdict
 from reviews.models import ApprovalRequest, Decision
 from reviews.queries import detail
@@ -28,6 +29,9 @@ from tests.reviews.views.conftest import HTMX, SignIn
 from tests.reviews.views.test_requests import edited, panel, url
 
 TOKEN = re.compile(r'id="seen" name="seen" form="decide" value="([^"]+)"')
+
+
+ARMED_FLOOR = "seconds of reading."
 
 
 def asking(gate: Gate, *, floor: int = 0, check: int = 0) -> ApprovalRequest:
@@ -92,6 +96,29 @@ def test_after_the_floor_nothing_is_said(slow, as_: SignIn) -> None:
     sent = panel(slow, "approve") | {"seen": after(slow, 7)}
     assert commit(as_("rita"), slow, sent).status_code == 303
     assert Decision.objects.get().flags == []
+
+
+def test_the_time_for_reading_is_said_before_the_decision(slow, as_: SignIn) -> None:
+    client = as_("rita")
+    source = client.get(url(slow)).content.decode()
+    until = seen.read(TOKEN.findall(source)[0]).rendered_at + timedelta(seconds=6)
+    assert f"from {until:%H:%M:%S}</time>, after 6 seconds of reading." in source
+    asked = {"arm": "approve", "seen": after(slow, 3)}
+    assert ARMED_FLOOR in client.get(url(slow, "decide"), asked).content.decode()
+    for verb, seconds in (("approve", 7), ("reject", 0)):
+        asked = {"arm": verb, "seen": after(slow, seconds)}
+        source = client.get(url(slow, "decide"), asked).content.decode()
+        assert ARMED_FLOOR not in source
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_who_was_told_to_read_is_not_told_to_wait(
+    slow, as_: SignIn, headers: dict[str, str]
+) -> None:
+    sent = panel(slow, "approve") | {"seen": after(slow, 3)}
+    source = commit(as_("rita", **headers), slow, sent).content.decode()
+    assert "You opened this 3 seconds ago." in source
+    assert ARMED_FLOOR not in source
 
 
 def test_a_refusal_needs_no_time(slow, as_: SignIn) -> None:
@@ -163,9 +190,10 @@ def test_a_verdict_comes_from_the_page_of_its_own_person_and_request(
 
 def right_answer(request: ApprovalRequest, by: str = "rita") -> int:
     person = Person.objects.get(username=by)
-    loaded = detail.load(person, request.pk, clock.now())
+    now = clock.now()
+    loaded = detail.load(person, request.pk, now)
     regions = Regions(person, loaded.sealed)
-    asked = care.asked(SessionStore(), loaded, regions, Verdict.APPROVE)
+    asked = care.asked(SessionStore(), loaded, regions, Verdict.APPROVE, now)
     assert asked is not None
     return asked.question.right
 
@@ -188,6 +216,53 @@ def test_other_verdicts_and_other_people_are_asked_otherwise(
         path = url(quizzed, "decide") + f"?arm={verb}"
         assert 'id="question"' not in as_("rita").get(path).content.decode()
     path = url(quizzed, "decide") + "?arm=modify"
+    assert 'id="question"' in as_("rita").get(path).content.decode()
+
+
+def sampled(gate: Gate) -> ApprovalRequest:
+    """One that the policy picks, though it does not ask about each."""
+    asking(gate, check=4)
+    for _ in range(60):
+        request = propose(gate.agent, "decline").request
+        loaded = detail.load(gate.people["rita"], request.pk, clock.now())
+        if micro_checks.is_due(care.seed(loaded), 4):
+            return request
+    raise AssertionError("none of 60 is picked")
+
+
+def decided(gate: Gate, number: int) -> None:
+    """Rita decides so many others."""
+    for _ in range(number):
+        request = propose(gate.agent, "decline").request
+        factories.decide(request, gate.people["rita"], "reject")
+
+
+def test_a_new_person_is_asked_no_sampled_question(gate: Gate, as_: SignIn) -> None:
+    picked = sampled(gate)
+    arm = url(picked, "decide") + "?arm=approve"
+    for more, expected in ((4, False), (1, True)):
+        decided(gate, more)
+        client = as_("rita")
+        assert ('id="question"' in client.get(arm).content.decode()) is expected
+        said = "Approving includes one question."
+        assert (said in client.get(url(picked)).content.decode()) is expected
+
+
+def test_a_page_without_a_question_stays_without_one(gate: Gate, as_: SignIn) -> None:
+    """What is decided elsewhere while it is open brings none."""
+    picked = sampled(gate)
+    decided(gate, 4)
+    client = as_("rita")
+    (token,) = TOKEN.findall(client.get(url(picked)).content.decode())
+    decided(gate, 1)
+    sent = panel(picked, "approve") | {"seen": token}
+    assert commit(client, picked, sent).status_code == 303
+
+
+def test_a_new_person_is_asked_where_every_decision_is(quizzed, as_: SignIn) -> None:
+    source = as_("rita").get(url(quizzed)).content.decode()
+    assert "Approving includes one question." in source
+    path = url(quizzed, "decide") + "?arm=approve"
     assert 'id="question"' in as_("rita").get(path).content.decode()
 
 
