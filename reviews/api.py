@@ -17,18 +17,25 @@ from journal import clock
 from journal.errors import BadKey, NotAPerson, NotFound
 from policies.models import Person
 
-from . import cursors, decisions, parameters, state_readings, step_up, tokens
+from . import (
+    cursors,
+    decisions,
+    parameters,
+    request_answers,
+    state_readings,
+    step_up,
+    tokens,
+)
 from .choices import RequestStatus, Verdict
 from .models import ApprovalRequest
 from .queries import asked as queries
 from .queries import sensitive, visible
-from .queries.asked import Asked
+from .request_schemas import RequestDetailOut, RequestPage
 from .said import Said
 from .step_up import Proof
 
 PAGE = 100
 AGENT_MARK = "hp_"
-CURSOR = "Send it as `cursor` for the next page; null on the last one."
 READING = "The request's `reading` that was shown; moved on since is `precondition`."
 
 
@@ -79,42 +86,6 @@ class DecideIn(Schema):
     password: Annotated[str, Field(max_length=1024)] = ""
 
 
-class RequestStepOut(Schema):
-    role: str
-    required: int
-    given: int
-
-
-class RequestDetailOut(Schema):
-    id: str
-    proposal: str
-    agent: str
-    thread: str
-    tool: str
-    status: str
-    version: int
-    action_hash: str
-    tier: str
-    risk: str
-    queue: str
-    opened_at: str
-    expires_at: str
-    settled_at: str | None
-    steps: list[RequestStepOut]
-    requires_reason: bool
-    step_up: bool
-    reading: str = Field(description="Digest of the business state, as read last.")
-    args: dict[str, Any]
-    rules: list[dict[str, str]]
-    can_decide: bool
-    why_not: str
-
-
-class RequestPage(Schema):
-    items: list[RequestDetailOut]
-    next_cursor: str | None = Field(description=CURSOR)
-
-
 def person_of(request: HttpRequest) -> Person:
     """The calling person, as `PersonAuth` found them."""
     person: Person = request.auth  # type: ignore[attr-defined]
@@ -141,7 +112,7 @@ def list_requests(
     asked = queries.of(person, found[:limit])
     return JsonResponse(
         {
-            "items": [_describe(one) for one in asked],
+            "items": [request_answers.line(one) for one in asked],
             "next_cursor": cursors.after(found, limit, "expires_at"),
         }
     )
@@ -206,32 +177,4 @@ def _visible(person: Person, request_id: str) -> ApprovalRequest:
 
 def _described(person: Person, request_id: str) -> HttpResponse:
     (asked,) = queries.of(person, [_visible(person, request_id)])
-    return JsonResponse(_describe(asked))
-
-
-def _describe(asked: Asked) -> dict[str, Any]:
-    row, version = asked.request, asked.version
-    return {
-        "id": row.pk,
-        "proposal": row.proposal_id,
-        "agent": row.proposal.agent,
-        "thread": row.proposal.thread,
-        "tool": row.proposal.tool_name,
-        "status": row.status,
-        "version": row.version,
-        "action_hash": row.action_hash,
-        "tier": row.tier,
-        "risk": row.risk,
-        "queue": row.queue.name,
-        "opened_at": row.opened_at.isoformat(),
-        "expires_at": row.expires_at.isoformat(),
-        "settled_at": row.settled_at.isoformat() if row.settled_at else None,
-        "steps": asked.steps,
-        "requires_reason": version.requires_reason,
-        "step_up": version.step_up,
-        "reading": asked.reading,
-        "args": sensitive.hidden(version.revision),
-        "rules": version.rules,
-        "can_decide": asked.can_decide,
-        "why_not": asked.why_not,
-    }
+    return JsonResponse(request_answers.in_full(person, asked))

@@ -128,6 +128,12 @@ def briefs(revisions: Mapping[int, str]) -> dict[int, Brief]:
     return found
 
 
+def brief_of(revision: Revision) -> Brief:
+    """The same for one that is loaded, from this process's memory where it has it."""
+    found = _briefs.get((revision.pk, revision.action_hash))
+    return found or _kept(revision)
+
+
 def _kept(revision: Revision) -> Brief:
     shown = _briefs[revision.pk, revision.action_hash] = brief(revision)
     if len(_briefs) > MOST_KEPT:

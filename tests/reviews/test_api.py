@@ -56,6 +56,44 @@ def test_a_token_lists_reads_and_decides(gate: Gate, token: str) -> None:
     assert (said.status_code, said.json()["status"]) == (200, "authorized")
 
 
+@pytest.mark.parametrize(
+    ("verb", "more", "status", "tier"),
+    [
+        ("approve", {}, "authorized", "approve"),
+        ("reject", {"reason_code": "wrong_target"}, "rejected", "approve"),
+        ("modify", {"amount": "39.00"}, "authorized", "approve"),
+        ("escalate", {"reason_code": "unclear"}, "pending", "escalate"),
+    ],
+)
+def test_a_token_says_each_of_the_four_verbs(
+    gate: Gate, token: str, verb: str, more: dict[str, str], status: str, tier: str
+) -> None:
+    request = propose(gate.agent).request
+    shown = call(f"/requests/{request.pk}", token=token).json()
+    body = {"verdict": verb, "version": shown["version"], **more}
+    body |= {"action_hash": shown["action_hash"], "reading": shown["reading"]}
+    if "amount" in body:
+        body["args"] = {**shown["args"], "amount": body.pop("amount")}
+    said = call(f"/requests/{request.pk}/decide", body, token=token)
+    assert said.status_code == 200, said.content
+    assert (said.json()["status"], said.json()["tier"]) == (status, tier)
+    edited = verb == "modify"
+    assert said.json()["args"]["amount"] == ("39.00" if edited else "40.00")
+    assert Decision.objects.get().verdict == verb
+
+
+@pytest.mark.parametrize("verb", ["approve", "modify"])
+def test_what_is_due_a_step_up_is_closed_to_a_token(gate: Gate, verb: str) -> None:
+    token = tokens.mint(person=gate.sue, name="script")
+    request = propose(gate.agent, amount="899.00").request
+    args = call(f"/requests/{request.pk}", token=token).json()["args"]
+    more = {"args": {**args, "amount": "898.00"}} if verb == "modify" else {}
+    body = verdict(request, verb, password=PASSWORD, **more)
+    said = call(f"/requests/{request.pk}/decide", body, token=token)
+    assert (said.status_code, said.json()["code"]) == (401, "reauth")
+    assert not Decision.objects.exists()
+
+
 def test_a_token_never_suffices_for_a_step_up(gate: Gate) -> None:
     token = tokens.mint(person=gate.sue, name="script")
     request = propose(gate.agent, amount="899.00").request
@@ -207,7 +245,8 @@ def test_a_list_says_of_each_what_its_own_address_says(gate: Gate) -> None:
             answer = call(f"/requests?status={status}", token=token).json()
             assert answer["items"]
             for item in answer["items"]:
-                assert item == call(f"/requests/{item['id']}", token=token).json()
+                alone = call(f"/requests/{item['id']}", token=token).json()
+                assert item == {name: alone[name] for name in item}
 
 
 def test_a_list_asks_permissions_as_an_operation_does(gate: Gate) -> None:

@@ -1,0 +1,244 @@
+"""What the calls about requests give, as OpenAPI tells it: the same values as on the
+page, as far as the calling person may see them there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import Schema
+from pydantic import Field
+
+CURSOR = "Send it as `cursor` for the next page; null on the last one."
+CHIP = "What the schema marks sensitive is a chip."
+
+
+class RequestStepOut(Schema):
+    role: str
+    required: int
+    given: int
+
+
+class RequestLineOut(Schema):
+    id: str
+    proposal: str
+    agent: str
+    thread: str
+    tool: str
+    title: str = Field(description="The effect as one sentence.")
+    flags: list[str] = Field(description="What must not be missed, as on a row.")
+    status: str
+    version: int
+    action_hash: str
+    seal: str
+    tier: str
+    risk: str
+    queue: str
+    opened_at: str
+    expires_at: str
+    settled_at: str | None
+    steps: list[RequestStepOut]
+    requires_reason: bool
+    step_up: bool
+    reading: str = Field(description="Digest of the business state, as read last.")
+    args: dict[str, Any] = Field(description=CHIP)
+    rules: list[dict[str, str]]
+    can_decide: bool
+    why_not: str
+
+
+class RequestPage(Schema):
+    items: list[RequestLineOut]
+    next_cursor: str | None = Field(description=CURSOR)
+
+
+class TagOut(Schema):
+    """A fact that the gate worked out; a loud one is a reason to look twice."""
+
+    text: str
+    loud: bool
+
+
+class FigureOut(Schema):
+    """How large it is, and to whom."""
+
+    label: str
+    value: str
+    note: str
+
+
+class CellOut(Schema):
+    """One value as text, with its type in words."""
+
+    text: str
+    kind: str
+
+
+class RowOut(Schema):
+    """A value under its label. `note` and `warns` are the gate's own words."""
+
+    label: str
+    path: str
+    cell: CellOut
+    note: str
+    warns: list[str]
+    also: str
+
+
+class ChangeOut(Schema):
+    """One field before and after; null is none."""
+
+    kind: str = Field(description="`removed`, `changed` or `added`.")
+    label: str
+    path: str
+    before: CellOut | None
+    after: CellOut | None
+
+
+class UninspectableOut(Schema):
+    """An argument that nobody can state in full, and why."""
+
+    label: str
+    path: str
+    reason: str
+
+
+class ReversalOut(Schema):
+    """How it is undone, as the tool declares it."""
+
+    word: str
+    undo: str
+    stays: str
+    check: str
+
+
+class DryRunOut(Schema):
+    """What the tool itself says would happen; `problem` when it could not say."""
+
+    rows: list[RowOut]
+    source: str
+    at: str
+    problem: str
+
+
+class TokenOut(Schema):
+    text: str
+    means: str
+    warns: list[str]
+    declared: str
+
+
+class StepOut(Schema):
+    """One program of a command; `joined` says when it runs."""
+
+    joined: str
+    tokens: list[TokenOut]
+
+
+class InsideOut(Schema):
+    """A text that a command carries."""
+
+    title: str
+    text: str
+    steps: list[StepOut]
+    problem: str
+
+
+class LineOut(Schema):
+    kind: str = Field(description="`same`, `removed`, `added` or `about`.")
+    old: int | None
+    new: int | None
+    text: str
+
+
+class HunkOut(Schema):
+    title: str
+    lines: list[LineOut]
+
+
+class FileOut(Schema):
+    path: str
+    was: str
+    marks: list[str]
+    facts: list[RowOut]
+    added: int
+    removed: int
+    hunks: list[HunkOut]
+
+
+class ViewOut(Schema):
+    """A part of a dedicated view: rows under a heading, a command as steps, or files
+    line by line."""
+
+    title: str
+    note: str = ""
+    problem: str = ""
+    rows: list[RowOut] = Field(default_factory=list)
+    steps: list[StepOut] = Field(default_factory=list)
+    inside: list[InsideOut] = Field(default_factory=list)
+    files: list[FileOut] = Field(default_factory=list)
+
+
+class BeforeOut(Schema):
+    """The state as the tool's reader read it, never as the agent says it. What `diff`
+    has is not repeated here."""
+
+    known: bool
+    problem: str = Field(description="Why it is not known.")
+    source: str
+    at: str
+    top: list[RowOut] = Field(description="What decides.")
+    unchanged: list[RowOut]
+    now: list[RowOut] = Field(description="What no argument speaks of.")
+
+
+class ClaimOut(Schema):
+    heading: str
+    text: str
+
+
+class EvidenceOut(Schema):
+    """One item, redacted; `withheld` says why there is no text."""
+
+    kind: str
+    source: str
+    at: str
+    text: str
+    withheld: str
+    size: int
+    redactions: int
+    digest: str
+    note: str
+
+
+class MovedOut(Schema):
+    label: str
+    before: str | None
+    after: str | None
+
+
+class SinceOut(Schema):
+    """What the version before said otherwise; `words`: of the agent, too."""
+
+    version: int
+    cause: str
+    diff: list[MovedOut]
+    words: bool
+
+
+class RequestDetailOut(RequestLineOut):
+    tags: list[TagOut]
+    size: list[FigureOut]
+    before: BeforeOut
+    diff: list[ChangeOut]
+    views: list[ViewOut]
+    other: list[RowOut] = Field(description="Arguments that are no change of a field.")
+    uninspectable: list[UninspectableOut]
+    dry_run: DryRunOut | None
+    reversal: ReversalOut
+    rationale: str = Field(description="The agent's words: not checked, redacted.")
+    claims: list[ClaimOut] = Field(description="What else the agent says.")
+    said_at: str
+    written_for: str = Field(description="Of which version, where it is not this one.")
+    evidence: list[EvidenceOut] = Field(description="From outside: not checked.")
+    since: SinceOut | None
+    policy: int
