@@ -13,7 +13,7 @@ from django.db import transaction
 from journal import clock, encryption, log
 from journal.errors import Invalid, NotFound, at
 from policies.models import Person
-from reviews import addresses
+from reviews import addresses, own_ports
 from reviews import proposals as gate
 
 from . import locks
@@ -118,10 +118,7 @@ def check(url: str, path: str) -> addresses.Target:
         if len(url) > LONGEST_URL:
             raise addresses.NotAllowed(f"at most {LONGEST_URL} characters")
         target = addresses.parse(url)
-        if addresses.is_literal(target.host):
-            networks = settings.HOLDPOINT.webhook_networks
-            if not addresses.allowed(target.host, networks):
-                raise addresses.NotAllowed("this address is not public")
+        own_ports.check(target, networks=settings.HOLDPOINT.callback_networks)
     except addresses.NotAllowed as error:
         raise Invalid(errors=[at(path, str(error))]) from None
     return target

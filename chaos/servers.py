@@ -39,7 +39,8 @@ def servers(options: Options) -> Iterator[Stage]:
         alone = postgres.host(here).user is not None
         hosts = build(options.hosts, stack, alone=alone)
         # For us too, who register agents' endpoints there.
-        os.environ["WEBHOOK_NETWORKS"] = f"{hosts.outside}/32"
+        for name in ("WEBHOOK_NETWORKS", "CALLBACK_NETWORKS"):
+            os.environ[name] = f"{hosts.outside}/32"
         ports = [free_port() for _ in range(options.webs)]
         stage = Stage(here, options, hosts, ports, free_port())
         stack.callback(_stop, stage)

@@ -57,6 +57,23 @@ def cookies(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     ]
 
 
+@register(TAG)
+def callbacks(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """Letters to agents once went wherever tools' services are; they no longer do."""
+    holdpoint = settings.HOLDPOINT
+    said = "callback_networks" in holdpoint.model_fields_set
+    if holdpoint.local or said or not holdpoint.webhook_networks:
+        return []
+    return [
+        Warning(
+            "CALLBACK_NETWORKS is not set: letters to agents go to public addresses "
+            "only, and not to WEBHOOK_NETWORKS.",
+            hint="Name the private networks in which agents listen, or set it empty.",
+            id="hitl.W2",
+        )
+    ]
+
+
 def refuse_unsafe() -> list[CheckMessage]:
     """Run our own checks: the warnings, for the caller to say aloud.
 

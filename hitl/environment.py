@@ -104,6 +104,12 @@ def _keys(text: Any) -> list[bytes]:
 
 Key = Annotated[bytes, BeforeValidator(_key)]
 Keys = Annotated[list[bytes], NoDecode, BeforeValidator(_keys)]
+Networks = Annotated[
+    list[IPv4Network | IPv6Network], NoDecode, BeforeValidator(_networks)
+]
+Ports = Annotated[
+    list[Annotated[int, Field(gt=0, lt=65536)]], NoDecode, BeforeValidator(_names)
+]
 Seconds = Annotated[int, Field(gt=0)]
 
 
@@ -132,10 +138,12 @@ class Holdpoint(BaseSettings):
     grant_keys_next: Keys = Field(default=[], repr=False)
     grant_keys_retired: Keys = Field(default=[], repr=False)
     webhook_secret: Annotated[str, AfterValidator(_webhook_secret)] = Field(repr=False)
-    # Private networks that webhooks may reach; the SSRF guard refuses all others.
-    webhook_networks: Annotated[
-        list[IPv4Network | IPv6Network], NoDecode, BeforeValidator(_networks)
-    ] = []
+    # Private networks that calls of tools' services may reach, and those that letters
+    # to agents may; the SSRF guard refuses all others.
+    webhook_networks: Networks = []
+    callback_networks: Networks = []
+    # Where web processes listen on their hosts: no letter goes there.
+    port: Ports = [8000]
 
     # Modules of the functions that a policy may name, beside the shipped verifiers.
     callables: Annotated[list[str], NoDecode, BeforeValidator(_modules)] = Field(

@@ -129,14 +129,20 @@ def reach(
     private address is either broken or rebinding. `timeout` is in seconds. Raises
     `NotAllowed`, and `NotSent` when the name does not resolve.
     """
-    literal = _literal(target.host)
-    answers = [target.host] if literal else _ask(target, resolve, timeout)
-    if not answers:
-        raise NotSent(f"{target.host} has no address")
-    for answer in answers:
+    found = answers(target, resolve=resolve, timeout=timeout)
+    for answer in found:
         if not allowed(answer, networks):
             raise NotAllowed(f"{target.host} is at {answer}, which is not public")
-    return answers
+    return found
+
+
+def answers(target: Target, *, resolve: Resolver, timeout: float) -> list[str]:
+    """The addresses of a host, whatever they are. Raises `NotSent` for none."""
+    literal = _literal(target.host)
+    found = [target.host] if literal else _ask(target, resolve, timeout)
+    if not found:
+        raise NotSent(f"{target.host} has no address")
+    return found
 
 
 def allowed(answer: str, networks: Networks) -> bool:

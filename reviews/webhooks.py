@@ -21,7 +21,7 @@ from standardwebhooks.webhooks import Webhook
 from journal import canonical, ids
 from journal.errors import DomainError
 
-from . import addresses
+from . import addresses, own_ports
 from .addresses import NotAllowed, NotSent, Resolver, Target
 from .wire import Deadline, Wire
 
@@ -104,17 +104,17 @@ def notify(
     """Send `body` to somebody who only listens: of the answer nothing is read but its
     head, so that no answer can be too long, too slow to end, or believed.
 
-    Signed once with each of `secrets`, the newest first. Raises as `post`. Caller holds
-    no transaction.
+    Agents write these addresses: the networks of tools' services are not open to them,
+    nor is any port of the gate's own. Signed once with each of `secrets`, the newest
+    first. Raises as `post`. Caller holds no transaction.
     """
     deadline = Deadline(timeout)
-    target = addresses.parse(url)
+    target, networks = addresses.parse(url), settings.HOLDPOINT.callback_networks
+    own_ports.check(target, networks=networks)
     pinned = addresses.reach(
-        target,
-        networks=settings.HOLDPOINT.webhook_networks,
-        resolve=resolve,
-        timeout=timeout,
+        target, networks=networks, resolve=resolve, timeout=timeout
     )
+    own_ports.check_answers(target, pinned, resolve=resolve, timeout=timeout)
     signed = signature(body, message, secrets)
     with (
         _told_apart(Wire(pinned, deadline), target) as wire,

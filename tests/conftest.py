@@ -171,11 +171,12 @@ def make_gate() -> Gate:
 @pytest.fixture
 def networks(settings: Any) -> Callable[..., None]:
     """`networks("127.0.0.1/32")`: the private networks that webhooks and letters may
-    reach; none yet."""
+    reach, each by its own setting; none yet."""
 
     def allow(*texts: str) -> None:
         found = [ip_network(text) for text in texts]
-        changed = settings.HOLDPOINT.model_copy(update={"webhook_networks": found})
+        both = {"webhook_networks": found, "callback_networks": found}
+        changed = settings.HOLDPOINT.model_copy(update=both)
         settings.HOLDPOINT = changed
 
     allow()

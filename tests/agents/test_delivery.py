@@ -224,6 +224,33 @@ def test_a_private_address_is_refused_when_given_and_when_sent(
         factories.propose(gate.agent, "pay", callback_url="http://169.254.169.254/")
 
 
+@pytest.mark.parametrize(
+    ("ours", "said"),
+    [
+        (False, "this address is not public, and no network of CALLBACK_NETWORKS has"),
+        (True, "is one of the gate's own"),
+    ],
+)
+def test_a_callback_reaches_no_tool_and_no_port_of_the_gate(
+    gate: Gate, receiver: Service, settings: Any, ours: bool, said: str
+) -> None:
+    """An address is refused when it is proposed, a name when it is looked up."""
+    networks = [factories.LOOPBACK] if ours else []
+    changed = {"callback_networks": networks, "port": [receiver.port]}
+    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update=changed)
+    place = f"{receiver.port}/effects/process_refund"
+    with pytest.raises(Invalid) as refused:
+        post.rejected(gate, callback_url=f"http://127.0.0.1:{place}")
+    (error,) = refused.value.errors
+    assert error["path"] == "callback_url"
+    assert said in error["message"]
+    post.rejected(gate, callback_url=f"http://localhost:{place}")
+    post.carry()
+    errors = set(Delivery.objects.values_list("last_error", flat=True))
+    assert errors == {"this address is not allowed; nothing was sent"}
+    assert receiver.connections == 0
+
+
 def test_gone_switches_the_endpoint_off(gate: Gate, receiver: Service) -> None:
     receiver.status = 410
     endpoint, _ = post.register(gate.agent, receiver.url, gate.owen)

@@ -164,7 +164,7 @@ def test_a_secret_is_shown_once(gate: Gate, receiver: Service) -> None:
     [
         ("", "Say where the letters go."),
         ("ftp://agent.example/", "Only http and https addresses are called."),
-        ("http://10.0.0.1/hook", "This address is not public."),
+        ("http://10.0.0.1/hook", "This address is not public, and no network of"),
         ("https://user:pass@agent.example/", "The address carries a user name."),
     ],
 )

@@ -52,6 +52,18 @@ def test_plain_http_elsewhere_is_a_warning(settings: Settings) -> None:
     assert "can be read on the way" in warning.msg
 
 
+def test_an_update_that_closes_a_network_to_letters_is_said(
+    settings: Settings,
+) -> None:
+    tools = {"deployment": "production", "webhook_networks": ["10.0.0.0/8"]}
+    before = settings.HOLDPOINT.model_copy(update=tools)
+    settings.HOLDPOINT = before
+    (warning,) = checks.callbacks()
+    assert "CALLBACK_NETWORKS is not set" in warning.msg
+    settings.HOLDPOINT = before.model_copy(update={"callback_networks": []})
+    assert checks.callbacks() == []
+
+
 def manage(*args: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """manage.py under production settings, as an operator runs it."""
     keep = {name: os.environ[name] for name in ("PATH", "STATE")}

@@ -92,6 +92,8 @@ def test_a_missing_variable_is_named(load: Any, name: str) -> None:
         ("WEBHOOK_SECRET", "secret", "must be whsec_"),
         ("WEBHOOK_SECRET", "whsec_c2hvcnQ=", "at least 24 random bytes"),
         ("WEBHOOK_NETWORKS", "10.0.0.1/8", "has host bits set"),
+        ("CALLBACK_NETWORKS", "10.0.0.1/8", "has host bits set"),
+        ("PORT", "70000", "less than 65536"),
         ("MAIL_URL", "imap://host", "must be smtp://"),
         ("HTTP_TIMEOUT", "0", "greater than 0"),
         ("AGENT_PENDING_CAP", "many", "valid integer"),
@@ -139,8 +141,13 @@ def test_printing_the_settings_shows_no_secret(load: Any) -> None:
 
 def test_networks_and_hosts_are_lists_with_commas(load: Any) -> None:
     holdpoint = load(
-        WEBHOOK_NETWORKS="10.0.0.0/8, fd00::/8", ALLOWED_HOSTS="a.example, b.example"
+        WEBHOOK_NETWORKS="10.0.0.0/8, fd00::/8",
+        CALLBACK_NETWORKS="10.1.0.0/16",
+        ALLOWED_HOSTS="a.example, b.example",
+        PORT="8000, 8001",
     )
+    assert holdpoint.callback_networks == [ip_network("10.1.0.0/16")]
+    assert holdpoint.port == [8000, 8001]
     assert holdpoint.webhook_networks == [
         ip_network("10.0.0.0/8"),
         ip_network("fd00::/8"),

@@ -1,0 +1,119 @@
+"""The gate's own ports: database, broker and web. No letter goes there, whatever
+networks the settings name: an agent wrote its address."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Sequence
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from psycopg.conninfo import conninfo_to_dict
+
+from . import addresses
+from .addresses import NotAllowed, Resolver, Target
+
+REDIS_PORT, POSTGRES_PORT = 6379, "5432"
+HERE = ""  # the host of what listens on this machine, or on a socket of its file system
+
+Port = tuple[str, int]
+
+
+def check(target: Target, *, networks: addresses.Networks) -> None:
+    """What can be said of an address without asking anybody. Raises NotAllowed."""
+    if (target.host.rstrip("."), target.port) in _public_names():
+        raise NotAllowed("this is the gate itself")
+    if addresses.is_literal(target.host):
+        if not addresses.allowed(target.host, networks):
+            raise NotAllowed(
+                "this address is not public, and no network of CALLBACK_NETWORKS has it"
+            )
+        _check(target, [target.host], {})
+
+
+def check_answers(
+    target: Target, answers: Sequence[str], *, resolve: Resolver, timeout: float
+) -> None:
+    """The same of the addresses that its name was resolved to. Raises NotAllowed, and
+    NotSent where the name of one of the gate's own hosts does not resolve."""
+    names = {
+        host
+        for host, port in _ports()
+        if port == target.port and host != HERE and not addresses.is_literal(host)
+    }
+    known = {
+        name: addresses.answers(
+            Target("http", name, target.port, "/"), resolve=resolve, timeout=timeout
+        )
+        for name in names
+    }
+    _check(target, answers, known)
+
+
+def _check(target: Target, answers: Sequence[str], known: dict[str, list[str]]) -> None:
+    for host, port in _ports():
+        if port != target.port:
+            continue
+        at = {_plain(one) for one in known.get(host, [host])} - {HERE}
+        here = host == HERE or any(map(_is_here, at))
+        for answer in map(_plain, answers):
+            if answer not in at and not (here and _is_here(answer)):
+                continue
+            raise NotAllowed(f"port {port} there is one of the gate's own")
+
+
+def _public_names() -> set[Port]:
+    """As people reach its web. The name alone: other services may share the address
+    that a proxy has."""
+    holdpoint = settings.HOLDPOINT
+    parts = urlsplit(holdpoint.base_url)
+    port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+    names = [holdpoint.hostname, *holdpoint.allowed_hosts]
+    return {(name.lower(), port) for name in names}
+
+
+def _ports() -> Iterator[Port]:
+    holdpoint = settings.HOLDPOINT
+    yield from ((HERE, port) for port in holdpoint.port)
+    yield from _of_database(holdpoint.database_url)
+    parts = urlsplit(holdpoint.redis_url)
+    if parts.scheme != "unix":
+        yield parts.hostname or HERE, parts.port or REDIS_PORT
+
+
+def _of_database(url: str) -> Iterator[Port]:
+    """PostgreSQL's address may name several hosts, with a port for each or for all."""
+    said = conninfo_to_dict(url)
+    hosts = str(said.get("hostaddr") or said.get("host") or "").split(",")
+    ports = str(said.get("port") or POSTGRES_PORT).split(",")
+    if len(ports) < len(hosts):
+        ports = ports * len(hosts)
+    for host, port in zip(hosts, ports, strict=False):
+        on_socket = host.startswith(("/", "@"))
+        yield (HERE if on_socket else host.lower()), int(port or POSTGRES_PORT)
+
+
+def _plain(host: str) -> str:
+    """An address in its one spelling; a name as it is."""
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return host
+
+
+def _is_here(address: str) -> bool:
+    """Whether this machine has the address: only its own can be bound."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
+    if found.is_loopback:
+        return True
+    family = socket.AF_INET6 if found.version == 6 else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.bind((address, 0))
+    except OSError:
+        return False
+    return True
