@@ -36,6 +36,7 @@ from hitl.local.process import Child, Program
 from journal.faults import Action
 
 START_S = 40.0
+PATIENCE_S = 40.0
 
 
 @dataclass
@@ -192,7 +193,9 @@ def free_port() -> int:
 def wait_until(
     true: Callable[[], bool], seconds: float, otherwise: Callable[[], str] = str
 ) -> None:
-    """Until the condition holds; else fail with what `otherwise` says."""
+    """Wait until the condition holds; else fail with what `otherwise` says. A quiet
+    machine may take `seconds`; a busy one is given at least PATIENCE_S."""
+    seconds = max(seconds, PATIENCE_S)
     end = time.monotonic() + seconds
     while not true():
         if time.monotonic() > end:

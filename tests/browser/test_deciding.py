@@ -11,7 +11,7 @@ from reviews import leases
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Decision
 from tests import factories
-from tests.browser.conftest import SitDown, arm
+from tests.browser.conftest import SitDown, arm, look, settle
 from tests.conftest import Gate
 from tests.factories import decide, propose
 
@@ -112,7 +112,7 @@ def test_plain_enter_in_a_field_commits_nothing(
     page = desk.open(f"/requests/{waiting.pk}/")
     arm(desk, "m")
     page.press("[name='arg.amount']", "Enter")
-    page.wait_for_timeout(300)
+    settle(page)
     assert not Decision.objects.exists()
 
 
@@ -130,7 +130,7 @@ def test_keys_are_silent_while_typing_and_when_switched_off(
     expect(page.locator("main")).to_contain_text("Saved.")
     desk.open(f"/requests/{waiting.pk}/")
     page.keyboard.press("a")
-    page.wait_for_timeout(300)
+    settle(page)
     assert page.locator("[data-testid=panel]").count() == 0
 
 
@@ -198,9 +198,10 @@ def test_it_expires_while_it_is_read(
     arm(desk, "x")
     page.fill("#id_reason", "too late")
     factories.overdue(waiting)
+    look(page)
     expect(page.locator("[data-testid=state]")).to_contain_text("Nothing was executed")
     expect(page.locator("#kept-text")).to_have_value("too late")
-    assert desk.focus() != "BODY"
+    desk.gets_focus("kept-text")
 
 
 def test_the_way_back_in_the_browser_leaves_the_panel(

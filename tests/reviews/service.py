@@ -14,6 +14,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+# How long a service that hangs would keep a caller without a time limit: longer than a
+# test may run.
+PATIENCE_S = 300.0
+
 
 @dataclass
 class Service:
@@ -27,6 +31,7 @@ class Service:
     connections: int = 0
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
     times: list[float] = field(default_factory=list)  # monotonic, of each request
+    over: threading.Event = field(default_factory=threading.Event)  # what hangs may end
 
     @property
     def url(self) -> str:
@@ -81,7 +86,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.close()
 
     def answer_hang(self) -> None:
-        time.sleep(3)
+        self.server.service.over.wait(PATIENCE_S)
 
     def answer_cut(self) -> None:
         self.head(100)
@@ -89,11 +94,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def answer_drip(self) -> None:
         """One byte at a time, each well inside any time-out between two bytes."""
-        self.head(1000)
+        self.head(100_000)
+        over = self.server.service.over
         with contextlib.suppress(OSError):
-            for _ in range(100):
+            while not over.wait(0.05):
                 self.wfile.write(b" ")
-                time.sleep(0.05)
 
     def log_message(self, *_: Any) -> None:
         """Quiet."""
@@ -110,6 +115,7 @@ def running(address: str = "127.0.0.1", port: int = 0) -> Iterator[Service]:
     try:
         yield server.service
     finally:
+        server.service.over.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -168,6 +167,4 @@ def test_children_do_not_outlive_a_killed_supervisor() -> None:
     assert members(child) == 1
     parent.kill()
     parent.wait()
-    start = time.monotonic()
     wait_until(lambda: members(child) == 0, 5)
-    assert time.monotonic() - start < 5

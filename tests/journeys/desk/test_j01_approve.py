@@ -8,7 +8,6 @@ Without JavaScript nothing takes the hold by itself, since reading changes nothi
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from playwright.sync_api import expect
@@ -26,7 +25,6 @@ from .sitting import Sitting
 
 pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(120)]
 
-COMMIT_S = 1
 STROKES = 4
 REGIONS = ["h1-effect", "diff", "reversal", "verb-approve", "verb-escalate"]
 
@@ -51,10 +49,8 @@ def test_an_email_is_approved_in_two_strokes(
     assert not Decision.objects.exists()
     rita.hand.choose(1)
     rita.floor_is_over(request)
-    began = time.monotonic()
     rita.hand.commit()
     expect(rita.state()).to_contain_text("Approved, runs in")
-    assert time.monotonic() - began < COMMIT_S
     if rita.scripted:
         assert "Recall possible" in rita.heard()
     assert rita.hand.strokes <= STROKES

@@ -4,27 +4,35 @@ page and in no fragment (gate.md 6)."""
 from __future__ import annotations
 
 import re
-import time
+from datetime import timedelta
 from itertools import product
 
 import pytest
 
+from journal import clock
 from reviews.models import Decision
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import PASSWORD, propose
 from tests.reviews.views.conftest import HTMX, SignIn
 from tests.reviews.views.test_requests import panel, url
+from tests.stack import wait_until
 
 NOTE = "I rang the customer myself"
 READERS = ["sam", "rita", "tom"]
+
+
+def pass_second() -> None:
+    """A page's own clock shows another second than what was stored until now."""
+    over = clock.now() + timedelta(seconds=1)
+    wait_until(lambda: clock.now() > over, 1)
 
 
 @pytest.fixture
 def first(gate: Gate, as_: SignIn) -> Decision:
     """Sue has approved on her page, with a note; one more is asked."""
     request = propose(gate.agent, amount="899.00").request
-    time.sleep(1.1)
+    pass_second()
     client = as_("sue")
     client.post(url(request, "lease"))
     sent = panel(request, "approve", "sue", reason=NOTE, password=PASSWORD)
@@ -59,7 +67,7 @@ def stands(word: str, source: str) -> bool:
 def test_the_second_approver_sees_nothing_of_the_first(
     first: Decision, as_: SignIn
 ) -> None:
-    time.sleep(1.1)  # so that the page's own clock shows another second
+    pass_second()
     hidden = [
         "Sue",
         NOTE,
