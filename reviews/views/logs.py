@@ -39,10 +39,22 @@ def shown(
 
 
 @require_safe
-def log_record(request: HttpRequest, pk: int) -> HttpResponse:
-    """One record: its sentence, its codes and its exact bytes."""
+def log_record(request: HttpRequest, seq: int) -> HttpResponse:
+    """One record by its number: its sentence, its codes and its exact bytes."""
+    return _record(request, log_queries.numbered(person(request), seq))
+
+
+@require_safe
+def log_new(request: HttpRequest, pk: int) -> HttpResponse:
+    """A record that has no number yet, which takes a second; then the one above."""
+    record = log_queries.record(person(request), pk)
+    if record.event.seq is not None:
+        return redirect(record.event.url)
+    return _record(request, record)
+
+
+def _record(request: HttpRequest, record: log_queries.RecordPage) -> HttpResponse:
     who = person(request)
-    record = log_queries.record(who, pk)
     url = revoking.url_for(who, record.decider) if record.decider else ""
     context = {"record": record, "revoke_url": url}
     return render(request, "reviews/log_record.html", context)

@@ -128,7 +128,7 @@ def _log(eyes: Inspector) -> int:
         path = _next(eyes, "Older")
     kinds = LogRecord.objects.order_by("kind", "-pk").distinct("kind")
     for pk in kinds.values_list("pk", flat=True):
-        eyes.look(f"/log/{pk}/")
+        eyes.look(f"/log/new/{pk}/")
     return LogRecord.objects.count()
 
 

@@ -285,7 +285,8 @@ ROUTES: dict[str, Row] = {
     ),
     "reviews:batch_run": Row(post=DECIDES, sees=SEES_BATCH, ids={"pk": "halted_batch"}),
     "reviews:log": Row(get=PEOPLE),
-    "reviews:log_record": Row(get=READS_LOG, sees=READS_LOG, ids={"pk": "record"}),
+    "reviews:log_record": Row(get=READS_LOG, sees=READS_LOG, ids={"seq": "number"}),
+    "reviews:log_new": Row(get=READS_LOG, sees=READS_LOG, ids={"pk": "record"}),
     "reviews:exports": Row(
         get=EXPORTS, post=EXPORTS, body=lambda world: {"format": "csv"}
     ),
@@ -491,6 +492,7 @@ ABSENT = {
     "escalated": "r-00000000000000000000",
     "split": "r-00000000000000000000",
     "record": 987654321,
+    "number": 987654321,
     "policy": 987654321,
 }
 

@@ -45,7 +45,7 @@ def pages(client: Client, request: ApprovalRequest) -> Iterator[tuple[str, str]]
         "/stop/?agent=riley&thread=t-1",
     ]
     records = LogRecord.objects.filter(proposal=request.proposal_id)
-    paths += [f"/log/{pk}/" for pk in records.values_list("pk", flat=True)]
+    paths += [f"/log/new/{pk}/" for pk in records.values_list("pk", flat=True)]
     for path in paths:
         yield path, client.get(path).content.decode()
 

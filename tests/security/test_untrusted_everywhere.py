@@ -121,7 +121,7 @@ def pages(gate: Gate, request: ApprovalRequest) -> Iterator[tuple[str, Any]]:
     paths += ["/agents/", "/agents/riley/", "/threads/riley/t-1/"]
     paths += ["/stop/?agent=riley&thread=t-1", "/threads/riley/t-1/stop/"]
     records = LogRecord.objects.order_by("-pk").values_list("pk", flat=True)[:4]
-    paths += [f"/log/{pk}/" for pk in records]
+    paths += [f"/log/new/{pk}/" for pk in records]
     for path in paths:
         yield path, client.get(path)
     for path in (*paths[:5], "/log/"):

@@ -16,7 +16,7 @@ from agents import delivery, endpoints, keys, promises
 from agents.answers import Answer
 from agents.models import Agent, Delivery
 from journal import clock
-from journal.models import LogRecord, OutboxMessage
+from journal.models import LogPosition, LogRecord, OutboxMessage
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import (
@@ -185,9 +185,16 @@ def _fill(world: World, other: Agent) -> None:
         "own_view": view.pk,
         "own_token": PersonalToken.objects.get(name="spare").pk,
         "record": LogRecord.objects.filter(request=world.waiting.pk).latest("pk").pk,
+        "number": _numbered(world.waiting).seq,
         "agent": gate.agent.slug,
         "thread": "t-1",
     }
+
+
+def _numbered(waiting: ApprovalRequest) -> LogPosition:
+    """The first record of a request, in its place of the log."""
+    first = LogRecord.objects.filter(request=waiting.pk).earliest("pk")
+    return LogPosition.objects.create(seq=7, record=first, leaf_hash=b"-")
 
 
 def _undelivered(gate: Gate) -> Delivery:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import access
 from .filters import Filters
 from .lines import Event, Told, history
-from .pages import LogPage, RecordPage, page, record
+from .pages import LogPage, RecordPage, numbered, page, record
 from .sentences import HIDDEN_NAME
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Told",
     "access",
     "history",
+    "numbered",
     "page",
     "record",
 ]

@@ -23,6 +23,7 @@ from . import access
 from .sentences import answer, flags, said, who
 
 HISTORY = 100
+DECIDED = "decision.recorded"
 OUTCOMES = {
     ExecutionStatus.QUEUED: "queued",
     ExecutionStatus.CLAIMED: "running",
@@ -117,7 +118,7 @@ def _revisions(
 
 def _took(rows: Iterable[LogRecord]) -> dict[tuple[str, int, str], int]:
     """Milliseconds from the page to the commit, by request, version and person."""
-    wanted = {row.request for row in rows if row.kind == "decision.recorded"}
+    wanted = {row.request for row in rows if row.kind == DECIDED}
     found = Decision.objects.filter(request__in=wanted)
     return {
         (request, version, person): took
@@ -126,6 +127,14 @@ def _took(rows: Iterable[LogRecord]) -> dict[tuple[str, int, str], int]:
         )
         if took is not None
     }
+
+
+def url_of(row: LogRecord) -> str:
+    """The record's address: its number in the log, as soon as it has one."""
+    position = getattr(row, "position", None)
+    if position is None:
+        return reverse("reviews:log_new", args=[row.pk])
+    return reverse("reviews:log_record", args=[position.seq])
 
 
 def _outcome(revision: Revision | None) -> str:
@@ -142,7 +151,7 @@ def _event(
     about = reverse("reviews:request_detail", args=[row.request]) if row.request else ""
     return Event(
         id=row.pk,
-        url=reverse("reviews:log_record", args=[row.pk]),
+        url=url_of(row),
         at=row.at,
         said=said(row, leaf, who(row, around.names, hide=hide)),
         effect=showing.effect(revision) if revision else (),
@@ -155,10 +164,17 @@ def _event(
         kind=row.kind,
         flags=flags(leaf),
         policy=leaf["policy"] or (revision.policy_number if revision else None),
-        took=_seconds(around.took.get((row.request, leaf["version"], row.actor_id))),
+        took=_took_of(row, leaf, around),
         outcome=_outcome(revision),
         answer=answer(leaf),
     )
+
+
+def _took_of(row: LogRecord, leaf: Mapping[str, Any], around: _Around) -> str:
+    """How long a decision took; whatever else its person did took another time."""
+    if row.kind != DECIDED:
+        return ""
+    return _seconds(around.took.get((row.request, leaf["version"], row.actor_id)))
 
 
 def _seconds(took_ms: int | None) -> str:

@@ -118,9 +118,17 @@ class RecordPage:
     later_url: str
 
 
+def numbered(person: Person, seq: int) -> RecordPage:
+    """One record by its number. Raises NotFound when this person may not see it."""
+    return _record(person, access.records(person).filter(position__seq=seq).first())
+
+
 def record(person: Person, pk: int) -> RecordPage:
-    """One record. Raises NotFound when this person may not see it."""
-    row = access.records(person).filter(pk=pk).first()
+    """The same by its row, while it has no number yet."""
+    return _record(person, access.records(person).filter(pk=pk).first())
+
+
+def _record(person: Person, row: LogRecord | None) -> RecordPage:
     if row is None:
         raise NotFound
     leaf = json.loads(bytes(row.leaf))
@@ -227,9 +235,12 @@ def _ran(row: LogRecord, leaf: dict[str, Any]) -> Ran | None:
 
 
 def _neighbour(person: Person, row: LogRecord, *, later: bool) -> str:
+    """The next record that this person may read, by number where it has one."""
     found = access.records(person)
+    position = getattr(row, "position", None)
+    by, here = ("position__seq", position.seq) if position else ("pk", row.pk)
     if later:
-        other = found.filter(pk__gt=row.pk).order_by("pk").first()
+        other = found.filter(**{f"{by}__gt": here}).order_by(by).first()
     else:
-        other = found.filter(pk__lt=row.pk).order_by("-pk").first()
-    return reverse("reviews:log_record", args=[other.pk]) if other else ""
+        other = found.filter(**{f"{by}__lt": here}).order_by(f"-{by}").first()
+    return lines.url_of(other) if other else ""

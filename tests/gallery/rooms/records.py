@@ -20,7 +20,7 @@ from .over import ran
 from .refusals import panel
 
 ROOM = Room("records")
-LOG, RECORD = "reviews:log", "reviews:log_record"
+LOG, RECORD = "reviews:log", "reviews:log_new"
 
 
 @ROOM.furnished
@@ -49,7 +49,7 @@ ROOM.page("log-decisions", LOG, "/log/?kind=decision", "rejected")
 
 def record(stage: Stage, kind: str) -> str:
     found = LogRecord.objects.filter(kind=kind).latest("pk")
-    return f"/log/{found.pk}/"
+    return f"/log/new/{found.pk}/"
 
 
 KINDS = (

@@ -78,7 +78,7 @@ def test_the_log_names_its_digest_for_each_and_for_all(gate: Gate, as_: SignIn) 
     for record in records:
         data = json.loads(bytes(record.leaf))["data"]
         assert data["view"] == digest
-        page = source(as_("otto").get(f"/log/{record.pk}/"))
+        page = source(as_("otto").get(f"/log/new/{record.pk}/"))
         assert "The page as it was seen" in page
     recorded = json.loads(bytes(records.filter(kind=kinds[0])[0].leaf))["data"]
     assert recorded["by"] == "page"

@@ -111,7 +111,7 @@ def test_its_queries_do_not_grow(
 def test_a_record_shows_its_members_and_its_place(gate: Gate, as_: SignIn) -> None:
     request = propose(gate.agent).request
     record = LogRecord.objects.get(kind="request.opened")
-    source = as_("otto").get(f"/log/{record.pk}/").content.decode()
+    source = as_("otto").get(f"/log/new/{record.pk}/").content.decode()
     assert request.action_hash in source
     assert "not yet given" in source
     assert as_("otto").get("/log/999999/").status_code == 404
@@ -121,8 +121,8 @@ def test_a_hidden_vote_has_no_page_either(gate: Gate, as_: SignIn) -> None:
     request = propose(gate.agent, amount="899.00").request
     decide(request, gate.sue)
     record = LogRecord.objects.get(kind="decision.recorded")
-    assert as_("sam").get(f"/log/{record.pk}/").status_code == 404
-    assert as_("sue").get(f"/log/{record.pk}/").status_code == 200
+    assert as_("sam").get(f"/log/new/{record.pk}/").status_code == 404
+    assert as_("sue").get(f"/log/new/{record.pk}/").status_code == 200
 
 
 def test_help_needs_no_sign_in(db: None) -> None:

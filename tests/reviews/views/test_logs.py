@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from journal.models import LogRecord
-from reviews import exports
+from journal.models import LogPosition, LogRecord
+from reviews import exports, leases
 from reviews.models import Export
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -87,7 +87,7 @@ def test_a_record_of_a_decision_shows_the_form_and_its_neighbours(
     as_: SignIn, told: str
 ) -> None:
     record = LogRecord.objects.get(kind="decision.recorded")
-    source = as_("otto").get(f"/log/{record.pk}/").content.decode()
+    source = as_("otto").get(f"/log/new/{record.pk}/").content.decode()
     assert "Hash seen" in source
     assert "unsafe" in source
     assert "counts no" in source
@@ -95,10 +95,46 @@ def test_a_record_of_a_decision_shows_the_form_and_its_neighbours(
     assert 'rel="next"' in source
 
 
+def numbers(*kinds: str) -> list[LogRecord]:
+    """Records of these kinds with numbers that are none of their rows' ids."""
+    found = [LogRecord.objects.get(kind=kind) for kind in kinds]
+    for seq, record in enumerate(found, 1347):
+        LogPosition.objects.create(seq=seq, record=record, leaf_hash=b"-")
+    return found
+
+
+def test_the_address_of_a_record_is_its_number(as_: SignIn, told: str) -> None:
+    opened, decided = numbers("request.opened", "decision.recorded")
+    client = as_("otto")
+    page = client.get("/log/1348/").content.decode()
+    assert "Record 1348" in page
+    assert "Rita Example" in page
+    assert 'href="/log/1347/"' in page
+    assert 'href="/log/1348/"' in client.get("/log/").content.decode()
+    assert client.get(f"/log/{decided.pk}/").status_code == 404
+    moved = client.get(f"/log/new/{opened.pk}/")
+    assert (moved.status_code, moved["Location"]) == (302, "/log/1347/")
+
+
+def test_only_a_decision_says_how_long_it_took(gate: Gate, as_: SignIn) -> None:
+    request = propose(gate.agent).request
+    leases.take(request_id=request.pk, person=gate.rita)
+    decide(request, gate.rita, took_ms=8000)
+    rows = rows_of(as_("otto").get("/log/").content.decode())
+    assert [row for row in rows if "took it up" in row]
+    took = [row for row in rows if "took 8 s" in row]
+    assert len(took) == 1
+    assert "approved" in took[0]
+
+
+def rows_of(page: str) -> list[str]:
+    return page.split("<tr")[1:]
+
+
 def test_a_record_of_an_effect_compares_the_bytes(gate: Gate, as_: SignIn) -> None:
     propose(gate.agent, "tag")
     record = LogRecord.objects.filter(kind="execution.queued").latest("pk")
-    source = as_("otto").get(f"/log/{record.pk}/").content.decode()
+    source = as_("otto").get(f"/log/new/{record.pk}/").content.decode()
     assert "the same bytes" in source
 
 

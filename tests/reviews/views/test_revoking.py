@@ -113,7 +113,7 @@ def test_the_log_and_the_stop_page_lead_there(gate: Gate, as_: SignIn) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita)
     record = LogRecord.objects.get(kind="decision.recorded")
-    path = f"/log/{record.pk}/"
+    path = f"/log/new/{record.pk}/"
     assert url(gate) in as_("sue").get(path).content.decode()
     assert url(gate) not in as_("otto").get(path).content.decode()
     assert url(gate) in as_("sue").get("/stop/").content.decode()
