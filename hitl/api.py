@@ -3,6 +3,7 @@ people. What each may call is in `agents.api` and `reviews.api`."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, get_args
 
 from django.http import HttpRequest, HttpResponse
@@ -11,6 +12,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.operation import Operation
 from ninja.parser import Parser
+from ninja.responses import Response
 
 from agents import api as agents_api
 from agents import unfit
@@ -101,12 +103,28 @@ def refused_by_framework(request: HttpRequest, error: HttpError) -> HttpResponse
     return problems.refusal(request, known)
 
 
+@cache
+def description() -> dict[str, Any]:
+    """The API as OpenAPI describes it. Made once: it takes long, and anyone may ask."""
+    return api.get_openapi_schema()
+
+
+@cache
+def _document() -> bytes:
+    return Response(description()).content
+
+
+@require_safe  # else it would answer every method
+def openapi(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(_document(), content_type="application/json")
+
+
 def urls() -> list[Any]:
     """The API's routes: they answer 401 themselves, never a redirect to a page."""
     routes: list[Any] = api.urls[0]
     for route in routes:
-        if route.name == "openapi-json":  # else it would answer every method
-            route.callback = require_safe(route.callback)
+        if route.name == "openapi-json":
+            route.callback = openapi
         route.callback.login_required = False
     return routes
 

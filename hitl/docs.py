@@ -45,7 +45,7 @@ class Call:
 @require_safe
 def docs(request: HttpRequest) -> HttpResponse:
     """Every call, agents' first. Public, as the schema is."""
-    found = list(calls(api.api.get_openapi_schema()))
+    found = list(calls(api.description()))
     groups = [(who, [c for c in found if c.audience == who]) for who in AUDIENCES]
     return render(request, "docs.html", {"groups": groups})
 

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from django.test import Client
+from ninja.responses import Response
 
+from hitl import api as hitl_api
 from hitl import docs
-from hitl.api import api
+from hitl.api import Api, api
 
 
 @pytest.mark.django_db
@@ -12,6 +17,28 @@ def test_the_page_names_every_call_of_the_schema(client: Client) -> None:
     page = client.get("/api/v1/docs").content.decode()
     for path in api.get_openapi_schema()["paths"]:
         assert path in page
+
+
+@pytest.mark.django_db
+def test_the_description_is_made_once_however_often_it_is_asked_for(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, make = [], api.get_openapi_schema
+
+    def count(_: Api) -> Any:
+        made.append(make())
+        return made[-1]
+
+    monkeypatch.setattr(Api, "get_openapi_schema", count)
+    hitl_api.description.cache_clear()
+    hitl_api._document.cache_clear()
+    first = client.get("/api/v1/openapi.json")
+    assert first.headers["Content-Type"] == "application/json"
+    assert first.json() == json.loads(Response(make()).content)
+    assert client.get("/api/v1/openapi.json").content == first.content
+    assert client.get("/api/v1/docs").status_code == 200
+    assert len(made) == 1
+    assert client.post("/api/v1/openapi.json").status_code == 405
 
 
 def test_a_body_is_told_field_by_field() -> None:
