@@ -155,6 +155,10 @@ class Holdpoint(BaseSettings):
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
+    # How long a client may take to send a request's headers, and then its body.
+    head_timeout: Seconds = 10
+    body_timeout: Seconds = 30
+
     # The ladder of proof.md 2.2, in seconds; hitl/checks.py refuses another order.
     http_timeout: Seconds = 10
     soft_time_limit: Seconds = 20

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from csp.middleware import CSPMiddleware
+from django.conf import settings
 from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest, HttpResponse
 from django.middleware.clickjacking import XFrameOptionsMiddleware
@@ -26,7 +27,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 BODY_LIMIT = 1024 * 1024  # api.md: `too_large`
-BODY_TIMEOUT_S = 30.0
 
 
 class Gone(Exception):
@@ -70,7 +70,7 @@ async def read_body(scope: Scope, receive: Receive) -> bytes | Answer:
     if declared.isdigit() and int(declared) > BODY_LIMIT:
         return _too_large(scope)
     try:
-        async with asyncio.timeout(BODY_TIMEOUT_S):
+        async with asyncio.timeout(settings.HOLDPOINT.body_timeout):
             return await _collect(scope, receive)
     except TimeoutError:
         detail = "The body did not arrive in time. Send again."

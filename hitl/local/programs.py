@@ -27,7 +27,8 @@ def web(here: Layout, environ: Mapping[str, str]) -> Program:
         here,
         environ,
         "web",
-        f"-m uvicorn hitl.asgi:application --lifespan on --host {host} "
+        "-m uvicorn hitl.asgi:application --lifespan on "
+        f"--http hitl.protocol:Protocol --host {host} "
         f"--port {environ['PORT']} --no-access-log --no-server-header "
         f"--no-proxy-headers --timeout-graceful-shutdown {WEB_LAST_CALLS_S}",
     )

@@ -52,8 +52,8 @@ def test_a_larger_body_is_refused_whatever_was_declared(length: int | None) -> N
     assert answer.header(b"content-length") == str(len(answer.body))
 
 
-def test_a_body_that_stops_coming_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "BODY_TIMEOUT_S", 0.05)
+def test_a_body_that_stops_coming_is_refused(settings: Settings) -> None:
+    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(update={"body_timeout": 0.05})
     assert read([chunk(b"x", more=True)]).status == 408
 
 
