@@ -16,7 +16,7 @@ from policies.choices import Role
 from policies.models import Person, Queue
 from policies.people import Newcomer
 from reviews import decisions
-from reviews.choices import Verdict
+from reviews.choices import OFFERED, Verdict
 from reviews.models import Decision, Execution
 from reviews.said import Said
 from tests.races.together import Together, measured
@@ -70,11 +70,12 @@ def _verdicts(stored: Stored, crowd: list[Person]) -> Iterator[Callable[[], Any]
     """Seven of eight say yes, so that most lead to an effect."""
     asked = stored.body["request"]
     for person in random.sample(crowd, len(crowd)):
+        verdict = random.choice([Verdict.REJECT, *[Verdict.APPROVE] * 7])  # noqa: S311
         said = Said(
             request_id=asked["id"],
             person=copy.copy(person),
-            verdict=random.choice([Verdict.REJECT, *[Verdict.APPROVE] * 7]),  # noqa: S311
-            reason_code="not_needed",
+            verdict=verdict,
+            reason_code=OFFERED[verdict][0],
             version=asked["version"],
             action_hash=stored.body["action_hash"],
         )

@@ -17,7 +17,7 @@ from agents.idempotency import Stored
 from agents.schemas import ProposalIn
 from policies.models import Person
 from reviews import decisions, executions
-from reviews.choices import Verdict
+from reviews.choices import OFFERED, Verdict
 from reviews.models import ApprovalRequest
 from reviews.said import Said
 
@@ -60,7 +60,7 @@ class Client:
                 request_id=asked["id"],
                 person=self._reviewer(),
                 verdict=verdict,
-                reason_code="not_needed",
+                reason_code=OFFERED[verdict][0],
                 version=asked["version"],
                 action_hash=stored.body["action_hash"],
             )

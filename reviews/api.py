@@ -26,7 +26,7 @@ from . import (
     step_up,
     tokens,
 )
-from .choices import RequestStatus, Verdict
+from .choices import OFFERED, RequestStatus, Verdict
 from .models import ApprovalRequest
 from .queries import asked as queries
 from .queries import sensitive, visible
@@ -36,6 +36,13 @@ from .step_up import Proof
 
 PAGE = 100
 AGENT_MARK = "hp_"
+REASONS = "; ".join(
+    f"{verdict.value}: {', '.join(codes)}" for verdict, codes in OFFERED.items()
+)
+REASON_CODE = (
+    f"Why, as the agent receives it; another is 422 `reason`. {REASONS}. `other` needs"
+    " `reason`."
+)
 READING = "The request's `reading` that was shown; moved on since is `precondition`."
 
 
@@ -78,7 +85,7 @@ class DecideIn(Schema):
     version: Annotated[StrictInt, Field(ge=1)]
     action_hash: Annotated[str, Field(max_length=80)]
     verdict: Literal["approve", "reject", "modify", "escalate"]
-    reason_code: Annotated[str, Field(max_length=16)] = ""
+    reason_code: Annotated[str, Field(max_length=16, description=REASON_CODE)] = ""
     reason: Annotated[str, Field(max_length=4096)] = ""
     args: dict[str, Any] | None = None
     reading: Annotated[str, Field(max_length=80, description=READING)] = ""

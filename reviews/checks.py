@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from journal.errors import Conflict, NotYours, Reason, Stale, Withdrawn
+from journal.errors import Conflict, NotYours, Reason, Stale, Withdrawn, at
 
 from . import lateness, leases, locks, permissions, quorum, state_readings, stops
 from .cases import Case, check_step_up, filled
-from .choices import ReasonCode, StopMode, Verdict
+from .choices import OFFERED, ReasonCode, StopMode, Verdict
 from .models import ApprovalRequest, Lease, Proposal, RequestVersion, StateReading
 from .outside import Outside
 from .permissions import Known
@@ -110,16 +110,34 @@ def _check_reading(
 
 
 def _check_reason(said: Said, version: RequestVersion) -> None:
-    if said.reason_code and said.reason_code not in set(ReasonCode):
-        raise Reason(errors=[{"path": "reason_code", "message": "not a known reason"}])
+    _check_fits(said)
     needed = version.requires_reason or said.verdict in {
         Verdict.REJECT,
         Verdict.ESCALATE,
     }
     if needed and not said.reason_code:
-        raise Reason(errors=[{"path": "reason_code", "message": "choose one"}])
+        raise Reason(errors=[at("reason_code", f"required; {_offered(said.verdict)}")])
     if said.reason_code == ReasonCode.OTHER and not said.reason.strip():
-        raise Reason(errors=[{"path": "reason", "message": "say which"}])
+        raise Reason(errors=[at("reason", "say which")])
+
+
+def _check_fits(said: Said) -> None:
+    """The agent acts on the code as data: one that contradicts the verdict misleads
+    it. Raises Reason."""
+    code, verdict = said.reason_code, said.verdict
+    if not code or code in OFFERED[verdict]:  # guard: reason-fits
+        return
+    known = code in set(ReasonCode)
+    wrong = f"{code} does not fit {verdict}" if known else "not a known reason"
+    raise Reason(
+        "This reason does not fit what you decide. Nothing was recorded. Choose another"
+        " reason, or another verdict.",
+        errors=[at("reason_code", f"{wrong}; {_offered(verdict)}")],
+    )
+
+
+def _offered(verdict: Verdict) -> str:
+    return f"use one of: {', '.join(OFFERED[verdict])}"
 
 
 def vote(case: Case) -> Vote:

@@ -181,6 +181,12 @@ def revised(
     proposals.revise(agent=agent, key=key, proposal_id=proposal.pk, asked=asked)
 
 
+def reason_for(verdict: str) -> str:
+    """A reason that fits the verdict."""
+    fits = {"approve": "verified", "modify": "wrong_amount", "escalate": "unclear"}
+    return fits.get(verdict, "not_needed")
+
+
 def said(
     request: ApprovalRequest, person: Person, verdict: str = "approve", **fields: Any
 ) -> Said:
@@ -193,7 +199,7 @@ def said(
             "verdict": Verdict(verdict),
             "version": request.version,
             "action_hash": request.action_hash,
-            "reason_code": "not_needed",
+            "reason_code": reason_for(verdict),
             **fields,
         }
     )

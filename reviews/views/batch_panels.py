@@ -55,17 +55,18 @@ def build(
     """The panel for what is chosen now, with what was typed so far."""
     code = error.code if error else ""
     commits = form.do is Do.COMMIT
+    reasons = _reasons(page, verdict, form)
     return BatchPanel(
         name=verdict.value,
         heading=f"{VERBS[verdict]} these",
         digest=page.choice.digest,
         lines=_lines(page, verdict),
-        reasons=_reasons(page, verdict, form),
+        reasons=reasons,
         reason_required=_needs_reason(page, verdict),
-        reason_error=error.detail if error and code == "reason" else "",
+        reason_error=error.detail if error and code == "reason" and reasons else "",
         note=str(form.cleaned_data.get("reason", "")),
         stop=bool(form.cleaned_data.get("stop")) if commits else True,
-        problem=_problem(error) if error and code != "reason" else "",
+        problem=_problem(error) if error and not (code == "reason" and reasons) else "",
         commit=f"{VERBS[verdict]} {page.choice.what}",
         after=_after(page, verdict),
     )

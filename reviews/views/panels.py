@@ -128,6 +128,7 @@ def build(
     edits = _edits(
         loaded, verdict, data or _edited(draft, loaded, verdict) or None, error
     )
+    reasons = _reasons(loaded, verdict, typed)
     return Panel(
         name=verdict.value,
         heading=HEADINGS[verdict],
@@ -135,15 +136,15 @@ def build(
         action_hash=loaded.request.action_hash,
         lines=_lines(loaded, verdict),
         edits=edits,
-        reasons=_reasons(loaded, verdict, typed),
+        reasons=reasons,
         reason_required=reason_required(loaded, verdict),
-        reason_error=error.detail if error and code == "reason" else "",
+        reason_error=error.detail if error and code == "reason" and reasons else "",
         note=typed.get("reason", ""),
         note_hint=NOTE_HINTS[verdict],
         step_up=code == "reauth"  # an edit may make it needed
         or (loaded.sealed.step_up and verdict in {Verdict.APPROVE, Verdict.MODIFY}),
         password_error=error.detail if error and code == "reauth" else "",
-        problem=error.detail if error and code not in BESIDE else "",
+        problem=_problem(error, reasons),
         check_error=error.detail if error and code == "check" else "",
         other_errors=_above(edits, error),
         commit=_commit(loaded, verdict, edits),
@@ -151,6 +152,14 @@ def build(
         may_pause=verdict is Verdict.REJECT and _may_pause(loaded),
         pauses=bool(typed.get("pause")),
     )
+
+
+def _problem(error: DomainError | None, reasons: Sequence[ReasonChoice]) -> str:
+    """What is said on top: what has no better place, as a reason where none is asked
+    for."""
+    if error is None or (error.code in BESIDE and (error.code != "reason" or reasons)):
+        return ""
+    return error.detail
 
 
 def _may_pause(loaded: Loaded) -> bool:

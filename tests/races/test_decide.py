@@ -53,7 +53,7 @@ def verdicts(
             verdict=word,
             version=request.version,
             action_hash=request.action_hash,
-            reason_code="not_needed",
+            reason_code=factories.reason_for(word),
         )
         yield partial(decisions.decide, factories.proved(seen))
 

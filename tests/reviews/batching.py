@@ -60,7 +60,7 @@ def said(
             "items": [member.id for member in chosen],
             "left_out": list(without),
             "marks": {member.id: member.mark for member in seen},
-            "reason_code": "not_needed",
+            "reason_code": factories.reason_for(verdict),
             **fields,
         }
     )

@@ -91,6 +91,20 @@ def test_what_is_due_a_step_up_is_closed_to_a_token(gate: Gate, verb: str) -> No
     body = verdict(request, verb, password=PASSWORD, **more)
     said = call(f"/requests/{request.pk}/decide", body, token=token)
     assert (said.status_code, said.json()["code"]) == (401, "reauth")
+
+
+def test_a_reason_that_contradicts_the_verdict_is_422(gate: Gate, token: str) -> None:
+    request = propose(gate.agent).request
+    path = f"/requests/{request.pk}/decide"
+    for word, code, fits in [
+        ("approve", "wrong_target", "verified, other"),
+        ("reject", "verified", "wrong_target, wrong_amount, not_needed, unsafe"),
+    ]:
+        said = call(path, verdict(request, word, reason_code=code), token=token)
+        (error,) = said.json()["errors"]
+        assert (said.status_code, said.json()["code"]) == (422, "reason")
+        assert error["path"] == "reason_code"
+        assert f"{code} does not fit {word}; use one of: {fits}" in error["message"]
     assert not Decision.objects.exists()
 
 

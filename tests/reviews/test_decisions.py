@@ -8,7 +8,13 @@ from journal.models import LogRecord
 from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import decisions
-from reviews.choices import ExecutionStatus, GrantStatus, RequestStatus
+from reviews.choices import (
+    OFFERED,
+    ExecutionStatus,
+    GrantStatus,
+    RequestStatus,
+    Verdict,
+)
 from reviews.models import Decision
 from tests import factories
 from tests.conftest import Gate
@@ -65,6 +71,32 @@ def test_reject_needs_a_reason(gate: Gate) -> None:
     request = propose(gate.agent).request
     with pytest.raises(errors.Reason):
         decide(request, gate.rita, "reject", reason_code="")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "code"),
+    [
+        ("approve", "wrong_target"),
+        ("modify", "duplicate"),
+        ("reject", "verified"),
+        ("escalate", "skip"),
+        ("reject", "because"),
+    ],
+)
+def test_a_reason_fits_its_verdict(gate: Gate, verdict: str, code: str) -> None:
+    request = propose(gate.agent).request
+    args = {"customer": "C-1", "amount": "20.00", "currency": "USD"}
+    more = {"args": args} if verdict == "modify" else {}
+    with pytest.raises(errors.Reason) as refused:
+        decide(request, gate.rita, verdict, reason_code=code, **more)
+    (error,) = refused.value.errors
+    assert error["path"] == "reason_code"
+    known = "not a known reason" if code == "because" else f"{code} does not fit"
+    assert known in error["message"]
+    fits = OFFERED[Verdict(verdict)][0]
+    assert f"use one of: {fits}, " in error["message"]
+    assert not Decision.objects.exists()
+    decide(request, gate.rita, verdict, reason_code=fits, **more)
 
 
 def test_an_old_version_cannot_be_decided(gate: Gate) -> None:

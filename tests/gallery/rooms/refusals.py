@@ -33,7 +33,7 @@ def panel(
         "verdict": verdict,
         "version": request.version,
         "action_hash": request.action_hash,
-        "reason_code": "wrong_amount",
+        "reason_code": factories.reason_for(verdict),
         "reason": NOTE,
         **{f"arg.{name}": value for name, value in typed.items()},
     }

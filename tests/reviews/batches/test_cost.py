@@ -36,7 +36,7 @@ def statements(gate: Gate, count: int, verdict: str) -> int:
     for member in members(batch)[:3]:
         leases.take(request_id=member.id, person=gate.rita)
         leases.ask(request_id=member.id, person=gate.tom)
-    meant = said(batch, gate.rita, verdict, reason_code="duplicate")
+    meant = said(batch, gate.rita, verdict, reason_code=factories.reason_for(verdict))
     assert len(meant.items) == count
     with CaptureQueriesContext(connection) as taken:
         batches.decide(meant)

@@ -113,6 +113,14 @@ def test_an_item_expired_or_decided_in_between_means_nothing_is_decided(
     assert [found["path"] for found in refused(meant).errors] == [one.id, two.id]
 
 
+def test_a_reason_fits_the_verdict_on_many(gate: Gate) -> None:
+    batch = formed(gate)
+    for verdict, code in [("approve", "duplicate"), ("reject", "verified")]:
+        with pytest.raises(errors.Reason):
+            decide(batch, gate.rita, verdict, reason_code=code)
+    assert not Decision.objects.exists()
+
+
 @pytest.mark.parametrize("change", ["order", "double", "one less", "digest", "none"])
 def test_another_list_than_the_digests_decides_nothing(gate: Gate, change: str) -> None:
     batch = formed(gate)

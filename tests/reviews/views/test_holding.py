@@ -16,7 +16,7 @@ from reviews.models import ApprovalRequest, Decision, Draft, Lease, Note, StateR
 from reviews.preferences import Display
 from tests import factories
 from tests.conftest import Gate
-from tests.factories import decide, propose
+from tests.factories import decide, propose, reason_for
 from tests.reviews.views.conftest import HTMX, SignIn
 from tests.reviews.views.test_requests import panel, url
 from tests.worlds import WORLD
@@ -362,7 +362,7 @@ def test_who_prefers_it_goes_on_once_it_is_decided(
     first, second, *_ = four(gate)
     preferences.save(person=gate.rita, display=Display(advance=wish))
     client = as_("rita")
-    sent = panel(first, verdict, reason="so", reason_code="unsafe")
+    sent = panel(first, verdict, reason="so", reason_code=reason_for(verdict))
     sent["seen"] = token(client, first)
     to = client.post(url(first, "decide"), sent)["Location"]
     assert to == (url(second) if goes else url(first))

@@ -12,7 +12,7 @@ from policies import people
 from policies.models import Queue
 from reviews import preferences, stops
 from reviews.choices import RequestStatus, Scope, StopMode
-from reviews.models import ApprovalRequest, Stop
+from reviews.models import ApprovalRequest, Decision, Stop
 from reviews.preferences import Notifications
 from tests.conftest import Gate
 from tests.factories import propose
@@ -41,6 +41,19 @@ def shown(as_: SignIn, request: ApprovalRequest) -> str:
 def test_a_rejection_says_what_the_agent_is_told(request_, as_: SignIn) -> None:
     said = armed(as_, request_, "reject")
     assert "the reason you choose and your note, word for word" in said
+
+
+def test_a_reason_of_another_verdict_is_refused_with_the_note_kept(
+    request_, as_: SignIn
+) -> None:
+    for verdict, code in [("approve", "wrong_target"), ("reject", "verified")]:
+        sent = panel(request_, verdict, reason_code=code, reason="my own words")
+        answer = as_("rita").post(url(request_, "decide"), sent)
+        source = answer.content.decode()
+        assert answer.status_code == 422
+        assert "This reason does not fit what you decide. Nothing was rec" in source
+        assert "my own words" in source
+    assert not Decision.objects.exists()
 
 
 def test_an_escalation_names_who_is_asked_and_until_when(

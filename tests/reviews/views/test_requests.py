@@ -146,11 +146,12 @@ def test_htmx_gets_the_panel_alone(request_, as_: SignIn) -> None:
 @pytest.mark.parametrize("verdict", ["approve", "reject", "escalate"])
 def test_a_commit_redirects_to_the_page(request_, as_: SignIn, verdict: str) -> None:
     client = as_("rita")
-    sent = panel(request_, verdict, reason_code="unsafe", reason="look")
+    code = factories.reason_for(verdict)
+    sent = panel(request_, verdict, reason_code=code, reason="look")
     response = client.post(url(request_, "decide"), sent)
     assert (response.status_code, response["Location"]) == (303, url(request_))
     said = Decision.objects.get()
-    assert (said.verdict, said.reason_code, said.reason) == (verdict, "unsafe", "look")
+    assert (said.verdict, said.reason_code, said.reason) == (verdict, code, "look")
 
 
 def test_with_htmx_the_redirect_ends_in_the_outcome(request_, as_: SignIn) -> None:

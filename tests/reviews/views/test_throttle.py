@@ -37,7 +37,8 @@ def asked(gate: Gate, number: int) -> ApprovalRequest:
 
 
 def commit(client: Client, request: ApprovalRequest, verdict: str) -> Any:
-    sent = panel(request, verdict, reason="sure", reason_code="not_needed")
+    sent = panel(request, verdict, reason="sure")
+    sent["reason_code"] = factories.reason_for(verdict)
     return client.post(url(request, "decide"), sent)
 
 
