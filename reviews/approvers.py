@@ -1,9 +1,10 @@
-"""Whether those who said yes may still say it, and are enough by now [I11]: right
-before the effect, for what a vote was worth when it was given is no reason to act."""
+"""Counting the votes of a request again from their rows: whether all that its version
+asks for are there [I18], whether those who gave them may still give them, and whether
+they are enough under the policy of now [I11]."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -44,6 +45,8 @@ def votes(request: ApprovalRequest) -> list[Vote]:
             "number", "steps", "carried"
         )
     }
+    if request.version not in versions:
+        return []
     carried = versions[request.version].carried
     given = Decision.objects.filter(request=request, counts=True)
     found = {
@@ -61,6 +64,55 @@ def _vote(versions: Mapping[int, RequestVersion], row: Decision) -> Vote:
     seen = row.action_hash if row.verdict == Verdict.APPROVE else ""
     place = steps[row.step or 0]["role"]
     return Vote(row.reviewer, place, seen, bool(row.authority["step_up"]), row.at)
+
+
+def without_votes(requests: Iterable[ApprovalRequest]) -> set[str]:
+    """The ids of those of these requests whose votes do not fill every step of their
+    newest version, whatever their status says. Two queries however many they are;
+    the database function `reviews_lacks_votes` says the same of one request."""
+    rows = {request.pk: request for request in requests}
+    versions: dict[str, dict[int, RequestVersion]] = defaultdict(dict)
+    sealed = RequestVersion.objects.filter(request__in=rows).select_related("revision")
+    for version in sealed.only("request", "number", "steps", "carried", "revision"):
+        versions[version.request_id][version.number] = version
+    cast: dict[str, list[Decision]] = defaultdict(list)
+    counted = Decision.objects.filter(request__in=rows, counts=True)
+    for row in counted.select_related("reviewer"):
+        cast[row.request_id].append(row)
+    return {
+        pk
+        for pk, request in rows.items()
+        if not _is_voted(request, versions[pk], cast[pk])
+    }
+
+
+def _is_voted(
+    request: ApprovalRequest,
+    versions: Mapping[int, RequestVersion],
+    cast: Sequence[Decision],
+) -> bool:
+    """Whether these votes fill every step and every carried place of the version."""
+    version = versions.get(request.version)
+    if version is None or request.version != max(versions):
+        return False
+    if version.revision.action_hash != request.action_hash:
+        return False
+    yes = [vote for vote in cast if _is_yes(vote, request.action_hash)]
+    now = [vote.step for vote in yes if vote.version == request.version]
+    before = {vote.reviewer.public_id for vote in yes if vote.version < request.version}
+    steps: Sequence[StepData] = version.steps
+    return (
+        bool(steps or version.carried)
+        and quorum.complete(steps, [step for step in now if step is not None])
+        and before.issuperset(version.carried)
+    )
+
+
+def _is_yes(vote: Decision, action_hash: str) -> bool:
+    """An approval names the bytes; an edit made them, and names those before."""
+    if vote.verdict == Verdict.MODIFY:
+        return True
+    return vote.verdict == Verdict.APPROVE and vote.action_hash == action_hash
 
 
 def still_hold(

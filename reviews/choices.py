@@ -118,6 +118,7 @@ class AlarmKind(StrEnum):
     WITHOUT_GRANT = "without_grant"  # it ran without a permission of its own
     OTHER_BYTES = "other_bytes"  # what ran is not what was granted
     TWICE = "twice"  # it ran more than once
+    WITHOUT_VOTES = "without_votes"  # approved, and its votes are not there
     LATE_REPORT = "late_report"  # what was said of it came too late to count
     DELIVERY_DEAD = "delivery_dead"  # the agent cannot be told of an outcome
     INVALID_OUTCOME = "invalid_outcome"  # an outcome that does not fit its schema
@@ -125,7 +126,14 @@ class AlarmKind(StrEnum):
 
 
 # May have done harm: a person closes them and says why.
-GRAVE = frozenset({AlarmKind.WITHOUT_GRANT, AlarmKind.OTHER_BYTES, AlarmKind.TWICE})
+GRAVE = frozenset(
+    {
+        AlarmKind.WITHOUT_GRANT,
+        AlarmKind.OTHER_BYTES,
+        AlarmKind.TWICE,
+        AlarmKind.WITHOUT_VOTES,
+    }
+)
 
 
 class AlarmStatus(StrEnum):

@@ -15,6 +15,8 @@ from policies.choices import ExecutionClass
 from policies.models import Person
 
 from . import (
+    alarms,
+    approvers,
     freezing,
     inherited,
     locks,
@@ -65,18 +67,25 @@ def expire_chunk() -> list[str]:
 
 @transaction.atomic(durable=True)
 def close_recall_windows() -> list[str]:
-    """Authorise what nobody recalled; the ids of the proposals."""
+    """Authorise what nobody recalled; the ids of the proposals. The votes are counted
+    again from their rows: a request without them stays where it is, and an alarm says
+    so once for each of its versions [I18]."""
     epochs.check()
     # guard: recall-over
     over = ApprovalRequest.objects.filter(
         status=RequestStatus.RECALLABLE, recall_until__lte=clock.ClockTimestamp()
     )
-    rows = list(locks.requests_due(over)[:CHUNK])
+    rows = list(locks.requests_due(alarms.unsaid_without_votes(over))[:CHUNK])
     now = clock.now()
-    membership.sealed(rows)  # what each asks, in one query
-    tallies.authorize(rows, actor=TIMER, now=now)
+    lacking = approvers.without_votes(rows)  # guard: window-votes
+    voted = [row for row in rows if row.pk not in lacking]
+    membership.sealed(voted)  # what each asks, in one query
+    tallies.authorize(voted, actor=TIMER, now=now)
     for row in rows:
         faults.point("window_uncommitted", row.pk)
+    for row in rows:
+        if row.pk in lacking:
+            alarms.without_votes(row, now)
     return [row.proposal_id for row in rows]
 
 

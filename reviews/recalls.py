@@ -11,7 +11,7 @@ from journal.errors import Decided, DomainError, NotYours, Running
 from policies.choices import Role
 from policies.models import Person
 
-from . import freezing, leases, locks, permissions, requests, transitions
+from . import approvers, freezing, leases, locks, permissions, requests, transitions
 from .choices import RequestStatus
 from .models import ApprovalRequest, Decision, RequestVersion
 
@@ -39,8 +39,7 @@ def take_back(request: ApprovalRequest, person: Person, now: datetime) -> None:
     _check_may_recall(person, request, version)
     if request.status != RequestStatus.RECALLABLE:
         raise _too_late(request)
-    # guard: recall-window
-    if request.recall_until is None or request.recall_until <= now:
+    if not _is_recallable(request, now):  # guard: recall-window
         raise Running
     transitions.request.apply(
         request,
@@ -63,6 +62,12 @@ def take_back(request: ApprovalRequest, person: Person, now: datetime) -> None:
         carried=version.carried,
         escalated_by=version.escalated_by,
     )
+
+
+def _is_recallable(request: ApprovalRequest, now: datetime) -> bool:
+    """Within its window; after it only where the votes for running it are missing."""
+    in_time = request.recall_until is not None and request.recall_until > now
+    return in_time or bool(approvers.without_votes([request]))
 
 
 def _too_late(request: ApprovalRequest) -> DomainError:

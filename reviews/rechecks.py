@@ -16,7 +16,7 @@ from policies.evaluation import Evaluation
 from policies.models import PolicyVersion, Tool
 
 from . import approvers, readers, state_readings, stops, verifiers
-from .choices import GrantStatus, StopMode
+from .choices import GrantStatus, RequestStatus, StopMode
 from .governance import lacking, reevaluate
 from .models import (
     ApprovalRequest,
@@ -46,6 +46,7 @@ STOPPED_SINCE = No(
     "taken_back", "It was stopped after it was granted: it is asked anew."
 )
 APPROVER_GONE = No("approver_revoked", "An approver no longer has the authority.")
+WITHOUT_VOTES = No("votes_missing", "The votes that its approval needs are not there.")
 TIGHTENED = No("policy_tightened", "The policy now asks for more authority.")
 
 
@@ -74,8 +75,8 @@ def at_last(execution: Execution) -> No | None:
 
 def _approvers(execution: Execution) -> No | None:
     request = _request_of(execution)
-    if request is None:
-        return None
+    if (no := _voted(execution, request)) or request is None:
+        return no
     votes = approvers.votes(request)
     held = approvers.still_hold(votes, request, execution.grant.revision)
     return None if held else APPROVER_GONE
@@ -173,13 +174,14 @@ def _enough(
     # guard: tightened-tier
     if asked.tier.rank > _decided_tier(execution, request).rank:
         return tightened(revision, asked)
-    if request is None:
-        return None
-    votes = approvers.votes(request)
-    if not approvers.still_hold(votes, request, revision):
-        return APPROVER_GONE
+    votes = approvers.votes(request) if request is not None else []
+    # guard: votes-bytes
     if any(vote.seen not in {"", execution.grant.action_hash} for vote in votes):
         return OTHER_BYTES
+    if (no := _voted(execution, request)) or request is None:
+        return no
+    if not approvers.still_hold(votes, request, revision):
+        return APPROVER_GONE
     if _asks(asked) == _asks(Evaluation.from_json(revision.evaluation)):
         return None
     # guard: tightened-votes
@@ -212,6 +214,19 @@ def cause_of(revision: Revision, asked: Evaluation) -> str:
 def _people(evaluation: Evaluation) -> str:
     found = [f"{step.required} {step.role}" for step in evaluation.steps]
     return " and ".join(found) or "nobody"
+
+
+def _voted(execution: Execution, request: ApprovalRequest | None) -> No | None:
+    """Count the votes again from their rows: a status says only that somebody wrote it
+    [I18]. What the policy alone allows has no request and needs no votes."""
+    if request is None:
+        alone = Tier(execution.grant.revision.tier) in {Tier.AUTO, Tier.NOTIFY}
+        return None if alone else WITHOUT_VOTES
+    if request.status != RequestStatus.AUTHORIZED:
+        return WITHOUT_VOTES
+    if approvers.without_votes([request]):  # guard: effect-votes
+        return WITHOUT_VOTES
+    return None
 
 
 def _asks(evaluation: Evaluation) -> tuple[object, ...]:

@@ -5,7 +5,14 @@
 from __future__ import annotations
 
 from .answering import acknowledge, check_may_answer, close
-from .noticing import about, counted, refused, succeeded
+from .noticing import (
+    about,
+    counted,
+    refused,
+    succeeded,
+    unsaid_without_votes,
+    without_votes,
+)
 from .raising import close_itself, raise_
 from .reporting import keep, repeats, said_done, says_it_happened, unanswered
 from .watching import watch
@@ -25,5 +32,7 @@ __all__ = [
     "says_it_happened",
     "succeeded",
     "unanswered",
+    "unsaid_without_votes",
     "watch",
+    "without_votes",
 ]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from django.db.models import (
+    BooleanField,
     Exists,
     F,
     Func,
@@ -38,6 +39,13 @@ class _Hash(Func):
 
     template = "('sha256:' || encode(sha256(%(expressions)s), 'hex'))"
     output_field = TextField()
+
+
+class _LacksVotes(Func):
+    """Whether the votes that a request asks for are not there: migration 0014."""
+
+    function = "reviews_lacks_votes"
+    output_field = BooleanField()
 
 
 def refused(now: datetime) -> QuerySet[Execution]:
@@ -93,6 +101,27 @@ def altered(status: ExecutionStatus) -> Search:
     return search
 
 
+def unvoted(status: ExecutionStatus) -> Search:
+    """What people were asked about is under way, and their votes are not there."""
+
+    def search(now: datetime) -> QuerySet[Execution]:
+        asked = F("proposal__request")
+        version, action_hash = (
+            "proposal__request__version",
+            "proposal__request__action_hash",
+        )
+        found = Execution.objects.annotate(
+            lacks=_LacksVotes(asked, F(version), F(action_hash))
+        ).filter(
+            Q(lacks=True) | ~Q(proposal__request__status=RequestStatus.AUTHORIZED),
+            status=status,
+            proposal__request__isnull=False,
+        )
+        return _new(found, AlarmKind.WITHOUT_VOTES)
+
+    return search
+
+
 def denied(now: datetime) -> QuerySet[Execution]:
     """A lost attempt says that it happened, nobody else found it, and nobody has dealt
     with that since."""
@@ -128,6 +157,9 @@ SEARCHES: tuple[tuple[AlarmKind, str, Search], ...] = (
     (AlarmKind.OTHER_BYTES, "queued", altered(ExecutionStatus.QUEUED)),
     (AlarmKind.OTHER_BYTES, "claimed", altered(ExecutionStatus.CLAIMED)),
     (AlarmKind.OTHER_BYTES, "unknown", altered(ExecutionStatus.UNKNOWN)),
+    (AlarmKind.WITHOUT_VOTES, "queued", unvoted(ExecutionStatus.QUEUED)),
+    (AlarmKind.WITHOUT_VOTES, "claimed", unvoted(ExecutionStatus.CLAIMED)),
+    (AlarmKind.WITHOUT_VOTES, "unknown", unvoted(ExecutionStatus.UNKNOWN)),
     (AlarmKind.LATE_REPORT, "denied", denied),
 )
 

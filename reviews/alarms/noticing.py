@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Exists, OuterRef, QuerySet, TextField, Value
+from django.db.models.functions import Concat
+
 from journal import canonical
 from policies.choices import ExecutionClass
 from reviews.choices import AlarmKind, GrantStatus, RequestStatus
-from reviews.models import ApprovalRequest, Execution, LateReport
+from reviews.models import Alarm, ApprovalRequest, Execution, LateReport
 
 from .raising import close_itself, raise_
 
@@ -42,6 +45,8 @@ def refused(execution: Execution, *, code: str, now: datetime) -> None:
     execution's lock, and takes no other after this."""
     if code == "bytes_changed":
         about(execution, AlarmKind.OTHER_BYTES, now, stage="stored")
+    if code == "votes_missing":
+        about(execution, AlarmKind.WITHOUT_VOTES, now, stage="effect")
     if code not in DELIBERATE and was_promised(execution):
         about(execution, AlarmKind.NEVER_EXECUTED, now, code=code)
 
@@ -91,3 +96,26 @@ def counted(execution: Execution, effects: int | None, now: datetime) -> None:
     """What a service counts under our reference. Caller holds the execution's lock."""
     if effects is not None and effects > 1:
         about(execution, AlarmKind.TWICE, now, count=effects)
+
+
+def without_votes(request: ApprovalRequest, now: datetime) -> None:
+    """Its recall window is over, and the votes that would authorise it are not there.
+    Caller holds the request's lock, and takes no other after this."""
+    raise_(
+        AlarmKind.WITHOUT_VOTES,
+        subject=f"{request.pk} v{request.version}",
+        proposal=request.proposal,
+        data={"request": request.pk, "version": request.version, "stage": "window"},
+        now=now,
+    )
+
+
+def unsaid_without_votes(
+    requests: QuerySet[ApprovalRequest],
+) -> QuerySet[ApprovalRequest]:
+    """Without those whose present version such an alarm was raised about."""
+    subject = Concat(
+        OuterRef("pk"), Value(" v"), OuterRef("version"), output_field=TextField()
+    )
+    said = Alarm.objects.filter(kind=AlarmKind.WITHOUT_VOTES, subject=subject)
+    return requests.filter(~Exists(said))

@@ -75,7 +75,9 @@ class Alarm(models.Model):
             # What may have done harm is closed by somebody who says why.
             models.CheckConstraint(
                 name="alarm_grave_by_person",
-                condition=~Q(kind__in=["twice", "without_grant", "other_bytes"])
+                condition=~Q(
+                    kind__in=["twice", "without_grant", "other_bytes", "without_votes"]
+                )
                 | ~Q(closed_how="itself"),
             ),
         ]

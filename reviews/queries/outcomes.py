@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from policies.choices import Role
 from policies.tools import definition
-from reviews import inherited, permissions
+from reviews import approvers, inherited, permissions
 from reviews.choices import (
     BY_LOOK_UP,
     BY_PERSON,
@@ -129,7 +129,9 @@ def target_moved(loaded: Loaded) -> Outcome:
 def may_recall(loaded: Loaded) -> bool:
     """Whether a recall by this person can still work: the same rule as `recall`."""
     until = loaded.request.recall_until
-    if until is None or until <= loaded.now:
+    if until is None:
+        return False
+    if until <= loaded.now and not approvers.without_votes([loaded.request]):
         return False
     person = loaded.person
     role = permissions.deciding_role(person)

@@ -68,6 +68,8 @@ def of_request(
     version was made, `by` who ended it; `behind` others of its batch it waits."""
     if request.status == RequestStatus.PENDING:
         return _held(_pending(request, tally, cause, now, since), held)
+    if request.status == RequestStatus.RECALLABLE and tally.given < tally.required:
+        return State("stuck", "Held: votes are missing. Nothing runs.", icon="wait")
     if request.status == RequestStatus.RECALLABLE:
         return State(
             "recallable",

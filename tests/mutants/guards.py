@@ -43,6 +43,7 @@ REPAIRS = "tests/agents/test_repairs.py"
 RESTORES = "tests/reviews/test_restores.py"
 STOPS = "tests/reviews/test_stops.py"
 STREAMS = "tests/hitl/test_streams.py"
+VOTES = "tests/reviews/test_votes_counted.py"
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ GUARDS = [
         "reviews/recalls.py",
         "take_back",
         "recall-window",
-        WithoutOperand("request.recall_until <= now"),
+        NEVER,
         DEADLINES,
     ),
     Guard(
@@ -221,6 +222,30 @@ GUARDS = [
         "recall-over",
         WithoutKeyword("recall_until__lte"),
         DEADLINES,
+    ),
+    Guard(
+        "the votes are counted again when a recall window closes",
+        "reviews/deadlines.py",
+        "close_recall_windows",
+        "window-votes",
+        Value("set()"),
+        VOTES,
+    ),
+    Guard(
+        "the votes are counted again before the effect",
+        "reviews/rechecks.py",
+        "_voted",
+        "effect-votes",
+        NEVER,
+        VOTES,
+    ),
+    Guard(
+        "each vote names the bytes that run",
+        "reviews/rechecks.py",
+        "_enough",
+        "votes-bytes",
+        NEVER,
+        VOTES,
     ),
     # What runs, once, and only as it was allowed.
     Guard(

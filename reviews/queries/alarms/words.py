@@ -42,6 +42,13 @@ WORDS: dict[str, Words] = {
         "Count the effects in the other system, reverse what is too many, and keep the "
         "tool stopped until you know how it happened.",
     ),
+    AlarmKind.WITHOUT_VOTES: Words(
+        "Approved without its votes",
+        "The request stands as approved, but the database does not hold the votes that "
+        "its steps ask for. Holdpoint runs nothing on such an approval.",
+        "Recall the request, so that it is asked again. Compare it with the audit log "
+        "to find out what changed it, and stop the agent until you know.",
+    ),
     AlarmKind.LATE_REPORT: Words(
         "Reported too late",
         "What became of this effect was reported when the report could no longer be "

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from django.db.models import QuerySet
+from django.db.models import Count, F, QuerySet
 
 from journal.errors import DomainError, NotFound
 from policies import tools
@@ -16,8 +16,9 @@ from policies.models import Person
 from reviews import membership, permissions
 from reviews.choices import BatchStatus
 from reviews.membership import Member
-from reviews.models import Batch, Execution, Lease
+from reviews.models import Batch, Decision, Execution, Lease
 from reviews.permissions import Permission
+from reviews.queries.states import Tally
 
 LEAST = 2  # members; fewer are decided alone
 OPEN = (BatchStatus.FORMING, BatchStatus.OPEN)
@@ -44,6 +45,8 @@ class Loaded:
     held: Mapping[str, str] = field(default_factory=dict)
     # By proposal.
     executions: Mapping[str, Execution] = field(default_factory=dict)
+    # By request, the approvals that its present version has.
+    votes: Mapping[str, int] = field(default_factory=dict)
     # Of a page that is kept: why a row was shut, as it said then.
     told: Mapping[str, str] | None = None
 
@@ -93,13 +96,18 @@ class Loaded:
             return "This amount is above what you may decide."
         return ""
 
+    def tally(self, member: Member) -> Tally:
+        """The approvals that one has of those it asks for."""
+        required = sum(step["required"] for step in member.version.steps)
+        return Tally(self.votes.get(member.id, 0), required)
+
     @cached_property
     def choosable(self) -> list[str]:
         return [one.id for one in self.members if not self.blocked(one)]
 
 
 def load(person: Person, pk: str, now: datetime) -> Loaded:
-    """One batch, in at most seven queries. Raises NotFound."""
+    """One batch, in at most eight queries. Raises NotFound."""
     batch = visible(person).filter(pk=pk).first()
     if batch is None:
         raise NotFound
@@ -113,6 +121,7 @@ def load(person: Person, pk: str, now: datetime) -> Loaded:
         gone=[one for one in found if waits and one.gone],
         held=_held(found, person, now) if waits else {},
         executions={} if waits else _executions(batch),
+        votes={} if waits else _votes(found),
         now=now,
     )
 
@@ -127,3 +136,13 @@ def _held(members: Iterable[Member], person: Person, now: datetime) -> dict[str,
 def _executions(batch: Batch) -> dict[str, Execution]:
     rows = batch.executions.select_related("grant")
     return {row.proposal_id: row for row in rows}
+
+
+def _votes(members: Iterable[Member]) -> dict[str, int]:
+    counted = Decision.objects.filter(
+        request__in=[member.id for member in members],
+        version=F("request__version"),
+        counts=True,
+    )
+    found = counted.order_by().values_list("request").annotate(Count("pk"))
+    return dict(found)

@@ -20,7 +20,7 @@ from reviews.presenters.common import Subject
 from reviews.presenters.current import figure
 from reviews.presenters.shapes import Part
 from reviews.queries import states
-from reviews.queries.states import State, Tally
+from reviews.queries.states import State
 
 from . import columns
 from .given import Given, given
@@ -105,7 +105,7 @@ class ResultPage:
         state = states.of_request(
             member.request,
             execution,
-            Tally(0, 1),
+            self.loaded.tally(member),
             cause=member.version.cause,
             now=self.loaded.now,
         )

@@ -9,7 +9,7 @@ import pytest
 from journal import errors
 from reviews import batches, settlements
 from reviews.choices import ExecutionStatus, RequestStatus
-from reviews.models import Execution
+from reviews.models import Decision, Execution
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.reviews import states
@@ -60,6 +60,22 @@ def test_the_fragment_is_empty_while_nothing_changes(gate: Gate, as_: SignIn) ->
         url(batch, "live"), headers={**ASKED, "If-None-Match": first["ETag"]}
     )
     assert (first.status_code, again.status_code) == (200, 204)
+
+
+def test_items_without_their_votes_are_not_called_approved(
+    gate: Gate, as_: SignIn
+) -> None:
+    states.recall_windows(gate)
+    batch = formed(gate, *["7.00"] * 4)
+    client = as_("rita")
+    Form(client, batch).open_samples().press("arm:approve").press("commit")
+    text = source(client.get(url(batch)))
+    assert "<b>4</b> approved" in text
+    vote = Decision.objects.earliest("pk")
+    worlds.rewrite(Decision, vote.pk, counts=False, step=None)
+    text = source(client.get(url(batch)))
+    assert "<b>3</b> approved" in text
+    assert text.count("Held: votes are missing. Nothing runs.") == 1
 
 
 def test_what_was_recalled_stays_on_the_page_and_says_so(

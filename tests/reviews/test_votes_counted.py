@@ -1,0 +1,304 @@
+"""I18: nothing is authorised or performed on a status alone. The votes are counted from
+their rows when the recall window closes and before the effect, under a policy that did
+not change as under one that did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from journal import clock, errors, log
+from journal.models import LogRecord
+from reviews import (
+    alarms,
+    approvers,
+    deadlines,
+    executions,
+    grants,
+    readers,
+    recalls,
+    redeeming,
+)
+from reviews.models import Alarm, ApprovalRequest, Execution, Grant
+from reviews.queries import alarms as alarm_pages
+from reviews.queries import detail, outcomes
+from tests import worlds
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews import states
+
+
+def sql(text: str, *values: str | int) -> list[tuple[object, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(text, values)
+        return cursor.fetchall() if cursor.description else []
+
+
+@contextmanager
+def unguarded(table: str = "reviews_approvalrequest") -> Iterator[None]:
+    """As the table's owner, whom no trigger hinders."""
+    sql("SET CONSTRAINTS ALL IMMEDIATE")
+    sql(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+    yield
+    sql("SET CONSTRAINTS ALL IMMEDIATE")
+    sql(f"ALTER TABLE {table} ENABLE TRIGGER USER")
+
+
+FORGE = """UPDATE reviews_approvalrequest SET status = 'recallable',
+recall_until = now() - interval '1 second' WHERE id = %s"""
+
+
+def forged(request: ApprovalRequest) -> ApprovalRequest:
+    with unguarded():
+        sql(FORGE, request.pk)
+    request.refresh_from_db()
+    return request
+
+
+def forged_grant(request: ApprovalRequest) -> Execution:
+    """A permission for what nobody said yes to, by our own code."""
+    now = clock.now()
+    actor = log.Actor("system", "timer")
+    with unguarded():
+        sql(
+            "UPDATE reviews_approvalrequest SET status = 'authorized',"
+            " settled_at = now() WHERE id = %s",
+            request.pk,
+        )
+    return grants.issue_many([request], actor=actor, now=now)[0]
+
+
+def kinds() -> list[str]:
+    return list(Alarm.objects.order_by("pk").values_list("kind", flat=True))
+
+
+def test_an_earlier_version_that_had_its_votes_is_no_authority(gate: Gate) -> None:
+    request = states.recallable(gate)
+    recalls.recall(request_id=request.pk, person=gate.rita)
+    back = f"{FORGE.split(' WHERE', maxsplit=1)[0]}, version = 1 WHERE id = %s"
+    with unguarded():
+        sql(back, request.pk)
+    request.refresh_from_db()
+    assert approvers.without_votes([request]) == {request.pk}
+
+
+def test_a_window_that_ends_without_votes_authorises_nothing(gate: Gate) -> None:
+    """The attack as it was made: one UPDATE, by whoever may write the table."""
+    states.recall_windows(gate)
+    request = forged(propose(gate.agent, amount="600.00").request)
+    honest = propose(gate.agent, customer="C-2").request
+    decide(honest, gate.rita)
+    past = clock.now() - timedelta(seconds=1)
+    ApprovalRequest.objects.filter(pk=honest.pk).update(recall_until=past)
+    for _ in range(3):  # a second apart
+        deadlines.close_recall_windows()
+    request.refresh_from_db()
+    honest.refresh_from_db()
+    assert (request.status, honest.status) == ("recallable", "authorized")
+    assert Grant.objects.get().proposal_id == honest.proposal_id
+    alarm = Alarm.objects.get()
+    assert (alarm.kind, alarm.times) == ("without_votes", 1)
+    assert alarm.data == {"request": request.pk, "version": 1, "stage": "window"}
+    assert LogRecord.objects.filter(kind="alarm.raised").count() == 1
+    page = alarm_pages.one(gate.sue, alarm.pk)
+    assert page.line.said.title == "Approved without its votes"
+    assert page.line.grave
+
+
+def test_what_was_held_without_votes_is_recalled_and_asked_again(gate: Gate) -> None:
+    states.recall_windows(gate)
+    request = forged(propose(gate.agent, amount="600.00").request)
+    deadlines.close_recall_windows()
+    page = detail.load(gate.sue, request.pk, clock.now())
+    assert page.state.word == "Held: votes are missing. Nothing runs."
+    assert outcomes.may_recall(page)
+    recalls.recall(request_id=request.pk, person=gate.sue)
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    past = clock.now() - timedelta(seconds=1)
+    ApprovalRequest.objects.filter(pk=request.pk).update(recall_until=past)
+    deadlines.close_recall_windows()
+    request.refresh_from_db()
+    assert request.status == "authorized"
+    assert kinds() == ["without_votes"]
+
+
+def test_a_window_with_its_votes_that_is_over_is_not_recalled(gate: Gate) -> None:
+    request = states.recallable(gate)
+    past = clock.now() - timedelta(seconds=1)
+    ApprovalRequest.objects.filter(pk=request.pk).update(recall_until=past)
+    assert not outcomes.may_recall(detail.load(gate.rita, request.pk, clock.now()))
+    with pytest.raises(errors.Running):
+        recalls.recall(request_id=request.pk, person=gate.rita)
+
+
+@pytest.mark.parametrize("votes", [0, 1])
+def test_a_grant_without_votes_runs_nothing_and_raises_an_alarm(
+    gate: Gate, votes: int
+) -> None:
+    request = propose(gate.agent, amount="600.00").request
+    for person in [gate.sue, gate.sam][:votes]:
+        decide(request, person)
+    execution = forged_grant(request)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "votes_missing")
+    assert worlds.effects() == []
+    assert kinds()[0] == "without_votes"
+
+
+def test_a_grant_for_what_still_waits_runs_nothing(gate: Gate) -> None:
+    """One row of grants inserted, and no status touched."""
+    request = propose(gate.agent, amount="600.00").request
+    actor = log.Actor("system", "timer")
+    execution = grants.issue_many([request], actor=actor, now=clock.now())[0]
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "votes_missing")
+    assert worlds.effects() == []
+
+
+def test_an_agent_redeems_no_grant_without_votes(gate: Gate) -> None:
+    args = {"to": "a friend", "text": "hello"}
+    execution = forged_grant(propose(gate.agent, "write", args=args).request)
+    with pytest.raises(errors.Precondition) as refused:
+        redeeming.redeem(token=grants.token(execution.grant_id), agent="riley")
+    assert refused.value.facts["reason"] == "votes_missing"
+    assert kinds()[0] == "without_votes"
+
+
+def test_votes_that_go_during_the_checks_are_counted_at_last(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader takes seconds; what it says is no reason to skip the last count."""
+    execution = states.queued(gate)
+
+    original = readers.read
+
+    def read(*args: Any, **more: Any) -> Any:
+        with unguarded("reviews_decision"):
+            sql("DELETE FROM reviews_decision")
+        return original(*args, **more)
+
+    monkeypatch.setattr(readers, "read", read)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "votes_missing")
+    assert worlds.effects() == []
+
+
+def test_the_sweep_finds_what_nobody_runs_yet(gate: Gate) -> None:
+    execution = forged_grant(propose(gate.agent, amount="600.00").request)
+    honest = states.queued(gate, "repay")
+    alarms.watch()
+    assert list(Alarm.objects.values_list("kind", "subject")) == [
+        ("without_votes", execution.pk)
+    ]
+    assert honest.pk != execution.pk
+    assert alarms.watch() == 0
+
+
+def edited(gate: Gate) -> ApprovalRequest:
+    request = propose(gate.agent).request
+    args = {"customer": "C-1", "amount": "39.00", "currency": "USD"}
+    decide(request, gate.rita, "modify", args=args)
+    return request
+
+
+def two_supervisors(gate: Gate) -> ApprovalRequest:
+    request = propose(gate.agent, amount="899.00").request
+    decide(request, gate.sue)
+    decide(request, gate.sam)
+    return request
+
+
+def waiting(gate: Gate) -> ApprovalRequest:
+    return propose(gate.agent).request
+
+
+def half(gate: Gate) -> ApprovalRequest:
+    request = propose(gate.agent, amount="899.00").request
+    decide(request, gate.sue)
+    return request
+
+
+def rejected(gate: Gate) -> ApprovalRequest:
+    request = half(gate)
+    decide(request, gate.sam, "reject")
+    return request
+
+
+def escalated(gate: Gate) -> ApprovalRequest:
+    request = waiting(gate)
+    decide(request, gate.rita, "escalate")
+    return request
+
+
+def escalated_and_given(gate: Gate) -> ApprovalRequest:
+    request = escalated(gate)
+    decide(request, gate.tom)
+    decide(request, gate.sue)
+    return request
+
+
+VOTED: dict[str, tuple[Callable[[Gate], ApprovalRequest], bool]] = {
+    "approved": (states.authorized, True),
+    "recallable": (states.recallable, True),
+    "edited": (edited, True),
+    "two supervisors": (two_supervisors, True),
+    "escalated and given": (escalated_and_given, True),
+    "waiting": (waiting, False),
+    "one of two": (half, False),
+    "rejected": (rejected, False),
+    "escalated": (escalated, False),
+}
+
+
+@pytest.mark.parametrize("name", VOTED)
+def test_the_code_and_the_database_count_alike(gate: Gate, name: str) -> None:
+    reach, voted = VOTED[name]
+    request = reach(gate)
+    request.refresh_from_db()
+    counted = request.pk not in approvers.without_votes([request])
+    lacks = sql(
+        "SELECT reviews_lacks_votes(%s, %s, %s)",
+        request.pk,
+        request.version,
+        request.action_hash,
+    )
+    assert (counted, lacks) == (voted, [(not voted,)])
+
+
+def test_a_vote_for_other_bytes_is_not_counted(gate: Gate) -> None:
+    request = states.authorized(gate)
+    with unguarded("reviews_decision"):
+        sql("UPDATE reviews_decision SET action_hash = 'sha256:other'")
+    request.refresh_from_db()
+    assert approvers.without_votes([request]) == {request.pk}
+    assert sql(
+        "SELECT reviews_lacks_votes(%s, 1, %s)", request.pk, request.action_hash
+    ) == [(True,)]
+
+
+def test_votes_that_name_other_bytes_run_nothing(gate: Gate) -> None:
+    execution = states.queued(gate)
+    with unguarded("reviews_decision"):
+        sql("UPDATE reviews_decision SET action_hash = 'sha256:other'")
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "bytes_changed")
+    assert worlds.effects() == []
+    assert kinds()[0] == "other_bytes"
+
+
+def test_a_request_that_names_no_version_runs_nothing(gate: Gate) -> None:
+    execution = states.queued(gate)
+    ApprovalRequest.objects.update(version=9)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "votes_missing")
