@@ -207,8 +207,7 @@
     /* A whole page where a fragment belongs: signed out, or a failure on our side. */
     if (!/^\s*<!doctype/i.test(xhr.responseText)) { clear(); return; }
     event.detail.shouldSwap = false;
-    const signIn = new URL(xhr.responseURL || location.href, location.href).pathname.startsWith("/sign-in");
-    if (signIn) trouble("You are signed out. Nothing you press is sent.", `/sign-in/?next=${encodeURIComponent(location.pathname)}`);
+    if (/^\w+:..[^/]+.sign-in/.test(xhr.responseURL)) trouble("You are signed out. Nothing you press is sent.", `/sign-in/?next=${encodeURIComponent(location.pathname)}`);
     else trouble(xhr.status >= 500 ? "Something failed on our side. Reload to see whether it was recorded." : "This did not work. Reload the page.");
   });
   on("afterSettle", (event) => {
@@ -244,9 +243,9 @@
     if (place) place.focus();
   };
 
-  /* As seen: the page's own token goes with whatever is asked from it. On a narrow screen
-     what is high waits until the change and the way back were scrolled into view. */
-  const slim = matchMedia("(max-width: 767px)");
+  /* As seen: the page's own token goes with whatever is asked from it. On a small touch
+     screen what is high waits until the change and the way back were scrolled by. */
+  const slim = matchMedia("(max-width: 767px) and (pointer: coarse)");
   on("configRequest", ({ detail }) => {
     const seen = $("#seen");
     if (seen) detail.headers["X-Seen"] = seen.value;
@@ -255,12 +254,12 @@
   const review = $(".review");
   if (review && !$("[autofocus]")) $("#h1", review)?.focus({ preventScroll: true });
   if (review && "scroll" in review.dataset && slim.matches) {
-    const left = new Set(["r2", "r3"].map((id) => $(`#${id}`)));
+    const left = new Set($$("#r2,#r3"));
     const watch = new IntersectionObserver((found) => {
       for (const { isIntersecting, target } of found) if (isIntersecting) left.delete(target);
       review.classList.toggle("unread", left.size > 0);
-    });
-    left.forEach((node) => node && watch.observe(node));
+    }, { rootMargin: "9999999px 0px 0px" });
+    left.forEach((node) => watch.observe(node));
     review.classList.add("unread");
   }
 
@@ -289,7 +288,7 @@
       if (source?.readyState === 2) { shut(); later = setTimeout(listen, 20000 * (1 + Math.random())); }
     };
   };
-  const capped = (n) => n > 99 ? "99+" : n ? `${n}` : "";
+  const capped = (n) => n > 99 ? "99+" : n || "";
   const print = (id, ...parts) => document.getElementById(id)?.replaceChildren(...parts);
   const told = ({ badges, changed, new: fresh }) => {
     const { queue, soon } = badges;
@@ -331,7 +330,7 @@
     form.elements.beat.value = "";
   };
   for (const name of ["keydown", "pointerdown", "pointermove", "wheel"])
-    addEventListener(name, () => { stirred = Date.now(); }, { passive: true, capture: true });
+    addEventListener(name, () => { stirred = Date.now(); }, true);
   setInterval(() => {
     const { held } = $("#grip[data-held]")?.dataset || {};
     if (!held || document.hidden) return;

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from tests import factories
@@ -18,6 +18,8 @@ from tests.conftest import Gate
 WITHIN_MS = 30_000
 PAINTED = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
+# What the desk calls narrow is a small touch screen; zoom is not.
+PHONE: dict[str, Any] = {"viewport": NARROW, "has_touch": True, "is_mobile": True}
 LOOKS = [(WIDE, "light"), (NARROW, "dark"), (WIDE, "dark"), (NARROW, "light")]
 VIOLATIONS = {"resultTypes": ["violations"]}  # not where each rule holds
 EXPECTED = (
@@ -37,12 +39,19 @@ class Desk:
     base: str
     said: list[str] = field(default_factory=list)
     scripted: bool = True
+    _tools: CDPSession | None = None
 
     def open(self, path: str) -> Page:
         self.page.goto(self.base + path)
         if self.scripted:
             self.page.evaluate(PAINTED)  # Chromium drops what is pressed before
         return self.page
+
+    def touch(self, on: bool) -> None:
+        """Give the page the screen of a telephone, or take it away again."""
+        if self._tools is None:
+            self._tools = self.page.context.new_cdp_session(self.page)
+        self._tools.send("Emulation.setTouchEmulationEnabled", {"enabled": on})
 
     def focus(self) -> str:
         """The id, or else the tag, of what has the focus."""

@@ -70,6 +70,7 @@ class Inspector:
     def __init__(self, page: Page, base: str) -> None:
         self.page = page
         self.base = base
+        self._tools = page.context.new_cdp_session(page)
         self.found = Found()
         page.add_init_script(_WATCH)
         page.on("dialog", self._dialog)
@@ -96,8 +97,14 @@ class Inspector:
     def narrow(self, path: str) -> None:
         """The same on a telephone."""
         self.page.set_viewport_size(NARROW)
+        self._touch(True)
         self.look(path)
+        self._touch(False)
         self.page.set_viewport_size(WIDE)
+
+    def _touch(self, on: bool) -> None:
+        touch = "Emulation.setTouchEmulationEnabled"
+        self._tools.send(touch, {"enabled": on})
 
     def _dialog(self, dialog: Any) -> None:
         self.found.ran.append(f"a dialog: {dialog.message}")

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from reviews import forming
 from reviews.models import ApprovalRequest, Batch, Decision
 from tests import factories
-from tests.browser.conftest import SitDown, look
+from tests.browser.conftest import PHONE, WIDE, SitDown, look
 from tests.conftest import Gate
 from tests.reviews.batching import formed, members
 
@@ -122,7 +122,8 @@ def test_as_seen_is_accessible_and_fits(
     gate: Gate, sit_down: SitDown, width: int
 ) -> None:
     batch = formed(gate, *["7.00"] * 5)
-    desk = sit_down("rita", viewport={"width": width, "height": 800})
+    options = PHONE if width == 360 else {"viewport": WIDE}
+    desk = sit_down("rita", **options)
     page = desk.open(f"/batches/{batch.pk}/")
     expect(page.locator("#verb-escalate")).to_be_visible(visible=width > 767)
     page.click("#verb-reject")

@@ -12,7 +12,7 @@ from reviews import forming
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Batch, Decision
 from tests import factories, worlds
-from tests.browser.conftest import Desk, SitDown
+from tests.browser.conftest import PHONE, WIDE, Desk, SitDown
 from tests.conftest import Gate
 from tests.reviews.batching import formed, members, proposed, ran
 
@@ -207,9 +207,8 @@ def test_every_state_is_accessible_and_fits(
     batch = formed(gate, "7.00", "8.00", "9.00", "26.90")
     proposed(gate, "7.50")
     forming.form_all()
-    desk = sit_down(
-        "rita", viewport={"width": width, "height": 800}, color_scheme=scheme
-    )
+    options = PHONE if width == 360 else {"viewport": WIDE}
+    desk = sit_down("rita", color_scheme=scheme, **options)
     page = desk.open(f"/batches/{batch.pk}/")
     assert (desk.violations(), desk.overflow()) == ([], 0)
     assert page.locator("#verb-approve").is_visible() == (width > 767)

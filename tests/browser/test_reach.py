@@ -3,7 +3,7 @@ nothing, what is pressed is large enough, and what has the focus is in sight."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -139,17 +139,29 @@ def _space(page: Page) -> None:
     )
 
 
-def what_is_pressed_is_large_enough(desk: Desk) -> None:
-    for size in (WIDE, NARROW):
+def sizes(desk: Desk) -> Iterator[str]:
+    """Wide, as narrow as zoom makes it, and on a telephone."""
+    for name, size, touch in (
+        ("wide", WIDE, False),
+        ("zoomed", NARROW, False),
+        ("telephone", NARROW, True),
+    ):
         desk.page.set_viewport_size(size)  # type: ignore[arg-type]
+        desk.touch(touch)
+        yield name
+    desk.touch(False)
+
+
+def what_is_pressed_is_large_enough(desk: Desk) -> None:
+    for size in sizes(desk):
         found = Axe().run(desk.page, options=TARGETS).response["violations"]
-        assert [node["html"][:160] for one in found for node in one["nodes"]] == []
+        small = [node["html"][:160] for one in found for node in one["nodes"]]
+        assert small == [], size
 
 
 def what_has_the_focus_is_in_sight(desk: Desk) -> None:
     """From the first to the last stop of the Tab key."""
-    for size in (WIDE, NARROW):
-        desk.page.set_viewport_size(size)  # type: ignore[arg-type]
+    for size in sizes(desk):
         desk.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
         stops: list[str] = []
         for _ in range(MOST_TABS):

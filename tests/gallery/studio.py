@@ -1,5 +1,5 @@
-"""The browser's side of a scene: it is opened wide and narrow, looked at light and
-dark, and what is wrong with it comes back as lines."""
+"""The browser's side of a scene: it is opened wide and on a telephone, looked at light
+and dark, and what is wrong with it comes back as lines."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ NARROW_ONLY = "HOLDPOINT_GALLERY_NARROW"
 READY = """
 ({ says, width, dark }) => innerWidth === width
   && matchMedia("(prefers-color-scheme: dark)").matches === dark
+  && matchMedia("(pointer: coarse)").matches === (width < 768)
   && document.body.innerText.includes(says)
   && !document.querySelector(".htmx-request")
 """
@@ -59,7 +60,7 @@ async () => {
   return over > 0 ? [...found, `scrolls sideways by ${over} px`] : found;
 }
 """
-# What the page's own script does where it is opened on a narrow screen.
+# What the page's own script does where it is opened on a telephone.
 NARROWED = """
 document.querySelector(".review[data-scroll]")?.classList.add("unread")
 """
@@ -113,6 +114,7 @@ class Studio:
             if width not in self.looks and (scene.act or not wide):
                 continue
             desk.page.set_viewport_size({"width": width, "height": height})
+            desk.touch(not wide)
             try:
                 if scene.act or wide:
                     self._open(desk, scene)
