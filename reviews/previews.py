@@ -40,6 +40,11 @@ class Preview:
         """Whether it is no longer the editor's own approval."""
         return self.tier.rank > self.tier_now.rank
 
+    @property
+    def is_enough(self) -> bool:
+        """Whether the editor's approval is all that it needs."""
+        return not self.rises and sum(step["required"] for step in self.steps) == 1
+
 
 def preview(said: Said) -> Preview:
     """Weigh an edit for the person who types it.

@@ -31,6 +31,7 @@ from reviews.permissions import Permission
 from . import attempts, holding, retrying, showing, undoing
 from .detail import Loaded
 from .log import HIDDEN_NAME
+from .words import people
 
 HALTED = "Its batch waits since a failure, until a person lets it go on."
 SAID = {
@@ -157,7 +158,7 @@ def _lines(loaded: Loaded) -> Sequence[str]:
     if loaded.waiting and loaded.holding.by:
         return list(_held(loaded))
     if loaded.waiting:
-        return [_why_not(loaded), _whose(loaded)]
+        return list(_reading(loaded))
     about = [HALTED] if _is_kept(loaded) else _about_effect(loaded)
     return [*_about(loaded, status), *about]
 
@@ -166,8 +167,7 @@ def _held(loaded: Loaded) -> Iterator[str]:
     """Somebody else is at it: until when, and what this person can do meanwhile."""
     hold = loaded.holding
     if loaded.why_not:
-        yield _why_not(loaded)
-        yield _whose(loaded)
+        yield from _reading(loaded)
         return
     until = f"{hold.until:%H:%M:%S}"
     yield (
@@ -187,10 +187,27 @@ def _why_not(loaded: Loaded) -> str:
     return loaded.why_not.removesuffix(" Nothing was recorded.")
 
 
-def _whose(loaded: Loaded) -> str:
-    if loaded.own is not None and loaded.own.version == loaded.request.version:
-        return "Your vote is recorded. Others do not see it until this is settled."
-    return "You can read everything here."
+def _reading(loaded: Loaded) -> Iterator[str]:
+    """To somebody who cannot decide it: their own vote first, where they gave one."""
+    own = loaded.own
+    if own is None or own.version != loaded.request.version:
+        yield _why_not(loaded)
+        yield "You can read everything here."
+        return
+    if own.counts:
+        yield f"Your approval is recorded. {_still_needed(loaded)}"
+        yield "Others do not see it until this is settled."
+        return
+    yield _why_not(loaded)
+    yield "Your vote is recorded. Others do not see it until this is settled."
+
+
+def _still_needed(loaded: Loaded) -> str:
+    left = loaded.tally.required - loaded.given
+    roles = {step["role"] for step in loaded.sealed.steps}
+    who = f"more {roles.pop()}" if len(roles) == 1 else "more person"
+    verb = "is" if left == 1 else "are"
+    return f"{people(left, who)} {verb} needed."
 
 
 def _about(loaded: Loaded, status: RequestStatus) -> list[str]:

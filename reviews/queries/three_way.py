@@ -8,6 +8,7 @@ from typing import Any
 
 from policies import tools
 from reviews.models import Revision
+from reviews.presenters import present
 from reviews.presenters.common import Subject
 from reviews.presenters.leaves import Leaf, leaves
 from reviews.presenters.shapes import Cell, Change, Row
@@ -17,7 +18,7 @@ from . import showing
 
 @dataclass(frozen=True, slots=True)
 class ThreeWay:
-    """One argument that the edit changes; None is "none"."""
+    """One argument, or one balance, that the edit changes; None is "none"."""
 
     label: str
     now: Cell | None
@@ -48,10 +49,36 @@ def rows(
         return ThreeWay(one.label, now, proposed, yours)
 
     return [
+        *_balances(revision, edited, reading),
         *(row(one, one.cell, None) for one in found.now),  # no longer an argument
         *(row(one, one.before, one.after) for one in found.changes),
         *(row(one, None, one.cell) for one in found.other),  # not proposed at all
     ]
+
+
+def _balances(
+    revision: Revision, edited: Mapping[str, Any], reading: Mapping[str, Any]
+) -> Iterator[ThreeWay]:
+    """What the tool declares that its amount moves, after each of the two."""
+    definition = tools.definition(revision.known_tool)
+    paths = {balance.fact for balance in definition.balances}
+    if not paths:
+        return
+
+    def moved(args: Mapping[str, Any]) -> dict[str, Change]:
+        shown = present(
+            definition,
+            args,
+            before=reading.get("before"),
+            facts=showing.facts_of(revision, reading),
+        )
+        return {one.path: one for one in shown.changes if one.path in paths}
+
+    proposed = moved(revision.args)
+    for path, change in moved(edited).items():
+        other = proposed.get(path)
+        if other is not None and other.after != change.after:
+            yield ThreeWay(change.label, change.before, other.after, change.after)
 
 
 def _held(before: Mapping[str, Any]) -> Iterator[tuple[str, Leaf]]:

@@ -167,10 +167,11 @@ def _lines(found: Preview) -> list[Line]:
         said = f"This raises the tier to {tier} and needs {asked}. Yours is not enough."
         lines.append(Line(said, True))
         lines += [Line(text) for text in found.rules]
-    elif found.tier.rank < found.tier_now.rank:
-        lines.append(Line(f"This lowers the tier to {found.tier.value.title()}."))
     else:
-        lines.append(Line(f"The tier stays {found.tier.value.title()}: {asked}."))
+        lower = found.tier.rank < found.tier_now.rank
+        moves = "This lowers the tier to" if lower else "The tier stays"
+        needs = "your approval alone is enough" if found.is_enough else f"{asked}"
+        lines.append(Line(f"{moves} {found.tier.value.title()}: {needs}."))
     if found.verifiers:
         lines.append(Line("Its verifier is asked when you commit, not before."))
     return lines

@@ -41,8 +41,12 @@ def request_detail(request: HttpRequest, pk: str) -> HttpResponse:
 @require_safe
 @htmx.varies
 def live(request: HttpRequest, pk: str) -> HttpResponse:
-    """The state strip, and R8 when it changed; content being read never moves."""
-    return strips.answer(request, _load(request, pk))
+    """The state strip, and R8 when it changed; content being read never moves.
+    `?part=following` is what the agent proposed after the end, once it did."""
+    loaded = _load(request, pk)
+    if request.GET.get("part") == "following":
+        return strips.following(request, loaded)
+    return strips.answer(request, loaded)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -4,6 +4,7 @@ open page asks for again and again, and what its hold is answered with."""
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 
 from reviews import htmx
 from reviews.queries.detail import Loaded
@@ -12,6 +13,7 @@ from reviews.queries.review import ReviewPage
 from . import care, verdicts
 
 TEMPLATE = "reviews/request.html#live"
+FOLLOWING = "reviews/_following.html"
 
 
 def answer(request: HttpRequest, loaded: Loaded) -> HttpResponse:
@@ -35,3 +37,12 @@ def answer(request: HttpRequest, loaded: Loaded) -> HttpResponse:
     return htmx.fragment(
         request, TEMPLATE, context, etag=loaded.etag, settled=page.over
     )
+
+
+def following(request: HttpRequest, loaded: Loaded) -> HttpResponse:
+    """The link to what the agent did next; 204 while it may come, and then no more is
+    asked for."""
+    page = ReviewPage(loaded)
+    if page.watches:
+        return HttpResponse(status=204)
+    return render(request, FOLLOWING, {"page": page}, status=htmx.STOP_POLLING)

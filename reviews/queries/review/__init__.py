@@ -24,7 +24,16 @@ ASKED = (
         "others",
         "approvals_said",
     ),
-    *("hidden", "remarks", "kept_pages", "history", "within", "draft", "verbs"),
+    *(
+        "hidden",
+        "remarks",
+        "kept_pages",
+        "history",
+        "within",
+        "draft",
+        "verbs",
+        "following",
+    ),
 )
 
 

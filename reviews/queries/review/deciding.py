@@ -11,7 +11,8 @@ from django.urls import reverse
 from policies import tools
 from reviews import drafts, permissions
 from reviews.models import Draft
-from reviews.queries import batches, outcomes, remarks
+from reviews.queries import batches, following, outcomes, remarks
+from reviews.queries.following import Following
 from reviews.queries.outcomes import Outcome
 from reviews.queries.remarks import Remark
 
@@ -87,6 +88,16 @@ class Deciding(Beside):
         if tool is None:
             return None
         return batches.containing(self.loaded.request, tools.definition(tool))
+
+    @cached_property
+    def following(self) -> Following | None:
+        """What the agent proposed after the end of this request."""
+        return following.after(self.loaded)
+
+    @property
+    def watches(self) -> bool:
+        """Whether an open page asks for that, because it may be on its way."""
+        return self.following is None and following.is_watched(self.loaded)
 
     @property
     def recall(self) -> bool:

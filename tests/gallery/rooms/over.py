@@ -95,6 +95,13 @@ def executed(stage: Stage) -> str:
     return ran(stage)
 
 
+@ROOM.scene("followed", REVIEW, "then proposed")
+def followed(stage: Stage) -> str:
+    request = decide(stage.refund("89.00"), stage.rita, "reject")
+    stage.refund("44.50", thread=request.proposal.thread)
+    return path(request)
+
+
 @ROOM.scene("failed", REVIEW, "Nothing was changed.")
 def failed(stage: Stage) -> str:
     return ran(stage, "declined")

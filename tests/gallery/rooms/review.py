@@ -126,7 +126,7 @@ def second(stage: Stage) -> str:
     return path(decide(stage.refund("610.00", "78291"), stage.sue))
 
 
-@ROOM.scene("voted", REVIEW, "Your vote is recorded.", who="sue")
+@ROOM.scene("voted", REVIEW, "Your approval is recorded.", who="sue")
 def voted(stage: Stage) -> str:
     request = stage.address()
     return path(decide(request, stage.sue, reason_code="verified"))

@@ -98,7 +98,8 @@ def test_the_first_approver_sees_that_one_of_two_is_given(
 ) -> None:
     source = as_("sue").get(url(first.request)).content.decode()
     assert "1 of 2" in source
-    assert "Your vote is recorded." in source
+    assert "Your approval is recorded. 1 more supervisor is needed." in source
+    assert "Someone else must go on" not in source
     assert "verb-approve" not in source
     assert as_("sue").get(addresses(first)[5]).status_code == 200
 

@@ -47,6 +47,12 @@ def reader(args: Mapping[str, Any]) -> dict[str, Any]:
     return worlds.read(args)
 
 
+def balance(args: Mapping[str, Any]) -> dict[str, Any]:
+    """A reader that knows what the amount is taken from."""
+    facts = {"kept": "100.00", "kept_currency": "USD"}
+    return {**worlds.read(args), "facts": facts}
+
+
 def verifier(sealed: Mapping[str, Any], *, stage: str) -> None:
     raise AssertionError("a verifier was asked while somebody typed")
 
@@ -92,7 +98,7 @@ def test_nothing_changed_says_so_and_asks_nobody(request_, as_: SignIn) -> None:
 def test_a_smaller_change_stays_and_shows_three_values(request_, as_: SignIn) -> None:
     answer = check(as_("rita", **HTMX), request_, edited(request_, amount="12.50"))
     said = text(answer)
-    assert "The tier stays Approve: 1 reviewer." in said
+    assert "The tier stays Approve: your approval alone is enough." in said
     assert re.search(r"Now Proposed Yours Amount 0.00 40.00 12.50", said)
     assert "read from test world at" in said
 
@@ -103,6 +109,33 @@ def test_more_authority_is_said_before_it_is_asked(request_, as_: SignIn) -> Non
     assert "This raises the tier to Escalate and needs 2 supervisors." in said
     assert "Payments over 500.00 need two supervisors." in said
     assert 'data-say="This raises the tier' in answer.content.decode()
+
+
+def test_less_authority_says_that_ones_own_approval_is_enough(
+    gate: Gate, as_: SignIn
+) -> None:
+    request = propose(gate.agent, amount="899.00").request
+    client = as_("sue", **HTMX)
+    said = text(check(client, request, edited(request, amount="450.00")))
+    lower = "This lowers the tier to Approve: your approval alone is enough."
+    assert lower in said
+    said = text(check(client, request, edited(request, amount="600.00")))
+    assert "The tier stays Escalate: 2 supervisors." in said
+    assert "alone is enough" not in said
+
+
+def test_balances_are_compared_too(gate: Gate, as_: SignIn) -> None:
+    document = factories.document_of_tests()
+    document["tools"]["pay"] |= {
+        "presenter": "money",
+        "facts": ["kept", "kept_currency"],
+        "balances": [{"fact": "kept", "label": "Kept by us", "moves": "down"}],
+        "reader": {"kind": "callable", "path": f"{__name__}.balance"},
+    }
+    factories.policy(gate.people, document)
+    request = propose(gate.agent).request
+    answer = check(as_("rita", **HTMX), request, edited(request, amount="12.50"))
+    assert "Kept by us 100.00 USD 60.00 USD 87.50 USD" in text(answer)
 
 
 def test_what_is_forbidden_is_said_beside_its_field(request_, as_: SignIn) -> None:
