@@ -71,7 +71,7 @@ def test_an_open_page_asks_no_longer_than_two_minutes(gate: Gate, as_: SignIn) -
 
 
 def _following(source: str) -> str:
-    before, found, after = source.partition('id="following"')
+    _, found, after = source.partition('id="following"')
     return after[: after.index("</p>")] if found else ""
 
 
