@@ -23,6 +23,7 @@ from .documents import (
     Then,
     ToolDefinition,
 )
+from .money import MIXED
 
 logger = logging.getLogger(__name__)
 
@@ -225,7 +226,10 @@ def _currencies(document: Document, facts: Mapping[str, Any]) -> Iterator[Findin
     """The figures of the rules are in the document's currency, so any other, in the
     proposal or in a sum it belongs to, cannot be compared with them."""
     money, others = facts["money"], facts.get("other_currencies", {})
-    if money and money["currency"] != document.currency:
+    if money and money["currency"] == MIXED:
+        text = "Its amounts are in several currencies, which are not added up."
+        yield Finding("money.unknown_currency", text, _ESCALATE)
+    elif money and money["currency"] != document.currency:
         text = f"The amount is not in {document.currency}, which the rules count in."
         yield Finding("money.unknown_currency", text, _ESCALATE)
     elif any(others.values()):
@@ -265,7 +269,11 @@ def _risk(
 ) -> Risk:
     raised = [finding.then.risk for finding in found if finding.then.risk]
     figure = document.critical_above
-    comparable = figure and money and money["currency"] == figure.currency
+    # Of several currencies it is the part in the document's.
+    codes = {figure.currency} if figure else set()
+    if document.currency in codes:
+        codes.add(MIXED)
+    comparable = figure and money and money["currency"] in codes
     if figure and comparable and money["amount_minor"] > figure.money.minor:
         raised.append(Risk.CRITICAL)
     return max([base.risk, *raised], key=lambda risk: risk.rank)

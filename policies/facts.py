@@ -5,27 +5,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from journal import transactions
 
-from . import calendars, locks, money, tools
-from .documents import Document, Measure, ToolDefinition
+from . import amounts, calendars, locks, money, tools
+from .documents import (
+    LONGEST,
+    LONGEST_WINDOW,
+    Document,
+    Measure,
+    ToolDefinition,
+)
 from .models import Observation, Tool
 
 # Events are observed whatever the policy calls its measure of them.
 FAILURE = "event:failure"
 _EVENTS = "event:"
+# What waits for people counts in every window: it runs within this time, or never.
+LONGEST_WAIT: timedelta = LONGEST + LONGEST_WINDOW
 
 _WINDOWS = """
 SELECT asked.name, seen.currency, count(*), coalesce(sum(seen.amount_minor), 0)
 FROM unnest(%s::text[], %s::text[], %s::text[], %s::timestamptz[])
      AS asked (name, measure, key, since)
 JOIN policies_observation AS seen
-  ON seen.measure = asked.measure AND seen.key = asked.key AND seen.at > asked.since
+  ON seen.measure = asked.measure AND seen.key = asked.key AND seen.ran_by > asked.since
  AND seen.counts AND seen.proposal <> %s
 GROUP BY asked.name, seen.currency
 """
@@ -42,11 +51,12 @@ WITH now_in AS (
                       WHERE now_in.measure = old.measure AND now_in.key = old.key)
 )
 INSERT INTO policies_observation
-    (proposal, measure, key, amount_minor, currency, at, counts)
-SELECT %(proposal)s, measure, key, amount_minor, currency, %(at)s, true FROM now_in
+    (proposal, measure, key, amount_minor, currency, at, ran_by, ran, counts)
+SELECT %(proposal)s, measure, key, amount_minor, currency, %(at)s, %(ran_by)s, false,
+    true FROM now_in
 ON CONFLICT (proposal, measure, key) DO UPDATE
 SET amount_minor = excluded.amount_minor, currency = excluded.currency,
-    at = excluded.at, counts = true
+    at = excluded.at, ran_by = excluded.ran_by, ran = false, counts = true
 """
 
 
@@ -95,13 +105,12 @@ def plain(
     document: Document, definition: ToolDefinition, inputs: Inputs, *, now: datetime
 ) -> dict[str, Any]:
     """The facts that need no database: all but the sums and counts."""
-    amount = tools.amount(definition, inputs.args)
     clock = calendars.clock(now, document.zone)
     open_now = {f"{n}_open": c.is_open(now) for n, c in document.calendars.items()}
     return {
         "tool": definition.name,
-        "args": tools.in_minor_units(definition, inputs.args),
-        "money": _money(amount),
+        "args": amounts.in_minor_units(definition, inputs.args),
+        "money": _money(moved(document, definition, inputs)),
         "agent": {"name": inputs.agent, "unattended": inputs.unattended},
         "thread": inputs.thread,
         "uncertain": float(inputs.uncertain),
@@ -110,6 +119,15 @@ def plain(
         "keys": dict(inputs.keys),
         **({"resembles": True} if inputs.resembles else {}),
     }
+
+
+def moved(
+    document: Document, definition: ToolDefinition, inputs: Inputs
+) -> money.Money | None:
+    """What the proposal moves, all its amounts together, as ceilings and rules compare
+    it. None where it moves no money."""
+    found = amounts.of(definition, inputs.args)
+    return money.together(found.values(), document.currency)
 
 
 def _money(amount: money.Money | None) -> dict[str, Any]:
@@ -152,7 +170,6 @@ def rebase(
     decided, needs none.
     """
     definition = tools.definition(inputs.tool)
-    amount = tools.amount(definition, inputs.args)
     clock = calendars.clock(then, document.zone)
     open_then = {f"{n}_open": c.is_open(then) for n, c in document.calendars.items()}
     fresh = _aggregates(document, definition, inputs, now)
@@ -163,8 +180,8 @@ def rebase(
     }
     return {
         **stored,
-        "args": tools.in_minor_units(definition, inputs.args),
-        "money": _money(amount),
+        "args": amounts.in_minor_units(definition, inputs.args),
+        "money": _money(moved(document, definition, inputs)),
         "clock": {**clock, **open_then},
         "before": {**stored["before"], **as_read(inputs.before)},
         "keys": {**stored["keys"], **inputs.keys},
@@ -183,15 +200,22 @@ def _either(
     }
 
 
-def observe(document: Document, inputs: Inputs, *, at: datetime) -> None:
-    """Let this proposal weigh in the sums from now on, as it is in this revision.
+def observe(
+    document: Document,
+    inputs: Inputs,
+    *,
+    at: datetime,
+    ran_by: datetime | None = None,
+) -> None:
+    """Let this proposal weigh in the sums from now on, as it is in this revision, and
+    in every window until it runs. What asks nobody can run until `ran_by`.
 
     Caller holds a transaction and the locks of `measures_of`.
     """
     transactions.require("Observing")
     definition = tools.definition(inputs.tool)
     rows = [
-        (name, key, *_weight(document, definition, measure, inputs.args))
+        (name, key, *weight(document, definition, measure, inputs))
         for name, measure, key in _own_measures(document, inputs)
     ]
     names, keys, amounts, currencies = zip(*rows, strict=True) if rows else ((),) * 4
@@ -201,6 +225,7 @@ def observe(document: Document, inputs: Inputs, *, at: datetime) -> None:
             {
                 "proposal": inputs.proposal,
                 "at": at,
+                "ran_by": ran_by or at + LONGEST_WAIT,
                 "measures": list(names),
                 "keys": list(keys),
                 "amounts": list(amounts),
@@ -209,8 +234,26 @@ def observe(document: Document, inputs: Inputs, *, at: datetime) -> None:
         )
 
 
+def count_effect(proposal: str, *, at: datetime) -> None:
+    """Its effect ran now, or may have, and is in every window that begins before.
+
+    Caller holds a transaction.
+    """
+    transactions.require("Counting an effect")
+    _weights([proposal]).filter(counts=True).update(ran_by=at, ran=True)
+
+
+def deny_effect(proposal: str) -> None:
+    """Somebody looked: its effect never happened, and weighs in no sum any more.
+
+    Caller holds a transaction.
+    """
+    transactions.require("Denying an effect")
+    _weights([proposal]).update(counts=False, ran=False)
+
+
 def release(proposal: str) -> None:
-    """A refused, withdrawn, expired or failed proposal weighs in no sum any more.
+    """A refused, withdrawn or expired proposal weighs in no sum any more.
 
     Caller holds a transaction.
     """
@@ -218,25 +261,30 @@ def release(proposal: str) -> None:
 
 
 def release_many(proposals: Sequence[str]) -> None:
-    """The same for many. What was observed as an event stays: it did happen.
+    """The same for many. What was observed as an event stays: it did happen. So does
+    what may have run: a refusal of what is left of it denies nothing.
 
     Caller holds a transaction.
     """
     transactions.require("Releasing observations")
-    Observation.objects.filter(proposal__in=proposals, counts=True).exclude(
-        measure__startswith=_EVENTS
-    ).update(counts=False)
+    over = _weights(proposals).filter(counts=True, ran=False)  # guard: ran-weighs
+    over.update(counts=False)
 
 
-def restore(proposal: str, *, at: datetime) -> None:
-    """A failed proposal is tried again: what its revision of `at` observed counts.
+def restore(proposal: str, *, at: datetime, ran_by: datetime) -> None:
+    """A failed proposal is tried again until `ran_by`: what its revision of `at`
+    observed counts.
 
     Caller holds a transaction.
     """
     transactions.require("Restoring observations")
-    Observation.objects.filter(proposal=proposal, at=at).exclude(
-        measure__startswith=_EVENTS
-    ).update(counts=True)
+    _weights([proposal]).filter(at=at).update(counts=True, ran_by=ran_by)
+
+
+def _weights(proposals: Sequence[str]) -> QuerySet[Observation]:
+    """What these weigh, without the events that were observed of them."""
+    found = Observation.objects.filter(proposal__in=proposals)
+    return found.exclude(measure__startswith=_EVENTS)
 
 
 def observe_failure(*, agent: str, proposal: str, at: datetime) -> None:
@@ -244,7 +292,10 @@ def observe_failure(*, agent: str, proposal: str, at: datetime) -> None:
     transaction."""
     transactions.require("Observing a failure")
     Observation.objects.update_or_create(
-        proposal=proposal, measure=FAILURE, key=agent, defaults={"at": at}
+        proposal=proposal,
+        measure=FAILURE,
+        key=agent,
+        defaults={"at": at, "ran_by": at},
     )
 
 
@@ -257,17 +308,19 @@ def _own_measures(document: Document, inputs: Inputs) -> list[tuple[str, Measure
     ]
 
 
-def _weight(
-    document: Document,
-    definition: ToolDefinition,
-    measure: Measure,
-    args: Mapping[str, Any],
+def weight(
+    document: Document, definition: ToolDefinition, measure: Measure, inputs: Inputs
 ) -> money.Money:
-    """What the proposal adds to a sum; nothing to one that only counts."""
-    for field in definition.money:
-        if field.amount == measure.amount and field.amount in args:
-            return tools.read(field, args)
-    return money.Money(0, document.currency if measure.amount else "")
+    """What the proposal adds to a sum: all its amounts, or the one that is summed
+    alone; nothing to one that only counts."""
+    if not measure.amount:
+        return money.Money(0, "")
+    found = amounts.of(definition, inputs.args)
+    summed = [found[measure.amount]] if measure.amount in found else []
+    if not measure.alone:
+        summed = list(found.values())
+    nothing = money.Money(0, document.currency)
+    return money.together(summed, document.currency) or nothing
 
 
 def _aggregates(
@@ -284,27 +337,26 @@ def _aggregates(
     )
     counts = {name: _count(seen, name) for name, _ in events}
     sums: dict[str, int] = {}
-    others = _further(document, definition, inputs.args)
+    others: dict[str, list[str]] = {}
     for name, measure, _ in own:
         counts[name] = _count(seen, name) + 1
         if measure.amount:
-            weight = _weight(document, definition, measure, inputs.args)
+            own_weight = weight(document, definition, measure, inputs)
             by_currency = seen.get(name, {})
-            sums[name] = weight.minor + by_currency.get(weight.currency, (0, 0))[1]
-            others[name] = sorted(set(by_currency) - {weight.currency})
+            sums[name] = own_weight.minor + _same(document, own_weight, by_currency)
+            others[name] = sorted(set(by_currency) - {own_weight.currency})
     return {"sum": sums, "count": counts, "other_currencies": others}
 
 
-def _further(
-    document: Document, definition: ToolDefinition, args: Mapping[str, Any]
-) -> dict[str, list[str]]:
-    """Currencies of a tool's second and further amounts that rules cannot compare."""
-    found = {
-        field.amount: tools.read(field, args).currency
-        for field in definition.money[1:]
-        if field.amount in args
-    }
-    return {n: [code] for n, code in found.items() if code != document.currency}
+def _same(
+    document: Document, own: money.Money, by_currency: Mapping[str, tuple[int, int]]
+) -> int:
+    """What others moved in its currency. Of what is in several, only the part in the
+    document's currency is known."""
+    comparable = {own.currency}
+    if own.currency in {document.currency, money.MIXED}:
+        comparable = {document.currency, money.MIXED}
+    return sum(total for code, (_, total) in by_currency.items() if code in comparable)
 
 
 Windows = dict[str, dict[str, tuple[int, int]]]

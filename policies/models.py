@@ -196,7 +196,8 @@ class Observation(models.Model):
     """One proposal's weight in one aggregate: what rolling sums and counts read.
 
     `measure` names the aggregate of the policy, `key` the customer, agent or target
-    it is summed over. A refusal sets `counts` to false; nothing else changes.
+    it is summed over. A refusal sets `counts` to false. A window counts from the
+    effect: `ran_by` is when it ran, and before that by when it can have.
     """
 
     proposal = models.CharField(max_length=40)
@@ -205,6 +206,10 @@ class Observation(models.Model):
     amount_minor = models.BigIntegerField(default=0)
     currency = models.CharField(max_length=3, blank=True)
     at = models.DateTimeField()
+    # The release before wrote rows without it: they count from when they were written.
+    ran_by = models.DateTimeField(db_default=Now())
+    # Once it may have run, only who denies that takes it out of the sums.
+    ran = models.BooleanField(default=False, db_default=False)
     counts = models.BooleanField(default=True)
 
     class Meta:
@@ -215,8 +220,8 @@ class Observation(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(
-                fields=["measure", "key", "at"],
-                name="observation_window",
+                fields=["measure", "key", "ran_by"],
+                name="observation_ran",
                 condition=models.Q(counts=True),
             )
         ]

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 MAX_MINOR = 2**53 - 1  # what JSON, and so RFC 8785, can carry
+MIXED = ""  # the currency of what is in several
 CURRENCY = re.compile(r"[A-Z]{3}")
 
 # ISO 4217: the codes whose minor unit is not a hundredth. A code that ISO does not
@@ -72,6 +73,19 @@ def format_amount(money: Money) -> str:
     if not places:
         return sign + digits
     return f"{sign}{digits[:-places]}.{digits[-places:]}"
+
+
+def together(amounts: Iterable[Money], currency: str) -> Money | None:
+    """All that is moved as one amount; None where there is none.
+
+    Amounts of several currencies are not added up: what is in `currency` has then no
+    currency of its own, so that no ceiling and no figure can be compared with it.
+    """
+    sums = totals(amounts)
+    moved = {code: minor for code, minor in sums.items() if minor} or sums
+    if len(moved) > 1:
+        return Money(moved.get(currency, 0), MIXED)
+    return next((Money(minor, code) for code, minor in moved.items()), None)
 
 
 def totals(amounts: Iterable[Money]) -> dict[str, int]:

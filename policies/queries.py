@@ -148,5 +148,9 @@ def _reasons(tool: ToolDefinition) -> Iterator[str]:
 
 def _measure(measure: Measure) -> str:
     what = measure.tool or f"{measure.event}s"
-    kind = f"sum of {measure.amount}" if measure.amount else "count"
+    kind = f"sum of {_summed(measure)}" if measure.amount else "count"
     return f"{kind} of {what} by {measure.key} in {lasts(measure.window)}"
+
+
+def _summed(measure: Measure) -> str:
+    return f"{measure.amount} alone" if measure.alone else "every amount"

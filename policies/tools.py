@@ -1,18 +1,17 @@
-"""Tools as immutable rows: which version rules now, what its arguments may be, and
-how much money they move."""
+"""Tools as immutable rows: which version rules now, and what its arguments may be."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 from journal import transactions
-from journal.errors import FieldError, at
+from journal.errors import FieldError
 
-from . import active, money, schemas
+from . import active, amounts, schemas
 from .calendars import read_duration
-from .documents import USUAL_WINDOW, Document, MoneyField, ToolDefinition
+from .documents import USUAL_WINDOW, Document, ToolDefinition
 from .models import PolicyVersion, Queue, Tool
 
 _definitions: dict[str, ToolDefinition] = {}
@@ -48,32 +47,7 @@ def validate(tool: Tool, args: Any) -> list[FieldError]:
     otherwise; then money: decimal strings with as many decimals as the currency has.
     """
     found = definition(tool)
-    return schemas.errors(found.validator, args) or list(wrong_money(found, args))
-
-
-def amount(definition: ToolDefinition, args: Mapping[str, Any]) -> money.Money | None:
-    """What the arguments move: the first declared amount that is there."""
-    for field in definition.money:
-        if field.amount in args:
-            return read(field, args)
-    return None
-
-
-def read(field: MoneyField, args: Mapping[str, Any]) -> money.Money:
-    """Two arguments as one amount. Raises `InvalidMoney`."""
-    return money.parse(args.get(field.amount), args.get(field.currency))
-
-
-def in_minor_units(
-    definition: ToolDefinition, args: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The arguments as rules see them: amounts are integers. Raises `InvalidMoney`."""
-    amounts = {
-        field.amount: read(field, args).minor
-        for field in definition.money
-        if field.amount in args
-    }
-    return {**args, **amounts}
+    return schemas.errors(found.validator, args) or list(amounts.wrong(found, args))
 
 
 def add_queues(names: Mapping[str, str]) -> None:
@@ -115,15 +89,3 @@ def _row(tool: ToolDefinition, version: int, queue: Queue) -> Tool:
         execution_class=tool.execution_class,
         queue=queue,
     )
-
-
-def wrong_money(
-    definition: ToolDefinition, args: Mapping[str, Any]
-) -> Iterable[FieldError]:
-    """The amounts that are no money, by path."""
-    for field in definition.money:
-        if field.amount in args:
-            try:
-                read(field, args)
-            except money.InvalidMoney as error:
-                yield at(f"args.{field.amount}", str(error))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from journal import log
+from policies import facts
 
 from . import approved, inherited, transitions, turns
 from .choices import ExecutionStatus, GrantStatus
@@ -89,4 +90,5 @@ def forget(
         },
         data={"execution": execution.pk, "fence": execution.fence, "code": why.code},
     )
+    facts.count_effect(execution.proposal_id, at=now)  # or later, and a report says so
     turns.halt(execution, now)

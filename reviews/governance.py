@@ -112,16 +112,19 @@ def govern(action: Action, *, now: datetime, firmly: bool = True) -> Ruling:
         definition=definition,
         policy=policy,
         facts=gathered,
-        money=tools.amount(definition, action.args),
+        money=facts.moved(document, definition, inputs),
         inputs=inputs,
     )
 
 
-def observe(ruling: Ruling, *, now: datetime) -> None:
-    """Let the action weigh in later sums. Caller is in the governing transaction."""
-    if ruling.policy is not None and ruling.inputs is not None:
-        document = active.compiled(ruling.policy)
-        facts.observe(document, ruling.inputs, at=now)
+def observe(ruling: Ruling, *, now: datetime, asks: bool = True) -> None:
+    """Let the action weigh in later sums; what `asks` nobody runs in its window, or
+    never. Caller is in the governing transaction."""
+    if ruling.policy is None or ruling.inputs is None or ruling.definition is None:
+        return
+    document = active.compiled(ruling.policy)
+    ran_by = None if asks else now + ruling.definition.window
+    facts.observe(document, ruling.inputs, at=now, ran_by=ran_by)
 
 
 def reevaluate(

@@ -87,7 +87,8 @@ def submit(
     revision = add_revision(proposal, 1, action, narrative, ruling, actor, now)
     _log_submitted(proposal, revision, ruling, actor, now)
     if ruling.tier is not Tier.BLOCK:
-        observe(ruling, now=now)
+        asks = asks or ruling.tier in {Tier.APPROVE, Tier.ESCALATE}
+        observe(ruling, now=now, asks=asks)
         _follow(proposal, revision, ruling, origin, actor, now, asks=asks)
     return proposal
 
@@ -120,7 +121,7 @@ def _follow(
     *,
     asks: bool,
 ) -> None:
-    if asks or ruling.tier in {Tier.APPROVE, Tier.ESCALATE}:
+    if asks:
         requests.open_request(
             proposal,
             revision,

@@ -177,6 +177,7 @@ def _settle(execution: Execution, found: Outcome, said: str, now: datetime) -> N
     if said == "succeeded":
         kept = executions.kept(execution, found.result or {})
         _move(execution, "settle_succeeded", now, happened=True, **kept)
+        facts.count_effect(execution.proposal_id, at=now)
     elif execution.code == doubts.OTHER_VERSION.code:
         return  # it was asked about these bytes, and others may have run
     elif said == "failed" or (
@@ -186,7 +187,7 @@ def _settle(execution: Execution, found: Outcome, said: str, now: datetime) -> N
         detail = found.detail or "The service never saw our reference."
         _move(execution, "settle_failed", now, happened=False, detail=detail)
         proposal = execution.grant.proposal
-        facts.release(proposal.pk)
+        facts.deny_effect(proposal.pk)
         facts.observe_failure(agent=proposal.agent, proposal=proposal.pk, at=now)
 
 

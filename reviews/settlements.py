@@ -61,8 +61,10 @@ def settle_unknown(
         data={"execution": execution.pk, "happened": happened},
         private={"reason": reason},
     )
-    if not happened:
-        facts.release(execution.proposal_id)
+    if happened:
+        facts.count_effect(execution.proposal_id, at=now)
+    else:
+        facts.deny_effect(execution.proposal_id)
     faults.point("settle_uncommitted", execution_id)
     return execution
 
@@ -132,4 +134,7 @@ def _queue_again(execution: Execution, person: Person, now: datetime) -> None:
         },
         data={"execution": execution.pk},
     )
-    facts.restore(execution.proposal_id, at=execution.grant.revision.created_at)
+    grant = execution.grant
+    facts.restore(
+        execution.proposal_id, at=grant.revision.created_at, ran_by=grant.expires_at
+    )

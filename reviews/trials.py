@@ -11,11 +11,12 @@ from typing import Any
 
 from journal import canonical
 from journal.errors import DomainError
-from policies import evaluation, facts, tools
+from policies import amounts, evaluation, facts
 from policies.choices import Tier
 from policies.documents import Document, ToolDefinition
 from policies.facts import Inputs
 from policies.models import Tool
+from policies.money import Money
 from policies.schemas import errors
 
 from .presenters import present
@@ -47,6 +48,20 @@ class Memory:
 
     sums: dict[tuple[str, str, str], int] = field(default_factory=dict)
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What one call adds to one measure."""
+
+    measure: str
+    key: str
+    is_sum: bool
+    amount: Money
+
+    @property
+    def of(self) -> tuple[str, str, str]:
+        return self.measure, self.key, self.amount.currency
 
 
 class Wrong(Exception):
@@ -101,7 +116,7 @@ def _trial(
     definition = document.tools.get(name)
     if definition is None:
         return Trial(number, name, Tier.BLOCK, rules=("tool.unknown",))
-    gathered = _checked_facts(document, definition, call, memory, now)
+    gathered, own = _checked_facts(document, definition, call, memory, now)
     shown = present(
         definition,
         call["args"],
@@ -111,7 +126,7 @@ def _trial(
     gathered["uninspectable"] = sorted({one.argument for one in shown.uninspectable})
     found = evaluation.evaluate(document, definition, gathered)
     if found.tier is not Tier.BLOCK:
-        _remember(document, definition, gathered, memory)
+        _remember(own, memory)
     return Trial(
         number,
         name,
@@ -130,10 +145,10 @@ def _checked_facts(
     call: Mapping[str, Any],
     memory: Memory,
     now: datetime,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], list[Weight]]:
     """Raises Wrong for arguments that do not fit."""
     wrong = errors(definition.validator, call["args"])
-    if wrong := wrong or list(tools.wrong_money(definition, call["args"])):
+    if wrong := wrong or list(amounts.wrong(definition, call["args"])):
         raise Wrong("; ".join(f"{one['path']}: {one['message']}" for one in wrong))
     try:
         return _facts(document, definition, call, memory, now)
@@ -147,7 +162,7 @@ def _facts(
     call: Mapping[str, Any],
     memory: Memory,
     now: datetime,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], list[Weight]]:
     reading = call.get("reading", {})
     at = datetime.fromisoformat(call["at"]) if "at" in call else now
     if at.tzinfo is None:
@@ -164,12 +179,16 @@ def _facts(
         proposal="",
     )
     found = facts.plain(document, definition, inputs, now=at)
-    return {**found, **_sums(document, definition, found, memory)}
+    own = list(_weighed(document, definition, found, inputs))
+    return {**found, **_sums(document, own, memory)}, own
 
 
-def _own(
-    document: Document, definition: ToolDefinition, found: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
+def _weighed(
+    document: Document,
+    definition: ToolDefinition,
+    found: Mapping[str, Any],
+    inputs: Inputs,
+) -> Iterator[Weight]:
     keys = {
         **found["keys"],
         "agent": found["agent"]["name"],
@@ -177,37 +196,26 @@ def _own(
     }
     for name, measure in document.measures.items():
         if measure.tool == definition.name and keys.get(measure.key):
-            yield name, str(keys[measure.key])
+            weight = facts.weight(document, definition, measure, inputs)
+            yield Weight(name, str(keys[measure.key]), bool(measure.amount), weight)
 
 
-def _sums(
-    document: Document,
-    definition: ToolDefinition,
-    found: Mapping[str, Any],
-    memory: Memory,
-) -> dict[str, Any]:
+def _sums(document: Document, own: Iterable[Weight], memory: Memory) -> dict[str, Any]:
     counts = {name: 0 for name, measure in document.measures.items() if measure.event}
     sums = {}
-    currency = found["money"].get("currency", document.currency)
-    for name, key in _own(document, definition, found):
-        counts[name] = memory.counts.get((name, key), 0) + 1
-        if amount := document.measures[name].amount:
-            weight = found["args"].get(amount, 0)
-            sums[name] = memory.sums.get((name, key, currency), 0) + weight
+    for one in own:
+        counts[one.measure] = memory.counts.get((one.measure, one.key), 0) + 1
+        if one.is_sum:
+            sums[one.measure] = memory.sums.get(one.of, 0) + one.amount.minor
     return {"sum": sums, "count": counts, "other_currencies": {}}
 
 
-def _remember(
-    document: Document,
-    definition: ToolDefinition,
-    found: Mapping[str, Any],
-    memory: Memory,
-) -> None:
-    currency = found["money"].get("currency", document.currency)
-    for name, key in _own(document, definition, found):
-        memory.counts[name, key] = found["count"][name]
-        if name in found["sum"]:
-            memory.sums[name, key, currency] = found["sum"][name]
+def _remember(own: Iterable[Weight], memory: Memory) -> None:
+    for one in own:
+        counted = memory.counts.get((one.measure, one.key), 0)
+        memory.counts[one.measure, one.key] = counted + 1
+        if one.is_sum:
+            memory.sums[one.of] = memory.sums.get(one.of, 0) + one.amount.minor
 
 
 def as_lines(trials: Iterable[Trial]) -> Iterator[str]:

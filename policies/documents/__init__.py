@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from .definitions import (
     DEFAULT_FLOOR,
+    LONGEST,
+    LONGEST_WINDOW,
     USUAL_WINDOW,
     AgentTarget,
     Balance,
@@ -34,6 +36,8 @@ from .wording import suggest
 
 __all__ = [
     "DEFAULT_FLOOR",
+    "LONGEST",
+    "LONGEST_WINDOW",
     "RESERVED",
     "TOOL_NAME",
     "USUAL_WINDOW",

@@ -51,7 +51,10 @@ class Measure(Part):
     tool: ToolName | None = None
     event: Literal["failure"] | None = None
     key: Name  # agent, thread, or a key that the tool's reader resolves
-    amount: str | None = None  # the money argument to sum; without it only counted
+    # An amount of the tool: it and all others that the tool declares are summed;
+    # without it proposals are only counted.
+    amount: str | None = None
+    alone: StrictBool = False  # sum that amount without the tool's others
     window: Duration
 
     @model_validator(mode="after")
@@ -60,6 +63,8 @@ class Measure(Part):
             raise ValueError("a measure is of a tool or of an event, one of them")
         if self.event and (self.key != "agent" or self.amount):
             raise ValueError("an event is counted by agent and has no amount")
+        if self.alone and not self.amount:
+            raise ValueError("only an amount is summed alone: name it, or remove alone")
         return self
 
 

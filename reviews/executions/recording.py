@@ -13,7 +13,7 @@ from journal import clock, faults, log
 from policies import facts
 from policies.choices import ExecutionClass
 
-from .. import alarms, approved, endings, fences, locks, turns
+from .. import alarms, approved, claims, endings, fences, locks, turns
 from ..executors import Outcome
 from ..models import Execution
 from .requeueing import back_off, requeue, tries_left
@@ -60,6 +60,7 @@ def _succeed(
     found = kept(execution, outcome.result or {}) | {"looked_up": outcome.looked_up}
     digest = found["result_digest"]
     endings.finish(execution, "succeed", actor, now, found, digest=digest)
+    facts.count_effect(execution.proposal_id, at=now)
     alarms.succeeded(execution, now)
     alarms.counted(execution, outcome.effects, now)
 
@@ -77,11 +78,17 @@ def _fail(
     if again:
         requeue(execution, outcome.code, outcome.detail, due, actor, now)
         return
-    why = {"code": outcome.code, "detail": outcome.detail}
+    by_agent = actor.kind == "agent"
+    why: dict[str, Any] = {"code": outcome.code, "detail": outcome.detail}
+    if by_agent and approved.can_be_asked(execution):
+        why["ask_at"] = claims.quiet_from(execution)
     endings.finish(execution, "fail", actor, now, why, code=outcome.code)
     turns.halt(execution, now)
     proposal = execution.grant.proposal
-    facts.release(proposal.pk)
+    if by_agent:  # its word alone would empty the sums that hold it back
+        facts.count_effect(proposal.pk, at=now)  # guard: agent-word
+    else:
+        facts.deny_effect(proposal.pk)
     facts.observe_failure(agent=proposal.agent, proposal=proposal.pk, at=now)
 
 

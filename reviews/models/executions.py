@@ -101,8 +101,9 @@ class Execution(models.Model):
     finished_at = models.DateTimeField(null=True)
     # It succeeded as a look-up says: its last attempt performed nothing.
     looked_up = models.BooleanField(default=False, db_default=False)
-    # When the service was last asked whether what was refused happened all the same; it
-    # is asked again at `ask_at` while its answer is not clear.
+    # When the service was last asked whether what was refused, or what its agent says
+    # failed, happened all the same; it is asked again at `ask_at` while its answer is
+    # not clear.
     audited_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -151,6 +152,11 @@ class Execution(models.Model):
                 name="execution_to_audit",
                 condition=Q(status="refused")
                 & (Q(audited_at__isnull=True) | Q(ask_at__isnull=False)),
+            ),
+            models.Index(
+                fields=["ask_at"],
+                name="execution_said_to_fail",
+                condition=Q(status="failed", ask_at__isnull=False),
             ),
             models.Index(
                 fields=["finished_at"],

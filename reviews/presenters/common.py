@@ -8,18 +8,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from policies import money
+from policies import amounts, money
 from policies.documents import Chip, Piece, Segment, ToolDefinition
 
 from . import current, inert
+from .amounts import in_all, sums
 from .compare import Comparison, Rows
-from .current import figure
 from .declared import settles
 from .leaves import HIDDEN, Conceal, Leaf, cell, humanise, is_blob, label, leaves
 from .shapes import (
     Cell,
     DryRun,
-    Pair,
     Part,
     Presentation,
     Reversal,
@@ -37,7 +36,6 @@ _WORDS = {
     "partly": Reversal("Partly reversible", "partly"),
     "irreversible": Reversal("Irreversible", "never"),
 }
-_WITH = "this one included"
 UNKNOWN_REVERSAL = Reversal("Unknown: treat as irreversible", "never")
 
 
@@ -151,6 +149,16 @@ class Subject:
                 continue
         return None
 
+    @cached_property
+    def moved(self) -> list[money.Money]:
+        """Every amount of it; none where one is concealed or cannot be read."""
+        if any(self._is_sensitive(part.amount) for part in self.definition.money):
+            return []
+        try:
+            return list(amounts.of(self.definition, self.args).values())
+        except money.InvalidMoney:
+            return []
+
     def names_amount(self) -> bool:
         """Whether the arguments have any amount; the schema may let it be absent."""
         return any(part.amount in self.args for part in self.definition.money)
@@ -183,7 +191,7 @@ def present(
         "title": subject.definition.title,
         "sentence": sentence(subject),
         "tags": tags(subject, *tags_, hidden=found),
-        "size": sums(subject),
+        "size": (*in_all(subject), *sums(subject)),
         "changes": tuple(row for row in rows.changes if row.path not in stated),
         "unchanged": tuple(row for row in rows.unchanged if row.path not in stated),
         "now": tuple(
@@ -337,19 +345,6 @@ def tags(
     contradicted = current.conflicts(subject)
     found = [*contradicted, *more, *_warnings(subject, hidden), *_about(subject)]
     return tuple(sorted(dict.fromkeys(found), key=lambda tag: not tag.loud))
-
-
-def sums(subject: Subject) -> tuple[Pair, ...]:
-    """The rolling sums that the policy keeps, this proposal included."""
-    amount = subject.amount()
-    found = subject.facts.get("sum")
-    if amount is None or not isinstance(found, Mapping):
-        return ()
-    return tuple(
-        Pair(humanise(name), figure(money.Money(total, amount.currency)), _WITH)
-        for name, total in found.items()
-        if isinstance(total, int)
-    )
 
 
 def uninspectable(subject: Subject) -> Iterator[Uninspectable]:

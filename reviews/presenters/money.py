@@ -14,7 +14,8 @@ from policies import money
 from policies.documents import Limit
 from policies.money import Money, exponent
 
-from .common import Subject, present, sentence, sums
+from .amounts import in_all, sums, total
+from .common import Subject, present, sentence
 from .current import figure
 from .leaves import humanise
 from .shapes import Cell, Change, Pair, Part, Presentation, Tag, Text, Value
@@ -49,7 +50,12 @@ def show(subject: Subject) -> Presentation:
         *_called_out(subject, amount),
         *_whole(subject, amount),
         sentence=_merged(sentence(subject, _said(subject, amount))),
-        size=(_pair(subject, amount), *_payee(subject), *_sums(subject, amount)),
+        size=(
+            _pair(subject, amount),
+            *in_all(subject),
+            *_payee(subject),
+            *_sums(subject, amount),
+        ),
         changes=(*moved, *subject.rows.changes),
         now=tuple(row for row in subject.rows.now if row.path not in covered),
     )
@@ -66,13 +72,17 @@ def _called_out(subject: Subject, amount: Money) -> Iterator[Tag]:
         yield Tag("More than usual for this payee", loud=True)
     if low and amount.minor < low:
         yield Tag("Less than usual for this payee")
+    moved = total(subject) or amount
+    if moved.currency == money.MIXED:
+        yield Tag("Amounts in several currencies", loud=True)
     for limit in subject.definition.limits:
-        if limit.currency == amount.currency:
-            yield from _against(subject, amount, limit)
+        if limit.currency == moved.currency:
+            yield from _against(subject, moved, limit)
 
 
 def _against(subject: Subject, amount: Money, limit: Limit) -> Iterator[Tag]:
-    """One figure of the tool: passed, nearly reached, or passed by parts."""
+    """One figure of the tool: passed by all its amounts together, nearly reached, or
+    passed with earlier ones."""
     said, most = figure(limit.money), limit.money.minor
     if limit.measure:
         if _sum(subject, limit.measure) > most:
@@ -82,7 +92,7 @@ def _against(subject: Subject, amount: Money, limit: Limit) -> Iterator[Tag]:
         yield Tag(f"Above {said}", loud=True)
     elif amount.minor * 100 >= most * NEAR:
         yield Tag(f"Just under {said}", loud=True)
-    elif any(total > most for total in _sums_of(subject)):
+    elif any(found > most for found in _sums_of(subject)):
         yield Tag(f"Above {said} together with earlier ones", loud=True)
 
 
@@ -132,7 +142,8 @@ def _sums(subject: Subject, amount: Money) -> Iterator[Pair]:
     totals = subject.facts.get("sum")
     names = totals if isinstance(totals, Mapping) else {}
     found = [name for name, total in names.items() if isinstance(total, int)]
-    for name, pair in zip(found, sums(subject), strict=True):
+    # Of what is in several currencies no sum is said.
+    for name, pair in zip(found, sums(subject), strict=False):
         limit = limits.get(name)
         if limit and limit.currency == amount.currency:
             yield replace(pair, note=f"of {figure(limit.money)}, {pair.note}")

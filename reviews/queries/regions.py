@@ -222,7 +222,7 @@ class Regions:
             return ""
         minor, currency = first.revision.amount_minor, first.revision.currency
         amount = ""
-        if minor is not None and minor != self.revision.amount_minor:
+        if currency and minor is not None and minor != self.revision.amount_minor:
             amount = f" ({figure(Money(minor, currency))})"
         return f"written for version {first.number}{amount}"
 

@@ -337,6 +337,22 @@ GUARDS = [
         EXECUTIONS,
     ),
     Guard(
+        "an agent's word alone empties no sum",
+        "reviews/executions/recording.py",
+        "_fail",
+        "agent-word",
+        Value("facts.deny_effect(proposal.pk)"),
+        "tests/reviews/test_sums.py",
+    ),
+    Guard(
+        "what may have run leaves the sums only when it is denied",
+        "policies/facts.py",
+        "release_many",
+        "ran-weighs",
+        WithoutKeyword("ran"),
+        "tests/policies/test_facts.py tests/reviews/test_sums.py",
+    ),
+    Guard(
         "what failed in an attempt that never ended is its outcome",
         "reviews/executions/looking.py",
         "denies",

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from policies import calendars, tools
+from policies import amounts, calendars, money
 from policies.documents import Document, parse
 from policies.evaluation import Evaluation, blocked, evaluate
 
@@ -125,13 +125,14 @@ def facts(
     """
     definition = document.tools[tool]
     given = {**ARGS[tool], **(args or {})}
-    amount = tools.amount(definition, given)
-    amounts = [*earlier, amount.minor] if amount else []
+    moved = amounts.of(definition, given)
+    amount = money.together(moved.values(), document.currency)
+    refunded = [*earlier, amount.minor] if amount else []
     refunds = ("refunds_by_customer", "refunds_by_order")
     open_now = {f"{n}_open": c.is_open(now) for n, c in document.calendars.items()}
     return {
         "tool": tool,
-        "args": tools.in_minor_units(definition, given),
+        "args": amounts.in_minor_units(definition, given),
         "money": {"amount_minor": amount.minor, "currency": amount.currency}
         if amount
         else {},
@@ -141,9 +142,9 @@ def facts(
         "clock": {**calendars.clock(now, document.zone), **open_now},
         "before": BEFORE.get(tool, {}) if before is None else dict(before),
         "keys": KEYS.get(tool, {}) if keys is None else dict(keys),
-        "sum": dict.fromkeys(refunds, sum(amounts)) if amount else {},
+        "sum": dict.fromkeys(refunds, sum(refunded)) if amount else {},
         "count": {
-            **(dict.fromkeys(refunds, len(amounts)) if amount else {}),
+            **(dict.fromkeys(refunds, len(refunded)) if amount else {}),
             **({"mails_10m": 1, "mails_1h": 1} if tool == "send_email" else {}),
             "failures": 0,
             **(counts or {}),

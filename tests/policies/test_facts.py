@@ -13,7 +13,7 @@ from policies import facts, tools
 from policies.evaluation import evaluate
 from policies.facts import Inputs
 from policies.models import Observation, Tool
-from tests.policies import builders, store
+from tests.policies import builders, store, test_amounts
 
 pytestmark = pytest.mark.django_db
 
@@ -102,14 +102,57 @@ def test_sums_run_over_all_agents_threads_and_orders(document):
     assert found["count"]["refunds_by_customer"] == 3
 
 
-def test_what_is_older_than_the_window_counts_no_more(document):
+def test_what_ran_before_the_window_counts_no_more(document):
     now = clock.now()
     day = timedelta(hours=24)
-    observe(document, inputs("p-1"), at=now - day - timedelta(seconds=1))
-    observe(document, inputs("p-2"), at=now - day + timedelta(minutes=1))
+    ran(document, "p-1", at=now - day - timedelta(seconds=1))
+    ran(document, "p-2", at=now - day + timedelta(minutes=1))
     found = facts.collect(document, inputs("p-new"), now=now)
     assert found["sum"]["refunds_by_customer"] == 9800
     assert found["sum"]["refunds_by_order"] == 14700
+
+
+def ran(document, proposal, *, at, proposed=timedelta(minutes=1)):
+    observe(document, inputs(proposal), at=at - proposed)
+    facts.count_effect(proposal, at=at)
+
+
+def test_what_waits_counts_however_long_it_has_waited(document):
+    observe(document, inputs("p-1"), at=clock.now() - timedelta(hours=24, minutes=1))
+    assert refunds(document) == (2, 9800)
+
+
+def test_a_window_counts_from_the_effect_of_what_ran(document):
+    at = clock.now() - timedelta(hours=23)
+    ran(document, "p-1", at=at, proposed=timedelta(hours=48))
+    assert refunds(document) == (2, 9800)
+
+
+def test_what_asks_nobody_counts_no_longer_than_it_can_wait_to_run(document):
+    now = clock.now()
+    day = timedelta(hours=24)
+    for name, ran_by in (("p-1", now - day), ("p-2", now)):
+        facts.observe(document, inputs(name), at=now - 2 * day, ran_by=ran_by)
+    found = facts.collect(document, inputs("p-new"), now=now)
+    assert found["sum"]["refunds_by_customer"] == 9800
+
+
+def test_what_may_have_run_leaves_the_sums_only_when_it_is_denied(document):
+    observe(document, inputs("p-1"))
+    facts.count_effect("p-1", at=clock.now())
+    facts.release("p-1")
+    assert refunds(document) == (2, 9800)
+    facts.deny_effect("p-1")
+    assert refunds(document) == (1, 4900)
+
+
+def test_what_may_have_run_and_is_tried_again_is_refused_and_counts_still(document):
+    at = clock.now() - timedelta(minutes=5)
+    observe(document, inputs("p-1"), at=at)
+    facts.count_effect("p-1", at=clock.now())
+    facts.restore("p-1", at=at, ran_by=clock.now() + timedelta(minutes=5))
+    facts.release("p-1")
+    assert refunds(document) == (2, 9800)
 
 
 def test_what_was_refused_counts_no_more(document):
@@ -128,7 +171,7 @@ def test_what_is_tried_again_counts_as_it_last_was(document):
     observe(document, moved, at=second)
     facts.observe_failure(agent="riley", proposal="p-1", at=second)
     facts.release("p-1")
-    facts.restore("p-1", at=second)
+    facts.restore("p-1", at=second, ran_by=second + timedelta(minutes=15))
     assert refunds(document, inputs("p-9", keys=moved.keys)) == (2, 9800)
     assert refunds(document) == (1, 4900)
 
@@ -157,25 +200,57 @@ def test_currencies_are_never_added_up(document):
     assert found["other_currencies"]["refunds_by_customer"] == ["EUR"]
 
 
-def test_every_amount_of_a_tool_must_be_in_the_policys_currency():
-    second = {"fee": {"type": "string"}, "fee_currency": {"type": "string"}}
-    schema = builders.data()["tools"]["pay"]["schema"]
-    schema["properties"].update(second)
-    money = [
-        {"amount": "amount", "currency": "currency"},
-        {"amount": "fee", "currency": "fee_currency"},
-    ]
-    document = builders.document(schema=schema, money=money)
+def paid(proposal="p", **args):
+    return Inputs(Tool.objects.get(), args, "a", False, "t", 0.0, {}, {}, proposal)
+
+
+@pytest.fixture
+def two():
+    """A policy whose tool moves an amount and a fee."""
+    document = test_amounts.two()
     tools.sync(document)
-    args = {"to": "a", "amount": "1.00", "currency": "USD", "fee": "1.00"}
+    return document
+
+
+def test_every_amount_of_a_tool_must_be_in_the_policys_currency(two):
     for currency, tier in (("USD", "auto"), ("EUR", "escalate")):
-        given = {**args, "fee_currency": currency}
-        found = collect(
-            document,
-            Inputs(Tool.objects.get(), given, "a", False, "t", 0.0, {}, {}, "p"),
-        )
+        found = collect(two, paid(**test_amounts.fee("1.00", currency)))
         assert found["args"]["fee"] == 100
-        assert evaluate(document, document.tools["pay"], found).tier == tier
+        assert evaluate(two, two.tools["pay"], found).tier == tier
+
+
+def test_all_amounts_of_a_tool_count_together(two):
+    observe(two, paid("p-1", **test_amounts.fee("9000.00")))
+    found = collect(two, paid("p-2", **test_amounts.fee("1.00")))
+    assert found["money"] == {"amount_minor": 90000, "currency": "USD"}
+    assert found["sum"] == {"paid": 989900 + 90000}
+
+
+def test_one_amount_is_summed_alone_where_the_policy_says_so():
+    measures = builders.data()["measures"]
+    measures["paid"]["alone"] = True
+    document = test_amounts.two(measures=measures)
+    tools.sync(document)
+    observe(document, paid("p-1", **test_amounts.fee("9000.00")))
+    found = collect(document, paid("p-2", **test_amounts.fee("1.00")))
+    assert found["sum"] == {"paid": 2 * 89900}
+
+
+def test_what_is_in_several_currencies_counts_with_its_part_and_escalates(two):
+    """It, and whatever follows in its window."""
+    mixed = paid("p-1", **test_amounts.fee("1.00", "EUR"))
+    found = collect(two, mixed)
+    assert found["money"] == {"amount_minor": 89900, "currency": ""}
+    (rule,) = [
+        r
+        for r in evaluate(two, two.tools["pay"], found).rules
+        if r.id == "money.unknown_currency"
+    ]
+    assert "several currencies" in rule.text
+    observe(two, mixed)
+    later = collect(two, paid("p-2", **test_amounts.PAYMENT))
+    assert later["sum"] == {"paid": 2 * 89900}
+    assert evaluate(two, two.tools["pay"], later).tier == "escalate"
 
 
 def test_a_count_without_amounts_knows_no_currency(document):
@@ -277,6 +352,8 @@ def test_every_step_needs_its_callers_transaction():
         lambda: facts.collect(document, tools_without_rows, now=now),
         lambda: facts.observe(document, tools_without_rows, at=now),
         lambda: facts.release("p-1"),
+        lambda: facts.count_effect("p-1", at=now),
+        lambda: facts.deny_effect("p-1"),
         lambda: facts.observe_failure(agent="riley", proposal="p-1", at=now),
     ):
         with pytest.raises(TransactionManagementError):

@@ -11,7 +11,6 @@ from django.db.transaction import TransactionManagementError
 from policies import tools
 from policies.documents import parse
 from policies.models import Queue, Tool
-from policies.money import InvalidMoney, Money
 from tests import factories
 from tests.policies import builders, store
 
@@ -50,15 +49,6 @@ def test_an_amount_needs_its_currency():
     schema["required"], effect = ["amount"], "Pay {amount}"
     found = row(schema=schema, effect=effect)
     assert tools.validate(found, {"amount": "1.00"})[0]["path"] == "args.amount"
-
-
-def test_the_amount_is_read_from_the_arguments():
-    definition = builders.document().tools["pay"]
-    assert tools.amount(definition, PAYMENT) == Money(89900, "USD")
-    assert tools.amount(definition, {"to": "a"}) is None
-    assert tools.in_minor_units(definition, PAYMENT)["amount"] == 89900
-    with pytest.raises(InvalidMoney):
-        tools.in_minor_units(definition, {**PAYMENT, "amount": 899.0})
 
 
 @pytest.mark.django_db

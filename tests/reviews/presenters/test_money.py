@@ -41,6 +41,35 @@ def test_the_amount_comes_first_in_figures_and_words():
     assert show("1.005", "KWD").size[0].note == "one and 5/1000"
 
 
+FEE = {"amount": "fee", "currency": "fee_currency"}
+
+
+def with_fee(fee, currency="USD", **parts):
+    args = {"order_id": "78291", "amount": "10.00", "currency": "USD"}
+    definition = tool(**REFUND | {"money": [*REFUND["money"], FEE]} | parts)
+    return present(definition, {**args, "fee": fee, "fee_currency": currency})
+
+
+def test_several_amounts_are_said_together():
+    limit = {"amount": "500.00", "currency": "USD"}
+    shown = with_fee("9000.00", limits=[limit])
+    assert shown.size == (
+        Pair("Amount", "10.00 USD", "ten"),
+        Pair("In all", "9,010.00 USD", "2 amounts together"),
+    )
+    assert "Above 500.00 USD" in [tag.text for tag in shown.tags if tag.loud]
+
+
+def test_amounts_in_several_currencies_are_said_and_not_added_up():
+    shown = with_fee("1.00", "EUR")
+    assert shown.size[1] == Pair(
+        "In all",
+        "10.00 USD and 1.00 EUR",
+        "2 amounts in 2 currencies, which are not added up",
+    )
+    assert shown.tags[0].text == "Amounts in several currencies"
+
+
 def test_the_amount_as_the_agent_wrote_it_is_a_row_as_well():
     (row,) = [r for r in show("899.5").other if r.path == "amount"]
     assert row.cell.text == "899.5"

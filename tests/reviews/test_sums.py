@@ -1,0 +1,171 @@
+"""What a ceiling compares, and how long what people and agents did weighs in the sums
+that hold the next of it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from journal import clock, errors
+from policies.models import Observation, Person
+from reviews import audits, executions, grants, redeeming, settlements
+from reviews.choices import ExecutionStatus
+from reviews.executors.base import failed
+from reviews.models import Alarm, ApprovalRequest, Execution, Grant
+from tests import factories, worlds
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews.executions.attempts import granted, reported
+
+PAYMENT = {"customer": "C-1", "amount": "90.00", "currency": "USD"}
+LOOK_UP = {"path": "tests.worlds.find"}
+
+
+def vary(gate: Gate, change: Callable[[dict[str, Any]], None]) -> None:
+    """The tests' policy with its payment changed."""
+    document = factories.document_of_tests()
+    change(document["tools"]["pay"])
+    factories.policy(gate.people, document)
+
+
+def charge(pay: dict[str, Any]) -> None:
+    """A payment with a fee."""
+    added = {"fee": {"type": "string"}, "fee_currency": {"type": "string"}}
+    pay["schema"]["properties"] |= added
+    pay["money"].append({"amount": "fee", "currency": "fee_currency"})
+
+
+def by_agent(pay: dict[str, Any], look_up: dict[str, str] | None = None) -> None:
+    """A payment that the agent makes itself."""
+    pay["executor"] = {"kind": "agent"}
+    if look_up:
+        pay |= {"look_up": look_up, "execution_class": "queryable"}
+
+
+def limited(person: Person, minor: int) -> None:
+    Person.objects.filter(pk=person.pk).update(
+        ceiling_minor=minor, ceiling_currency="USD"
+    )
+
+
+@pytest.mark.parametrize(("fee", "currency"), [("9000.00", "USD"), ("1.00", "EUR")])
+def test_a_ceiling_is_of_all_amounts_of_a_tool_together(
+    gate: Gate, fee: str, currency: str
+) -> None:
+    """In several currencies nobody with a ceiling decides: it is compared with none."""
+    vary(gate, charge)
+    limited(gate.rita, 50000)
+    limited(gate.sue, 50000)
+    args = {**PAYMENT, "amount": "10.00", "fee": fee, "fee_currency": currency}
+    request = propose(gate.agent, args=args).request
+    with pytest.raises(errors.NotYours):
+        decide(request, gate.rita if request.tier == "approve" else gate.sue)
+    args["fee"], args["fee_currency"] = "1.00", "USD"
+    decide(propose(gate.agent, args=args, customer="C-2").request, gate.rita)
+
+
+def redeemed(gate: Gate, **fields: Any) -> tuple[Execution, Any]:
+    execution = granted(gate, args=dict(PAYMENT), **fields)
+    token = grants.token(execution.grant_id)
+    return execution, redeeming.redeem(token=token, agent="riley")
+
+
+def said_to_fail(gate: Gate) -> Execution:
+    execution, claim = redeemed(gate)
+    reported(execution, claim.fence, failed("declined", "so it says"))
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.FAILED
+    return execution
+
+
+def next_tier(gate: Gate) -> str:
+    """What the next payment to this customer asks for."""
+    request: ApprovalRequest = propose(gate.agent, args=dict(PAYMENT)).request
+    return request.tier
+
+
+def test_what_an_agent_redeemed_weighs_on_when_it_says_that_it_failed(
+    gate: Gate,
+) -> None:
+    vary(gate, by_agent)
+    said_to_fail(gate)
+    assert next_tier(gate) == "escalate"
+
+
+def test_what_an_agent_redeemed_weighs_on_when_its_retry_is_refused(
+    gate: Gate,
+) -> None:
+    vary(gate, by_agent)
+    execution = said_to_fail(gate)
+    settlements.retry(execution_id=execution.pk, person=gate.rita)
+    past = clock.now() - timedelta(seconds=1)
+    Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
+    with pytest.raises(errors.GrantExpired):
+        redeeming.redeem(token=grants.token(execution.grant_id), agent="riley")
+    execution.refresh_from_db()
+    assert execution.status == ExecutionStatus.REFUSED
+    assert next_tier(gate) == "escalate"
+
+
+def looked_after(execution: Execution) -> bool:
+    """Once all of it that was under way is over; whether it was found."""
+    execution.refresh_from_db()
+    assert execution.ask_at is not None
+    assert audits.due() == []
+    Execution.objects.filter(pk=execution.pk).update(ask_at=clock.now())
+    assert audits.due() == [execution.pk]
+    found = audits.look(execution.pk)
+    assert audits.due() == []
+    return found
+
+
+def test_what_an_agent_says_failed_weighs_no_more_once_a_look_up_denies_it(
+    gate: Gate,
+) -> None:
+    vary(gate, lambda pay: by_agent(pay, LOOK_UP))
+    execution = said_to_fail(gate)
+    assert not looked_after(execution)
+    assert next_tier(gate) == "approve"
+
+
+def test_what_an_agent_says_failed_is_an_alarm_where_a_look_up_finds_it(
+    gate: Gate,
+) -> None:
+    vary(gate, lambda pay: by_agent(pay, LOOK_UP))
+    execution, claim = redeemed(gate)
+    worlds.plain(claim.call)
+    reported(execution, claim.fence, failed("declined", "so it says"))
+    assert looked_after(execution)
+    assert Alarm.objects.get().proposal_id == execution.proposal_id
+    assert next_tier(gate) == "escalate"
+
+
+def test_what_its_service_says_failed_weighs_no_more(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store's own word, not the agent's."""
+    execution = granted(gate, args=dict(PAYMENT))
+    with monkeypatch.context() as patched:
+        patched.setattr(worlds, "keyed", worlds.failing)
+        executions.run(execution.pk)
+    assert next_tier(gate) == "approve"
+
+
+def test_a_window_counts_from_the_effect(gate: Gate) -> None:
+    """However long people took to approve it."""
+    execution = granted(gate, args=dict(PAYMENT))
+    rows = Observation.objects.filter(proposal=execution.proposal_id, measure="paid")
+    two_days_ago = clock.now() - timedelta(days=2)
+    rows.update(at=two_days_ago)
+    assert next_tier(gate) == "escalate"  # it waits to run
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert rows.get().ran_by == execution.finished_at
+    assert next_tier(gate) == "escalate"
+    rows.update(ran_by=two_days_ago)
+    assert next_tier(gate) == "escalate"  # the two that wait
+    Observation.objects.exclude(proposal=execution.proposal_id).update(counts=False)
+    assert next_tier(gate) == "approve"
