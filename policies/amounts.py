@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from journal.errors import FieldError, at
 
 from . import money
-from .documents import MoneyField, ToolDefinition
+from .documents import Amount, MoneyField, Path, ToolDefinition
+from .money import InvalidMoney, Money
+
+_ABSENT = object()
 
 
-def of(definition: ToolDefinition, args: Mapping[str, Any]) -> dict[str, money.Money]:
-    """What the arguments move: every declared amount that is there, by its name.
-    Raises `InvalidMoney`."""
-    return {
-        field.amount: read(field, args)
+class Moved(NamedTuple):
+    """One amount, and what it is called where the policy declares it."""
+
+    name: str
+    money: Money
+
+
+def of(
+    definition: ToolDefinition, args: Mapping[str, Any], before: Mapping[str, Any] = {}
+) -> list[Moved]:
+    """What a call moves: every declared amount that is there, those in lists one by
+    one. `before` are the reader's facts as rules read them; one that is no amount is
+    left out, and `unread` names it. Raises `InvalidMoney`."""
+    found = [
+        Moved(field.amount, read(field, args))
         for field in definition.money
         if field.amount in args
-    }
+    ]
+    for amount in definition.amounts:
+        if amount.path:
+            places = _places(amount, args)
+            found += [Moved(amount.name, _read(amount, args, one)) for one in places]
+        elif (known := _known(amount, before)) is not None:
+            found.append(Moved(amount.name, known))
+    return found
 
 
-def read(field: MoneyField, args: Mapping[str, Any]) -> money.Money:
+def unread(definition: ToolDefinition, before: Mapping[str, Any]) -> list[str]:
+    """The reader's facts that are amounts of this tool and that it did not give."""
+    declared = [amount for amount in definition.amounts if amount.fact]
+    return [str(one.fact) for one in declared if _known(one, before) is None]
+
+
+def read(field: MoneyField, args: Mapping[str, Any]) -> Money:
     """Two arguments as one amount. Raises `InvalidMoney`."""
     return money.parse(args.get(field.amount), args.get(field.currency))
 
@@ -29,20 +55,107 @@ def read(field: MoneyField, args: Mapping[str, Any]) -> money.Money:
 def in_minor_units(
     definition: ToolDefinition, args: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The arguments as rules see them: amounts are integers. Raises `InvalidMoney`."""
-    found = of(definition, args)
-    return {**args, **{name: amount.minor for name, amount in found.items()}}
+    """The arguments as rules see them: those that are amounts are integers; what is in
+    a list stays as it is. Raises `InvalidMoney`."""
+    found = {
+        field.amount: read(field, args).minor
+        for field in definition.money
+        if field.amount in args
+    }
+    return {**args, **found}
 
 
 def wrong(definition: ToolDefinition, args: Mapping[str, Any]) -> Iterator[FieldError]:
     """The amounts that are no money, by path; and all together, where that is more than
     one amount can be."""
-    found = []
+    found: list[Money] = []
     for field in definition.money:
         if field.amount in args:
             try:
                 found.append(read(field, args))
-            except money.InvalidMoney as error:
+            except InvalidMoney as error:
                 yield at(f"args.{field.amount}", str(error))
+    for amount in definition.amounts:
+        for place in _places(amount, args):
+            try:
+                found.append(_read(amount, args, place))
+            except InvalidMoney as error:
+                yield at(f"args.{_written(Path(amount.path or ''), place)}", str(error))
     if any(minor > money.MAX_MINOR for minor in money.totals(found).values()):
         yield at("args", f"its amounts are more than {money.MAX_MINOR} minor units")
+
+
+Place = tuple[int, ...]  # which element of each list on the way
+
+
+def _places(amount: Amount, args: Mapping[str, Any]) -> list[Place]:
+    """Where the amount is there."""
+    if amount.path is None:
+        return []
+    found: list[tuple[Place, Any]] = [((), args)]
+    for step in Path(amount.path).steps:
+        inside = [(place, _member(value, step.name)) for place, value in found]
+        there = [(place, value) for place, value in inside if value is not _ABSENT]
+        found = list(_each(there)) if step.each else there
+    return [place for place, _ in found]
+
+
+def _each(found: Sequence[tuple[Place, Any]]) -> Iterator[tuple[Place, Any]]:
+    for place, value in found:
+        for number, element in enumerate(value if isinstance(value, list) else ()):
+            yield (*place, number), element
+
+
+def _read(amount: Amount, args: Mapping[str, Any], place: Place) -> Money:
+    """Raises `InvalidMoney`."""
+    currency = _at(args, amount.currency, place)
+    if currency is _ABSENT and amount.code:
+        currency = amount.code
+    one = money.parse(_at(args, amount.path, place), currency)
+    if amount.times is None:
+        return one
+    times = _at(args, amount.times, place)
+    if times is _ABSENT:
+        return one
+    if isinstance(times, bool) or not isinstance(times, int) or times < 0:
+        raise InvalidMoney("how many of it is a whole number that is not negative")
+    if one.minor * times > money.MAX_MINOR:
+        raise InvalidMoney(f"the largest amount is {money.MAX_MINOR} minor units")
+    return Money(one.minor * times, one.currency)
+
+
+def _at(args: Mapping[str, Any], path: str | None, place: Place) -> Any:
+    """What stands there for one element; the lists on the way are those of `place`."""
+    found: Any = args
+    numbers = iter(place)
+    for step in Path(path or "").steps:
+        found = _member(found, step.name)
+        if step.each:
+            number = next(numbers, None)
+            inside = isinstance(found, list) and number is not None
+            if not inside or number >= len(found):  # type: ignore[operator]
+                return _ABSENT
+            found = found[number]
+    return found
+
+
+def _member(value: Any, name: str) -> Any:
+    return value.get(name, _ABSENT) if isinstance(value, Mapping) else _ABSENT
+
+
+def _written(path: Path, place: Place) -> str:
+    """`items[2].price`."""
+    numbers = iter(place)
+    parts = (s.name + (f"[{next(numbers)}]" if s.each else "") for s in path.steps)
+    return ".".join(parts)
+
+
+def _known(amount: Amount, before: Mapping[str, Any]) -> Money | None:
+    """A fact as an amount; None for what is none, or is less than nothing."""
+    minor, currency = (
+        before.get(str(amount.fact)),
+        before.get(f"{amount.fact}_currency"),
+    )
+    if isinstance(minor, bool) or not isinstance(minor, int) or minor < 0:
+        return None
+    return Money(minor, currency) if isinstance(currency, str) and currency else None

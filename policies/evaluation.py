@@ -211,6 +211,9 @@ def _own(
         if not facts["keys"].get(key):
             text = f"The {key} behind this could not be resolved."
             yield Finding("key.unresolved", text, _BLOCK)
+    for name in facts.get("unread_amounts", ()):
+        text = f"The amount {name} behind this could not be read."
+        yield Finding("amount.unresolved", text, _BLOCK)
     if float(facts["uncertain"]) > 0:
         yield Finding("agent.uncertain", "The agent says it is unsure.", _UNCERTAIN)
     if facts.get("resembles"):

@@ -110,7 +110,7 @@ def plain(
     return {
         "tool": definition.name,
         "args": amounts.in_minor_units(definition, inputs.args),
-        "money": _money(moved(document, definition, inputs)),
+        **_money(document, definition, inputs),
         "agent": {"name": inputs.agent, "unattended": inputs.unattended},
         "thread": inputs.thread,
         "uncertain": float(inputs.uncertain),
@@ -126,14 +126,18 @@ def moved(
 ) -> money.Money | None:
     """What the proposal moves, all its amounts together, as ceilings and rules compare
     it. None where it moves no money."""
-    found = amounts.of(definition, inputs.args)
-    return money.together(found.values(), document.currency)
+    found = amounts.of(definition, inputs.args, as_read(inputs.before))
+    return money.together([one.money for one in found], document.currency)
 
 
-def _money(amount: money.Money | None) -> dict[str, Any]:
-    if amount is None:
-        return {}
-    return {"amount_minor": amount.minor, "currency": amount.currency}
+def _money(
+    document: Document, definition: ToolDefinition, inputs: Inputs
+) -> dict[str, Any]:
+    """What rules read of it; and what only the reader knows and did not say."""
+    amount = moved(document, definition, inputs)
+    unread = amounts.unread(definition, as_read(inputs.before))
+    said = {"amount_minor": amount.minor, "currency": amount.currency} if amount else {}
+    return {"money": said, **({"unread_amounts": unread} if unread else {})}
 
 
 def recount(
@@ -178,10 +182,11 @@ def rebase(
         for name, measure in document.measures.items()
         if before.measures.get(name) == measure
     }
+    kept_facts = {n: v for n, v in stored.items() if n != "unread_amounts"}
     return {
-        **stored,
+        **kept_facts,
         "args": amounts.in_minor_units(definition, inputs.args),
-        "money": _money(moved(document, definition, inputs)),
+        **_money(document, definition, inputs),
         "clock": {**clock, **open_then},
         "before": {**stored["before"], **as_read(inputs.before)},
         "keys": {**stored["keys"], **inputs.keys},
@@ -315,10 +320,10 @@ def weight(
     alone; nothing to one that only counts."""
     if not measure.amount:
         return money.Money(0, "")
-    found = amounts.of(definition, inputs.args)
-    summed = [found[measure.amount]] if measure.amount in found else []
-    if not measure.alone:
-        summed = list(found.values())
+    found = amounts.of(definition, inputs.args, as_read(inputs.before))
+    summed = [
+        one.money for one in found if not measure.alone or one.name == measure.amount
+    ]
     nothing = money.Money(0, document.currency)
     return money.together(summed, document.currency) or nothing
 

@@ -82,7 +82,7 @@ def _tiers(document: Document, tool: ToolDefinition) -> Iterator[Tier]:
     rules = document.rules_for(tool.name)
     if (
         Tier.ESCALATE in bases
-        or tool.money  # a currency the rules do not count in
+        or tool.moves_money  # a currency the rules do not count in
         or tool.name in document.free_form
         or any(rule.then.tier is Tier.ESCALATE or rule.then.risk for rule in rules)
     ):

@@ -37,7 +37,7 @@ def fits(version: RequestVersion, definition: ToolDefinition) -> bool:
 def _within(version: RequestVersion, definition: ToolDefinition) -> bool:
     """Money needs a ceiling for each item, in its own currency."""
     revision, batch = version.revision, definition.batchable
-    if not definition.money:
+    if not definition.moves_money:
         return True
     if revision.amount_minor is None or batch is None or batch.per_item is None:
         return False

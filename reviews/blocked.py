@@ -7,6 +7,7 @@ import re
 
 from journal.errors import Policy
 from policies import active
+from policies.documents import Path
 
 from .governance import Ruling
 
@@ -26,8 +27,13 @@ def blocked_edit(ruling: Ruling) -> Policy:
 
 def amount_place(ruling: Ruling) -> str:
     """The argument that says how much, else all of them."""
-    found = ruling.definition.money if ruling.definition else []
-    return f"args.{found[0].amount}" if found else "args"
+    if ruling.definition is None:
+        return "args"
+    found = [pair.amount for pair in ruling.definition.money]
+    found += [
+        Path(one.path).steps[0].name for one in ruling.definition.amounts if one.path
+    ]
+    return f"args.{found[0]}" if found else "args"
 
 
 def _place_of(ruling: Ruling, rule_id: str) -> str:

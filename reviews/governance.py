@@ -233,7 +233,7 @@ def _known(revision: Revision, policy: PolicyVersion) -> Inputs | None:
         uncertain=said["uncertain"],
         resembles=bool(said.get("resembles")),
         keys=said["keys"],
-        before={},
+        before=dict(revision.reading.get("facts") or {}),
         proposal=revision.proposal_id,
     )
 

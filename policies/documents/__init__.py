@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from .amounts import Amount, Path
 from .definitions import (
     DEFAULT_FLOOR,
     LONGEST,
@@ -42,6 +43,7 @@ __all__ = [
     "TOOL_NAME",
     "USUAL_WINDOW",
     "AgentTarget",
+    "Amount",
     "Balance",
     "Batch",
     "CallableTarget",
@@ -57,6 +59,7 @@ __all__ = [
     "LookUp",
     "Measure",
     "MoneyField",
+    "Path",
     "Piece",
     "Profile",
     "Reversal",

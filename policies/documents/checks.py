@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from ..choices import ExecutionClass, Risk, Role, Tier
 from ..conditions import Condition, InvalidCondition
 from ..schemas import InvalidSchema, compile_schema, declared
-from . import reading_tools, reversals, sentences, unread
+from . import amount_checks, reading_tools, reversals, sentences, unread
 from .definitions import (
     LONGEST,
     LONGEST_WINDOW,
@@ -219,7 +219,7 @@ def _batches(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     if batch is None:
         return
     path = f"{path}.batchable"
-    if tool.money and not (batch.per_item and batch.total):
+    if tool.moves_money and not (batch.per_item and batch.total):
         yield path, "money needs a ceiling per item and in total"
     if reversal is None or reversal.kind == "irreversible":
         yield path, "only an effect with a declared reversal is decided in batches"
@@ -228,7 +228,7 @@ def _batches(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     for name in batch.varying:
         if name not in tool.arguments.get("properties", {}):
             yield f"{path}.varying", f"{name} is not an argument of this tool"
-        if name in [pair.currency for pair in tool.money]:
+        if name in amount_checks.currencies(tool):
             yield f"{path}.varying", f"{name} is a currency: one batch has one"
 
 
@@ -240,6 +240,7 @@ _TOOL_CHECKS: tuple[ToolCheck, ...] = (
     _floors,
     _classes,
     _money,
+    amount_checks.of_tool,
     _named_arguments,
     _shown,
     _effect,
@@ -275,8 +276,11 @@ def _measures(document: Document) -> Iterator[Problem]:
             continue
         if measure.key not in ("agent", "thread", *tool.keys):
             yield f"{path}.key", f"{measure.key} is not a key of {measure.tool}"
-        if measure.amount and measure.amount not in [m.amount for m in tool.money]:
-            yield f"{path}.amount", f"{measure.amount} is not money of {measure.tool}"
+        names = amount_checks.names(tool)
+        if measure.amount and measure.amount not in names:
+            hint = suggest(measure.amount, names)
+            said = f"{measure.amount} is not money of {measure.tool}{hint}"
+            yield f"{path}.amount", said
 
 
 def _limits(document: Document) -> Iterator[Problem]:
@@ -384,7 +388,7 @@ def _known(document: Document, tool: ToolDefinition, place: str) -> Iterable[str
     }
     entries: dict[str, Iterable[str]] = {
         "args": tool.arguments.get("properties", {}),
-        "money": _MONEY if tool.money else (),
+        "money": _MONEY if tool.moves_money else (),
         "agent": _AGENT,
         "profile": set(Profile.model_fields) - {"reversible_because"},
         "clock": _CLOCK | {f"{name}_open" for name in document.calendars},

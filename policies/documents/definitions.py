@@ -28,6 +28,7 @@ from ..calendars import Duration
 from ..choices import ExecutionClass, Risk, Role, Tier
 from ..classes import Form
 from . import sentences
+from .amounts import Amount
 from .names import (
     CALLABLE,
     SOURCE,
@@ -327,7 +328,7 @@ class ToolDefinition(Part):
     # What later releases added. A tool that does not use it is stored without it: its
     # digest, which names it for ever, must stay what it was.
     LATER: ClassVar = frozenset(
-        {"window", "audience", "retry", "compensation", "review"}
+        {"window", "audience", "retry", "compensation", "review", "amounts"}
     )
 
     name: ToolName
@@ -335,6 +336,7 @@ class ToolDefinition(Part):
     description: str = Field(default="", max_length=2000)
     arguments: dict[str, Any] = Field(alias="schema")
     money: list[MoneyField] = []
+    amounts: list[Amount] = []  # in lists, deeper in the arguments, known to the reader
     sensitive: list[str] = []  # arguments that only a reveal shows
     # Arguments whose values stand in no text, checkpoint or result that is kept.
     redact: list[str] = []
@@ -372,6 +374,11 @@ class ToolDefinition(Part):
     retry: Retry = Retry()
     compensation: Compensation | None = None  # what undoes it, as a proposal of its own
     review: Review = Review()  # which of the reader's facts the pages show
+
+    @property
+    def moves_money(self) -> bool:
+        """Whether it declares any amount."""
+        return bool(self.money or self.amounts)
 
     @property
     def base(self) -> Tier:

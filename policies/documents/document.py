@@ -33,6 +33,7 @@ RESERVED = frozenset(
         "tool.unknown",
         "tool.floor",
         "tool.self_modifying",
+        "amount.unresolved",
         "key.unresolved",
         "money.unknown_currency",
         "agent.resemblance",
@@ -46,13 +47,18 @@ Seconds = Annotated[int, Field(ge=0, le=3600, strict=True)]
 
 
 class Measure(Part):
-    """A rolling sum and count: of one tool's proposals, or of events, by a key."""
+    """A rolling sum and count: of one tool's proposals, or of events, by a key.
+
+    What waits counts, however long; what ran counts from its effect on. A new measure
+    begins empty: what was proposed under an earlier policy is not added to it.
+    """
 
     tool: ToolName | None = None
     event: Literal["failure"] | None = None
     key: Name  # agent, thread, or a key that the tool's reader resolves
-    # An amount of the tool: it and all others that the tool declares are summed;
-    # without it proposals are only counted.
+    # An amount of the tool, as `money` names it, or the path or `before.<fact>` of one
+    # of its `amounts`: it and all others of the tool are summed; without it proposals
+    # are only counted.
     amount: str | None = None
     alone: StrictBool = False  # sum that amount without the tool's others
     window: Duration

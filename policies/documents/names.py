@@ -14,6 +14,7 @@ SLUG = r"^[a-z][a-z0-9_-]{0,63}$"
 CURRENCY = r"^[A-Z]{3}$"
 AUDIENCE = r"^[!-~]{1,200}$"
 RULE_ID = r"^[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$"
+MONEY_PATH = r"^[A-Za-z_][\w-]*(\[\*\])?(\.[A-Za-z_][\w-]*(\[\*\])?)*$"
 CALLABLE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
 WEB_ADDRESS = r"^https?://"
 
@@ -29,6 +30,8 @@ LETTERS = {
     AUDIENCE: "write 1 to 200 visible ASCII characters, without spaces",
     RULE_ID: "a rule's id has small letters, digits and _, in parts joined by points, "
     "such as refund.over_500",
+    MONEY_PATH: "write the path of an argument, such as total, order.total or "
+    "items[*].price",
     CALLABLE: "write a Python function as package.module.function",
     WEB_ADDRESS: "write an address that begins with http:// or https://",
 }
@@ -38,6 +41,7 @@ ToolOfRule = Annotated[str, StringConstraints(pattern=TOOLS_OF_RULE)]
 # Conditions read these as members: sum.refunds, before.total.
 Name = Annotated[str, StringConstraints(pattern=NAME)]
 Slug = Annotated[str, StringConstraints(pattern=SLUG)]
+MoneyPath = Annotated[str, StringConstraints(pattern=MONEY_PATH, max_length=200)]
 Currency = Annotated[str, StringConstraints(pattern=CURRENCY)]
 Audience = Annotated[str, StringConstraints(pattern=AUDIENCE)]
 RuleId = Annotated[str, StringConstraints(pattern=RULE_ID, max_length=64)]

@@ -86,12 +86,12 @@ def of_tool(tool: ToolDefinition, path: str) -> Iterator[Problem]:
 def _of_money(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     """What only a tool with money, or only the view of money, has a use for."""
     batch = tool.batchable
-    if batch and not tool.money and (batch.per_item or batch.total):
+    if batch and not tool.moves_money and (batch.per_item or batch.total):
         yield f"{path}.batchable", "a ceiling needs money: declare money, or remove it"
     for field in ("balances", "limits"):
         if not getattr(tool, field):
             continue
-        if not tool.money:
+        if not tool.moves_money:
             yield f"{path}.{field}", f"{field} are of money: declare money"
         elif tool.presenter != "money":
             said = f"only the view money shows {field}: write presenter: money"

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from policies import amounts, money
+from policies.amounts import Moved
 from policies.documents import Chip, Piece, Segment, ToolDefinition
 
 from . import current, inert
@@ -150,12 +151,17 @@ class Subject:
         return None
 
     @cached_property
-    def moved(self) -> list[money.Money]:
+    def moved(self) -> list[Moved]:
         """Every amount of it; none where one is concealed or cannot be read."""
-        if any(self._is_sensitive(part.amount) for part in self.definition.money):
+        declared = self.definition
+        paths = [one.amount for one in declared.money]
+        paths += [one.path for one in declared.amounts if one.path]
+        if any(self._is_sensitive(path) for path in paths):
             return []
+        known = self.facts.get("before")
+        before = known if isinstance(known, Mapping) else {}
         try:
-            return list(amounts.of(self.definition, self.args).values())
+            return amounts.of(declared, self.args, before)
         except money.InvalidMoney:
             return []
 

@@ -40,7 +40,9 @@ def show(subject: Subject) -> Presentation:
     """The amount first, in figures grouped by us and in words of scale."""
     amount = subject.amount()
     if amount is None and not subject.names_amount():
-        return present(subject)
+        amount = total(subject)
+        if amount is None or amount.currency == money.MIXED:
+            return present(subject)
     if amount is None:
         return present(subject, Tag("The amount could not be read", loud=True))
     moved = tuple(_balances(subject, amount))

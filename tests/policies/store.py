@@ -126,7 +126,7 @@ def facts(
     definition = document.tools[tool]
     given = {**ARGS[tool], **(args or {})}
     moved = amounts.of(definition, given)
-    amount = money.together(moved.values(), document.currency)
+    amount = money.together([one.money for one in moved], document.currency)
     refunded = [*earlier, amount.minor] if amount else []
     refunds = ("refunds_by_customer", "refunds_by_order")
     open_now = {f"{n}_open": c.is_open(now) for n, c in document.calendars.items()}

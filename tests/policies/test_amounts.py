@@ -29,8 +29,8 @@ def fee(amount, currency="USD"):
 
 def test_the_amount_is_read_from_the_arguments():
     definition = builders.document().tools["pay"]
-    assert amounts.of(definition, PAYMENT) == {"amount": Money(89900, "USD")}
-    assert amounts.of(definition, {"to": "a"}) == {}
+    assert amounts.of(definition, PAYMENT) == [("amount", Money(89900, "USD"))]
+    assert amounts.of(definition, {"to": "a"}) == []
     assert amounts.in_minor_units(definition, PAYMENT)["amount"] == 89900
     with pytest.raises(InvalidMoney):
         amounts.in_minor_units(definition, {**PAYMENT, "amount": 899.0})
@@ -38,7 +38,7 @@ def test_the_amount_is_read_from_the_arguments():
 
 def test_every_amount_that_is_there_is_read():
     found = amounts.of(two().tools["pay"], fee("1.50", "EUR"))
-    assert found == {"amount": Money(89900, "USD"), "fee": Money(150, "EUR")}
+    assert found == [("amount", Money(89900, "USD")), ("fee", Money(150, "EUR"))]
 
 
 def test_all_amounts_together_are_no_more_than_one_can_be():
@@ -47,3 +47,121 @@ def test_all_amounts_together_are_no_more_than_one_can_be():
     assert not list(amounts.wrong(definition, {**fee("0.00"), "amount": most}))
     (error,) = amounts.wrong(definition, {**fee("0.01"), "amount": most})
     assert error["path"] == "args"
+
+
+ITEM = {
+    "type": "object",
+    "required": ["price"],
+    "properties": {
+        "price": {"type": "string"},
+        "currency": {"enum": ["USD", "EUR"]},
+        "quantity": {"type": "integer"},
+        "extras": {"type": "array", "items": {"$ref": "#/$defs/extra"}},
+    },
+}
+SCHEMA = {
+    "type": "object",
+    "required": ["items"],
+    "properties": {
+        "items": {"type": "array", "items": ITEM},
+        "shipping": {"type": "object", "properties": {"cost": {"type": "string"}}},
+        "tips": {"type": "array", "items": {"type": "string"}},
+        "currency": {"enum": ["USD", "EUR"]},
+    },
+    "$defs": {"extra": {"type": "object", "properties": {"cost": {"type": "string"}}}},
+}
+PRICE = {"path": "items[*].price", "currency": "items[*].currency"}
+
+
+def order(*declared, **parts):
+    """A tool whose money is where `declared` says."""
+    parts = {"schema": SCHEMA, "money": [], "effect": "Order {items}", **parts}
+    measures = parts.pop("measures", {})
+    return builders.document({"measures": measures}, amounts=list(declared), **parts)
+
+
+def moved(tool, args, before=None):
+    return [(name, str(one)) for name, one in amounts.of(tool, args, before or {})]
+
+
+def test_the_amounts_of_a_list_are_read_one_by_one():
+    tool = order(PRICE).tools["pay"]
+    items = [{"price": "1.00", "currency": "USD"}, {"price": "2.50", "currency": "EUR"}]
+    assert moved(tool, {"items": items}) == [
+        ("items[*].price", "1.00 USD"),
+        ("items[*].price", "2.50 EUR"),
+    ]
+    assert moved(tool, {"items": []}) == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "args", "found"),
+    [
+        ({"currency": "currency"}, {"currency": "EUR"}, "6.00 EUR"),
+        ({"currency": "USD"}, {}, "6.00 USD"),
+        ({"currency": "USD", "times": "items[*].quantity"}, {}, "18.00 USD"),
+    ],
+)
+def test_a_currency_may_be_that_of_all_and_an_amount_be_counted_often(
+    declared, args, found
+):
+    tool = order({"path": "items[*].price", **declared}).tools["pay"]
+    items = [{"price": "6.00", "quantity": 3}]
+    assert moved(tool, {"items": items, **args}) == [("items[*].price", found)]
+
+
+def test_amounts_stand_deeper_in_lists_of_lists_and_alone():
+    declared = [
+        {"path": "shipping.cost", "currency": "USD"},
+        {"path": "items[*].extras[*].cost", "currency": "items[*].currency"},
+        {"path": "tips[*]", "currency": "currency"},
+    ]
+    item = {"price": "1.00", "currency": "EUR", "extras": [{"cost": "0.10"}, {}]}
+    args = {"items": [{"price": "9.00"}, item], "shipping": {"cost": "4.00"}}
+    args |= {"tips": ["0.50", "0.60"], "currency": "USD"}
+    assert [said for _, said in moved(order(*declared).tools["pay"], args)] == [
+        "4.00 USD",
+        "0.10 EUR",
+        "0.50 USD",
+        "0.60 USD",
+    ]
+
+
+def test_what_is_no_money_in_a_list_is_refused_with_its_place():
+    tool = order({**PRICE, "times": "items[*].quantity"}).tools["pay"]
+    items = [
+        {"price": "1.00", "currency": "USD", "quantity": 1},
+        {"price": "1.001", "currency": "USD"},
+        {"price": "1.00"},
+        {"price": "1.00", "currency": "USD", "quantity": -1},
+    ]
+    wrong = {
+        one["path"]: one["message"] for one in amounts.wrong(tool, {"items": items})
+    }
+    assert list(wrong) == [f"args.items[{n}].price" for n in (1, 2, 3)]
+    assert "decimals" in wrong["args.items[1].price"]
+    assert "currency" in wrong["args.items[2].price"]
+    assert "not negative" in wrong["args.items[3].price"]
+
+
+KNOWN = {
+    "facts": ["order_total", "order_total_currency"],
+    "reader": {"kind": "callable", "path": "tests.worlds.read"},
+}
+
+
+def test_an_amount_may_be_known_to_the_reader_alone():
+    tool = order({"fact": "order_total"}, **KNOWN).tools["pay"]
+    before = {"order_total": 89900, "order_total_currency": "USD"}
+    args = {"items": []}
+    assert moved(tool, args, before) == [("before.order_total", "899.00 USD")]
+    assert amounts.unread(tool, before) == []
+
+
+@pytest.mark.parametrize("said", [None, "899.00", -1, True])
+def test_a_fact_that_is_no_amount_is_named(said):
+    tool = order({"fact": "order_total"}, **KNOWN).tools["pay"]
+    before = {"order_total": said, "order_total_currency": "USD"}
+    assert (moved(tool, {"items": []}, before)) == []
+    assert amounts.unread(tool, before) == ["order_total"]
+    assert amounts.unread(tool, {"order_total": 1}) == ["order_total"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -251,6 +252,53 @@ def test_what_is_in_several_currencies_counts_with_its_part_and_escalates(two):
     later = collect(two, paid("p-2", **test_amounts.PAYMENT))
     assert later["sum"] == {"paid": 2 * 89900}
     assert evaluate(two, two.tools["pay"], later).tier == "escalate"
+
+
+SPENT = {"tool": "pay", "key": "agent", "window": "1h", "amount": "items[*].price"}
+
+
+def ordered(proposal, *prices, total=None, **args):
+    items = [{"price": one, "currency": "USD"} for one in prices]
+    before = {"order_total": total, "order_total_currency": "USD"} if total else {}
+    one = paid(proposal, items=items, **args)
+    return replace(one, before=before)
+
+
+def test_money_in_a_list_counts_for_rules_and_sums():
+    document = test_amounts.order(test_amounts.PRICE, measures={"spent": SPENT})
+    tools.sync(document)
+    observe(document, ordered("p-1", "10.00", "20.00"))
+    found = collect(document, ordered("p-2", "1.00", "2.00"))
+    assert found["money"] == {"amount_minor": 300, "currency": "USD"}
+    assert found["sum"] == {"spent": 3300}
+
+
+def test_money_that_only_the_reader_knows_counts_for_rules_and_sums():
+    known = {"fact": "order_total"}
+    spent = {**SPENT, "amount": "before.order_total"}
+    document = test_amounts.order(
+        known, measures={"spent": spent}, **test_amounts.KNOWN
+    )
+    tools.sync(document)
+    observe(document, ordered("p-1", total="899.00"))
+    found = collect(document, ordered("p-2", total="1.00"))
+    assert found["money"] == {"amount_minor": 100, "currency": "USD"}
+    assert found["sum"] == {"spent": 90000}
+    assert evaluate(document, document.tools["pay"], found).tier == "auto"
+    again = facts.recount(
+        document, ordered("p-2", total="1.00"), found, now=clock.now()
+    )
+    assert again["sum"] == {"spent": 90000}
+
+
+def test_money_that_the_reader_should_know_and_does_not_say_blocks():
+    document = test_amounts.order({"fact": "order_total"}, **test_amounts.KNOWN)
+    tools.sync(document)
+    found = collect(document, ordered("p-1"))
+    judged = evaluate(document, document.tools["pay"], found)
+    assert judged.tier == "block"
+    assert judged.rules[0].id == "amount.unresolved"
+    assert "order_total" in judged.rules[0].text
 
 
 def test_a_count_without_amounts_knows_no_currency(document):

@@ -14,7 +14,7 @@ from policies.models import Observation, Person
 from reviews import audits, executions, grants, redeeming, settlements
 from reviews.choices import ExecutionStatus
 from reviews.executors.base import failed
-from reviews.models import Alarm, ApprovalRequest, Execution, Grant
+from reviews.models import Alarm, ApprovalRequest, Execution, Grant, Proposal
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -169,3 +169,137 @@ def test_a_window_counts_from_the_effect(gate: Gate) -> None:
     assert next_tier(gate) == "escalate"  # the two that wait
     Observation.objects.exclude(proposal=execution.proposal_id).update(counts=False)
     assert next_tier(gate) == "approve"
+
+
+PRICES = {"path": "items[*].price", "currency": "items[*].currency"}
+
+
+def cart(pay: dict[str, Any]) -> None:
+    """An order of a customer, whose money stands in a list."""
+    item = {
+        "type": "object",
+        "required": ["price", "currency"],
+        "properties": {
+            "price": {"type": "string"},
+            "currency": {"enum": ["USD", "EUR"]},
+        },
+    }
+    customer = pay["schema"]["properties"]["customer"]
+    listed = {"type": "array", "items": item}
+    properties = {"customer": customer, "items": listed}
+    required = ["customer", "items"]
+    pay["schema"] = {"type": "object", "properties": properties, "required": required}
+    pay |= {"money": [], "amounts": [PRICES], "effect": "Order {items} for {customer}"}
+    del pay["compensation"]
+
+
+def cancel(pay: dict[str, Any]) -> None:
+    """A cancellation: what it gives back only the reader knows."""
+    cart(pay)
+    del pay["schema"]["properties"]["items"]
+    pay["schema"]["required"] = ["customer"]
+    pay |= {
+        "amounts": [{"fact": "order_total"}],
+        "facts": ["order_total", "order_total_currency"],
+        "effect": "Cancel the order of {customer}",
+    }
+
+
+def vary_all(gate: Gate, change: Callable[[dict[str, Any]], None], amount: str) -> None:
+    """The same for a tool whose arguments hold no amount, and its sum."""
+    document = factories.document_of_tests()
+    change(document["tools"]["pay"])
+    document["measures"]["paid"]["amount"] = amount
+    document["rules"] = [rule for rule in document["rules"] if rule["id"] == "pay.sum"]
+    factories.policy(gate.people, document)
+
+
+def ordered(gate: Gate, *prices: str, currency: str = "USD", **fields: Any) -> Proposal:
+    items = [{"price": one, "currency": "USD"} for one in prices]
+    items[-1]["currency"] = currency
+    args = {"customer": "C-1", "items": items}
+    return propose(gate.agent, args=args, **fields)
+
+
+def cancelled(gate: Gate, total: str | None, **fields: Any) -> Proposal:
+    known = {"order_total": total, "order_total_currency": "USD"} if total else {}
+    worlds.WORLD["facts"] = known
+    try:
+        return propose(gate.agent, args={"customer": "C-1"}, **fields)
+    finally:
+        del worlds.WORLD["facts"]
+
+
+def test_a_ceiling_is_of_all_that_a_list_holds(gate: Gate) -> None:
+    vary_all(gate, cart, "items[*].price")
+    limited(gate.rita, 5000)
+    request = ordered(gate, "30.00", "20.01").request
+    with pytest.raises(errors.NotYours, match="above what you may decide"):
+        decide(request, gate.rita)
+    decide(ordered(gate, "30.00", "20.00", customer="C-2").request, gate.rita)
+
+
+def test_a_list_of_several_currencies_escalates_and_is_above_every_ceiling(
+    gate: Gate,
+) -> None:
+    vary_all(gate, cart, "items[*].price")
+    limited(gate.sue, 10**9)
+    request = ordered(gate, "1.00", "1.00", currency="EUR").request
+    revision = request.sealed.revision
+    assert (request.tier, revision.amount_minor, revision.currency) == (
+        "escalate",
+        100,
+        "",
+    )
+    with pytest.raises(errors.NotYours, match="above what you may decide"):
+        decide(request, gate.sue)
+    decide(request, gate.sam)
+
+
+def test_a_sum_is_of_all_that_lists_hold(gate: Gate) -> None:
+    vary_all(gate, cart, "items[*].price")
+    assert ordered(gate, "30.00", "30.00").request.tier == "approve"
+    assert ordered(gate, "30.00", "10.01").request.tier == "escalate"
+
+
+def test_an_amount_in_a_list_that_is_none_is_refused_with_its_place(gate: Gate) -> None:
+    vary_all(gate, cart, "items[*].price")
+    with pytest.raises(errors.InvalidArgs) as refused:
+        ordered(gate, "30.00", "20.001")
+    assert refused.value.errors[0]["path"] == "args.items[1].price"
+
+
+def test_a_ceiling_is_of_what_only_the_reader_knows(gate: Gate) -> None:
+    vary_all(gate, cancel, "before.order_total")
+    limited(gate.rita, 5000)
+    request = cancelled(gate, "50.01").request
+    with pytest.raises(errors.NotYours, match="above what you may decide"):
+        decide(request, gate.rita)
+    decide(cancelled(gate, "50.00", customer="C-2").request, gate.rita)
+
+
+def test_a_sum_is_of_what_only_the_reader_knows(gate: Gate) -> None:
+    vary_all(gate, cancel, "before.order_total")
+    assert cancelled(gate, "60.00").request.tier == "approve"
+    assert cancelled(gate, "40.01").request.tier == "escalate"
+
+
+def test_a_retry_counts_what_only_the_reader_knew(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the reading that was approved: nobody is asked again for it."""
+    vary_all(gate, cancel, "before.order_total")
+    request = cancelled(gate, "60.00").request
+    decide(request, gate.rita)
+    execution = Execution.objects.get(proposal=request.proposal_id)
+    with monkeypatch.context() as patched:
+        patched.setattr(worlds, "keyed", worlds.failing)
+        executions.run(execution.pk)
+    assert cancelled(gate, "40.01").request.tier == "approve"
+    with pytest.raises(errors.Conflict, match="asks for more authority"):
+        settlements.retry(execution_id=execution.pk, person=gate.rita)
+
+
+def test_money_that_the_reader_does_not_say_is_blocked(gate: Gate) -> None:
+    vary_all(gate, cancel, "before.order_total")
+    assert cancelled(gate, None).blocked_by == "amount.unresolved"

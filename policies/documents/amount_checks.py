@@ -1,0 +1,99 @@
+"""Whether the money that a tool declares elsewhere than in two arguments can be read.
+Pure.
+
+Each check yields (path, message), as `checks` does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ..schemas import declared, resolve
+from .amounts import Amount, Path
+from .definitions import ToolDefinition
+from .wording import suggest
+
+Problem = tuple[str, str]
+
+
+def of_tool(tool: ToolDefinition, path: str) -> Iterator[Problem]:
+    """What `amounts` names is there, is money, and counts once."""
+    for number, amount in enumerate(tool.amounts):
+        where = f"{path}.amounts.{number}"
+        if amount.fact:
+            yield from _known_amount(tool, amount.fact, f"{where}.fact")
+        elif amount.path:
+            yield from _given_amount(tool, amount, Path(amount.path), where)
+    for name, times in Counter(names(tool)).items():
+        if times > 1:
+            yield f"{path}.amounts", f"{name} counts twice: name it once"
+
+
+def names(tool: ToolDefinition) -> list[str]:
+    """What measures may name."""
+    return [*(pair.amount for pair in tool.money), *(one.name for one in tool.amounts)]
+
+
+def currencies(tool: ToolDefinition) -> list[str]:
+    """The arguments that name a currency."""
+    paths = [one.currency for one in tool.amounts if one.currency]
+    return [*(pair.currency for pair in tool.money), *paths]
+
+
+def _known_amount(tool: ToolDefinition, fact: str, path: str) -> Iterator[Problem]:
+    if tool.reader is None:
+        yield path, "only a reader knows facts: declare reader"
+        return
+    for name in (fact, f"{fact}_currency"):
+        if name not in tool.facts:
+            hint = suggest(name, tool.facts) or "; add it there"
+            yield path, f"{name} is not among the tool's facts{hint}"
+
+
+def _given_amount(
+    tool: ToolDefinition, amount: Amount, at: Path, path: str
+) -> Iterator[Problem]:
+    yield from _path(tool, at, ("string",), f"{path}.path")
+    for field, kinds in (("currency", ("string",)), ("times", ("integer",))):
+        text = getattr(amount, field)
+        if text is None or (field == "currency" and _is_code(tool, amount)):
+            continue
+        beside = Path(text)
+        yield from _path(tool, beside, kinds, f"{path}.{field}")
+        if not beside.beside(at):
+            yield f"{path}.{field}", f"{text} is in another list than {at.text}"
+
+
+def _is_code(tool: ToolDefinition, amount: Amount) -> bool:
+    return bool(amount.code) and declared(tool.arguments, amount.code) is None
+
+
+def _path(
+    tool: ToolDefinition, at: Path, kinds: Sequence[str], path: str
+) -> Iterator[Problem]:
+    """It names what the schema declares, goes into each list that is on its way, and
+    ends in a text or a whole number."""
+    part = declared(tool.arguments, at.dotted)
+    if part is None:
+        hint = suggest(at.dotted, tool.arguments.get("properties", {}))
+        yield path, f"{at.text} is not an argument of this tool{hint}"
+        return
+    for number, step in enumerate(at.steps, 1):
+        name = ".".join(one.name for one in at.steps[:number])
+        found = declared(tool.arguments, name) or {}
+        kinds_here = found.get("type", "")
+        is_list = "array" in (
+            [kinds_here] if isinstance(kinds_here, str) else kinds_here
+        )
+        if is_list != step.each:
+            said = "a list: write" if not step.each else "no list: remove"
+            yield path, f"{name} is {said} [*] after {step.name}"
+            return
+    if at.steps[-1].each:
+        part = resolve(part.get("items", {}), tool.arguments)
+    if part.get("type") not in kinds and not ("string" in kinds and "enum" in part):
+        word = (
+            "text: money is never a number" if "string" in kinds else "a whole number"
+        )
+        yield path, f"{at.text} is {word}"
