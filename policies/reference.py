@@ -56,6 +56,39 @@ same name, or what `take: {owner: $result.owner.id}` says.
 `dry_run` is asked in the same way with `dry_run: true` and answers `{says, source}`:
 what the effect would do, as a text, a list of texts or an object.
 """
+MONEY = """## Money, ceilings and sums
+
+`money` names pairs of plain arguments, `amounts` all other money of a tool:
+
+```yaml
+amounts:
+  - {path: "items[*].price", currency: "items[*].currency", times: "items[*].quantity"}
+  - {path: shipping.cost, currency: USD}
+  - {fact: order_total}     # the reader says it, with order_total_currency beside it
+```
+
+- All of it counts together: `money.amount_minor` and `money.currency` in rules,
+  `critical_above`, `limits`, the ceilings of people and of batches, and every measure
+  with an `amount` (unless it says `alone: true`). The page says what it comes to.
+- Amounts in several currencies are not added up. Such a proposal escalates with the
+  rule `money.unknown_currency`, nobody with a ceiling decides it, and it is in no
+  batch; `money.currency` is then empty and `money.amount_minor` is the part in the
+  policy's currency. While it is in the window of a sum, what follows with the same key
+  escalates, too.
+- A fact that the reader does not give, or that is no amount, blocks the proposal
+  (`amount.unresolved`), and so does a key (`key.unresolved`). An argument that the
+  schema lets a call leave out moves nothing; one that is no money is refused with 422.
+- A measure counts what waits, is under way, ran, or may have run. Its window counts
+  from the effect of what ran; what waits is in every window. What was refused,
+  rejected, withdrawn or has expired counts no more. What the gate performed and its
+  service says failed counts no more either. What an agent performed and says failed
+  counts on until the tool's look-up says that it never happened; what nobody knows
+  counts until a look-up or a person says so.
+- A measure that is new begins empty when its policy is activated: what was proposed
+  under an earlier policy is not added to it. Until its window has passed once, let a
+  rule ask for more than the sum alone would. A measure that keeps its name keeps what
+  it has counted, in the way in which it was counted then.
+"""
 SENTENCES = """## The effect sentence
 
 `{amount}` is an argument that every call has. A call may leave out `{recipient?}`: when
@@ -94,7 +127,7 @@ def _name_by_key(found: dict[str, Any]) -> None:
 def page() -> str:
     """docs/policy-reference.md."""
     parts = [HEAD, *(_part(model) for model in _models())]
-    return "\n".join([*parts, SENTENCES, READERS, _views(), _variables()])
+    return "\n".join([*parts, MONEY, SENTENCES, READERS, _views(), _variables()])
 
 
 def _models() -> list[type[BaseModel]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from policies import amounts, money
@@ -153,7 +155,7 @@ KNOWN = {
 def test_an_amount_may_be_known_to_the_reader_alone():
     tool = order({"fact": "order_total"}, **KNOWN).tools["pay"]
     before = {"order_total": 89900, "order_total_currency": "USD"}
-    args = {"items": []}
+    args: dict[str, Any] = {"items": []}
     assert moved(tool, args, before) == [("before.order_total", "899.00 USD")]
     assert amounts.unread(tool, before) == []
 

@@ -85,6 +85,17 @@ EXAMPLES: Mapping[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
         },
         None,
     ),
+    "order_parts": (
+        {
+            "supplier": "Harrow Components",
+            "items": [
+                {"part": "Hinge", "quantity": 40, "price": "12.50", "currency": "USD"},
+                {"part": "Lid", "quantity": 2, "price": "180.00", "currency": "USD"},
+            ],
+            "shipping": {"method": "express", "cost": "35.00"},
+        },
+        None,
+    ),
     "update_customer": (
         {
             "customer": "C-7",
