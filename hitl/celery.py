@@ -44,6 +44,7 @@ SWEEPS = {
     "reviews.tasks.look_up_unknown": 10,
     "reviews.tasks.lapse_repairs": 60,
     "reviews.tasks.lapse_leases": 5,
+    "reviews.tasks.enter_searched": 2,
     "reviews.tasks.drop_old_drafts": 3600,
     "reviews.tasks.drop_old_exports": 3600,
     "reviews.tasks.queue_executions": 2,

@@ -44,6 +44,11 @@ class LogRecord(models.Model):
             models.Index(fields=["proposal", "id"], name="log_by_proposal"),
             models.Index(fields=["agent", "thread", "id"], name="log_by_thread"),
             models.Index(fields=["-id"], name="log_newest"),
+            models.Index(
+                fields=["actor_id", "id"],
+                name="log_by_actor_alone",
+                condition=models.Q(proposal=""),
+            ),
         ]
 
     def __str__(self) -> str:

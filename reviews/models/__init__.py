@@ -14,6 +14,7 @@ from .proposals import Proposal, Revision, StateReading
 from .repairs import Repair
 from .requests import ApprovalRequest, Decision, RequestVersion, Snapshot
 from .reversals import Reversal
+from .search import SearchEntry
 from .switches import Incident, Stop
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "Reversal",
     "Revision",
     "SavedView",
+    "SearchEntry",
     "Sighting",
     "Snapshot",
     "StateReading",

@@ -237,7 +237,12 @@ class Decision(models.Model):
             one_of("decision_verdict", "verdict", Verdict),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["reviewer", "-at"], name="decision_by_reviewer")
+            models.Index(fields=["reviewer", "-at"], name="decision_by_reviewer"),
+            models.Index(
+                fields=["reason_code", "-at"],
+                name="decision_by_reason",
+                condition=~Q(reason_code=""),
+            ),
         ]
 
     def __str__(self) -> str:

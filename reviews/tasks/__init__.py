@@ -44,7 +44,7 @@ from .letters import (
     mail_unknown,
 )
 from .stops import enforce_stop
-from .upkeep import drop_old_drafts, prune, watch, watch_epoch
+from .upkeep import drop_old_drafts, enter_searched, prune, watch, watch_epoch
 
 __all__ = [
     "audit_one",
@@ -53,6 +53,7 @@ __all__ = [
     "drop_old_drafts",
     "drop_old_exports",
     "enforce_stop",
+    "enter_searched",
     "execute",
     "expire_due",
     "form_batch",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from journal import pruning
 
-from .. import alarms, drafts, restores, retention
+from .. import alarms, drafts, restores, retention, search_entries
 from .named import task
 
 
@@ -24,6 +24,12 @@ def watch() -> int:
 def drop_old_drafts() -> int:
     """Forget what nobody sent for a day."""
     return drafts.drop_old()
+
+
+@task()
+def enter_searched() -> int:
+    """Make findable what was proposed since; how many versions."""
+    return search_entries.add()
 
 
 @task()

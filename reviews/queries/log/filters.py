@@ -20,7 +20,8 @@ from policies.models import Person
 from reviews.choices import ExecutionStatus, RequestStatus, Verdict
 from reviews.models import Decision, Execution, Proposal, RequestVersion, Revision
 
-from . import access
+from . import access, searching
+from .searching import Hits
 
 KINDS = {
     "": "Anything",
@@ -165,14 +166,28 @@ def _moment(typed: str, *, end: bool = False) -> datetime | None:
     return found if timezone.is_aware(found) else timezone.make_aware(found)
 
 
-def fitting(person: Person, filters: Filters) -> QuerySet[LogRecord]:
-    """The records this person may read that fit every filter, newest first."""
+def fitting(
+    person: Person, filters: Filters, hits: Hits | None = None
+) -> QuerySet[LogRecord]:
+    """The records this person may read that fit every filter, newest first. `hits`:
+    what `search` found of the newest; without it nothing is left out."""
     found = access.records(person)
+    hits = hits or search(person, filters, whole=True)
+    if hits is not None:
+        found = found.filter(hits.fits)
     if filters.actor:
         found = found.exclude(access.nameless(person))
     for narrow in (_by_columns, _by_leaf, _by_proposal):
         found = narrow(found, filters)
     return found.order_by("-pk")
+
+
+def search(person: Person, filters: Filters, *, whole: bool = False) -> Hits | None:
+    """What fits the words; None where none are asked for."""
+    if not filters.q:
+        return None
+    until = _moment(filters.until, end=True)
+    return searching.find(person, filters.q, until=until, whole=whole)
 
 
 def _by_columns(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRecord]:
@@ -188,7 +203,7 @@ def _by_columns(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRec
         found = found.filter(at__lte=until)
     if filters.actor:
         found = found.filter(actor_id__in=_people(filters.actor))
-    return found.filter(_words(filters.q)) if filters.q else found
+    return found
 
 
 def _people(typed: str) -> list[str]:
@@ -199,15 +214,6 @@ def _people(typed: str) -> list[str]:
         | Q(last_name__iexact=typed)
     )
     return [typed, *named.values_list("public_id", flat=True)]
-
-
-def _words(q: str) -> Q:
-    return (
-        Q(proposal__iexact=q)
-        | Q(request__iexact=q)
-        | Q(thread__icontains=q)
-        | Q(agent__iexact=q)
-    )
 
 
 def _by_leaf(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRecord]:

@@ -22,11 +22,15 @@ from reviews.queries.saved import Saved
 from reviews.queries.selects import Choice, choice
 from reviews.queries.words import short_hash
 
-from . import access, lines
-from .filters import CHOICES, Filters, fitting
+from . import access, lines, searching
+from .filters import CHOICES, Filters, fitting, search
 from .lines import Event
 
 PAGE = 100
+SEARCHED = (
+    f"Only the newest {searching.MOST:,} requests with these words are here."
+    " For earlier ones add a word, or a date under To."
+)
 LABELS = {
     "kind": "What",
     "verdict": "Verdict",
@@ -50,6 +54,7 @@ class LogPage:
     further: list[Choice]
     older_url: str
     scope_said: str
+    searched_said: str
     may_export: bool
     saved: Saved
 
@@ -61,7 +66,8 @@ class LogPage:
 
 def page(person: Person, filters: Filters) -> LogPage:
     """A page of the log, newest first, in nine queries; and the person's views."""
-    rows = list(fitting(person, filters)[: PAGE + 1])
+    hits = search(person, filters)
+    rows = list(fitting(person, filters, hits)[: PAGE + 1])
     shown = lines.events(person, rows[:PAGE])
     older = filters.url(before=rows[PAGE - 1].pk) if len(rows) > PAGE else ""
     days = [
@@ -78,6 +84,7 @@ def page(person: Person, filters: Filters) -> LogPage:
         further=further,
         older_url=older,
         scope_said=_scope_said(person),
+        searched_said=SEARCHED if hits and hits.cut else "",
         may_export=permissions.allowed(person, Permission.EXPORT),
         saved=saved.of(person, "log", said, offers=bool(said)),
     )

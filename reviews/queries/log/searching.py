@@ -1,0 +1,146 @@
+"""What one box finds in the log: proposals by their words, people by their names,
+reasons, and records by their number. Everything is looked up by an index first; what
+the log is then asked for are those proposals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.postgres.search import SearchQueryField
+from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Cast
+
+from journal.models import LogPosition
+from policies.models import Person
+from reviews import permissions, search_terms
+from reviews.choices import OPEN, REASONS
+from reviews.models import ApprovalRequest, Decision, Proposal, SearchEntry
+from reviews.permissions import Permission
+
+MOST = 1000  # proposals, the newest
+HIGHEST = 2**63 - 1  # number of a record
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Which records fit; `cut` when only the newest proposals were looked at."""
+
+    fits: Q
+    cut: bool = False
+
+
+class _Fits(Func):
+    arg_joiner = " @@ "
+    template = "%(expressions)s"
+    output_field = BooleanField()
+
+
+def find(
+    person: Person, q: str, *, until: datetime | None = None, whole: bool = False
+) -> Hits:
+    """What fits `q` of what this person may read, in at most eight queries; `whole`
+    for an export, which leaves nothing out."""
+    people = _people(q)
+    most = HIGHEST if whole else MOST
+    lists = [_newest(_by_words(person, q), until, "revision__created_at", most)]
+    if people:
+        voted = _by_decisions(person, Q(reviewer__in=[one.pk for one in people]))
+        lists.append(_newest(voted, until, "at", most))
+    if codes := _codes(q):
+        said = _by_decisions(person, Q(reason_code__in=codes))
+        lists.append(_newest(said, until, "at", most))
+    ids = {pk for found in lists for pk in found[:most]}
+    fits = Q(proposal__in=ids | set(_by_id(q))) | Q(pk__in=_record(q))
+    fits |= Q(proposal="", actor_id__in=[one.public_id for one in people])
+    fits |= Q(agent=q, thread="")
+    for agent, thread in _runs(ids, q):
+        fits |= Q(agent=agent, thread=thread)
+    return Hits(fits, cut=any(len(found) > most for found in lists))
+
+
+def _newest(
+    found: QuerySet[Any], until: datetime | None, at: str, most: int
+) -> list[str]:
+    """Ids of their proposals, and one more where there are more than `most`."""
+    if until:
+        found = found.filter(**{f"{at}__lte": until})
+    return list(found if most == HIGHEST else found[: most + 1])
+
+
+def _by_words(person: Person, q: str) -> QuerySet[Any]:
+    asked = search_terms.query(q)
+    if not asked:
+        return SearchEntry.objects.none()
+    fits = _Fits(F("words"), Cast(Value(asked), SearchQueryField()))
+    found = SearchEntry.objects.filter(fits)
+    if not permissions.allowed(person, Permission.SEE_LOG):
+        found = found.filter(revision__proposal__in=_own(person))
+    ordered = found.order_by("-revision")
+    return ordered.values_list("revision__proposal", flat=True)
+
+
+def _own(person: Person) -> QuerySet[Proposal]:
+    decided = Decision.objects.filter(reviewer=person, request__proposal=OuterRef("pk"))
+    owned = Q(barred__contains=[person.public_id])
+    return Proposal.objects.filter(owned | Exists(decided))
+
+
+def _by_decisions(person: Person, which: Q) -> QuerySet[Any]:
+    """Proposals that were decided so; by others only where their votes and their names
+    are not hidden from this person."""
+    found = Decision.objects.filter(which)
+    if not permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        owned = Q(request__proposal__barred__contains=[person.public_id])
+        hidden = owned | Q(request__status__in=OPEN)
+        found = found.exclude(~Q(reviewer=person) & hidden)
+    if not permissions.allowed(person, Permission.SEE_LOG):
+        found = found.filter(request__proposal__in=_own(person))
+    return found.order_by("-at").values_list("request__proposal", flat=True)
+
+
+def _people(q: str) -> list[Person]:
+    """Who is called so: by a name or both, or by their user name."""
+    first, _, last = q.partition(" ")
+    whole = Q(first_name__iexact=first, last_name__iexact=last.strip())
+    return list(
+        Person.objects.filter(
+            Q(username__iexact=q)
+            | Q(first_name__iexact=q)
+            | Q(last_name__iexact=q)
+            | Q(public_id=q)
+            | whole
+        )
+    )
+
+
+def _codes(q: str) -> list[str]:
+    """Reasons whose words are all that was typed."""
+    typed = set(search_terms.of([q]))
+    said = {code: set(search_terms.of([code, text])) for code, text in REASONS.items()}
+    return [code for code, words in said.items() if typed and typed <= words]
+
+
+def _by_id(q: str) -> list[str]:
+    """A request's own proposal; the id may be typed in capitals."""
+    typed = q.lower()
+    if typed.startswith("p-"):
+        return [typed]
+    if not typed.startswith("r-"):
+        return []
+    found = ApprovalRequest.objects.filter(pk=typed)
+    return list(found.values_list("proposal", flat=True))
+
+
+def _record(q: str) -> list[int]:
+    if not (q.isascii() and q.isdecimal()) or int(q) > HIGHEST:
+        return []
+    return list(LogPosition.objects.filter(seq=int(q)).values_list("record", flat=True))
+
+
+def _runs(proposals: Iterable[str], q: str) -> list[tuple[str, str]]:
+    """Runs that are called so, for what is recorded of them beside their proposals."""
+    found = Proposal.objects.filter(pk__in=proposals, thread__iexact=q)
+    return list(found.values_list("agent", "thread").distinct()[:5])
