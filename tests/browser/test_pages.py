@@ -63,7 +63,8 @@ def test_all_seven_answers_are_above_the_fold(
 ) -> None:
     request = stage.set_up(gate, tmp_path).refund("59.00")
     page = sit_down("rita").open(f"/requests/{request.pk}/")
-    for name in ("h1-effect", "diff", "reversal", "why-asked", "verb-escalate"):
+    found = ("h1-effect", "current-facts", "diff", "reversal", "why-asked")
+    for name in (*found, "verb-escalate"):
         assert bottom(page.locator(f"[data-testid={name}]")) <= FOLD, name
     assert bottom(page.locator("[data-testid=agent-text] .foreign p").first) <= FOLD
 

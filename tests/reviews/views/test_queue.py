@@ -13,6 +13,7 @@ from journal import clock
 from reviews import stops
 from reviews.choices import Scope, StopMode
 from reviews.models import Stop
+from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.views.conftest import HTMX, SignIn
@@ -27,6 +28,34 @@ def test_it_lists_what_i_can_decide(gate: Gate, as_: SignIn) -> None:
     assert response.status_code == 200
     assert f"/requests/{request.pk}/" in response.content.decode()
     assert "(1) Queue" in response.content.decode()
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+def test_a_conflict_of_claim_and_fact_is_stored_and_stands_on_the_row(
+    gate: Gate, as_: SignIn, arrived: bool
+) -> None:
+    said = "The customer says lost; the carrier says delivered"
+    document = factories.document_of_tests()
+    document["tools"]["pay"] |= {
+        "facts": ["arrived"],
+        "review": {
+            "conflicts": [
+                {
+                    "id": "arrived",
+                    "text": said,
+                    "when": "args.customer == 'C-1' && before.arrived",
+                }
+            ]
+        },
+    }
+    factories.policy(gate.people, document)
+    worlds.WORLD["facts"] = {"arrived": arrived}
+    stored = propose(gate.agent).current.facts["conflicts"]
+    assert [(one["id"], one["text"]) for one in stored] == (
+        [("arrived", said)] if arrived else []
+    )
+    source = as_("rita").get("/queue/").content.decode()
+    assert (f"<b>{said}</b>" in source) is arrived
 
 
 def test_it_is_for_people_who_signed_in(gate: Gate) -> None:
