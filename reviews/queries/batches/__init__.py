@@ -6,7 +6,7 @@ from __future__ import annotations
 from . import changes, kept, notes, samples, timing
 from .as_shown import Shown
 from .choice import Selection
-from .lists import Listed, after, listed
+from .lists import Listed, after, listed, sentences
 from .loaded import Loaded, load
 from .page import BatchPage
 from .result import ResultPage
@@ -34,5 +34,6 @@ __all__ = [
     "of_many",
     "peek",
     "samples",
+    "sentences",
     "timing",
 ]

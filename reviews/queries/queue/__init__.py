@@ -107,6 +107,7 @@ def page(
         now,
         settled=settled,
         together=filters.tab in TOGETHER,
+        gathered=filters.gathers and reach.role is not None,
     )
     counted = figures.count(reach, now)
     tabs = _tabs(reach, filters, counted, decidable)

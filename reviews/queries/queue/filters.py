@@ -88,6 +88,12 @@ class Filters:
         return self.tab == "open" and not self.q and not self.same
 
     @property
+    def gathers(self) -> bool:
+        """Whether what waits in one batch shares a row. Its members may differ in
+        risk, so not where one risk is looked for."""
+        return self.collapses and not self.risk
+
+    @property
     def order_said(self) -> str:
         return DONE_SAID if self.tab == "done" else ORDER[self.sort]
 

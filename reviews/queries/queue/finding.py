@@ -56,6 +56,31 @@ _FIRST_OF_TWINS = f"""
   AND NOT EXISTS (SELECT FROM reviews_approvalrequest AS twin WHERE {_TWIN}
                   AND (twin.expires_at, twin.id) < (r.expires_at, r.id))
 """
+# What waits in a batch is on the row of its most urgent member that this person can
+# decide; identical ones share a row only outside of batches, so that none is on no row.
+_BATCHED = """EXISTS (SELECT FROM reviews_batchitem AS item
+  JOIN reviews_batch AS batch ON batch.id = item.batch_id
+  WHERE item.request_id = {0}.id AND item.left_at IS NULL
+    AND batch.status IN ('forming', 'open'))"""
+_FIRST_OF_BATCH = """
+  AND NOT EXISTS (SELECT FROM reviews_batchitem AS own
+    JOIN reviews_batch AS batch ON batch.id = own.batch_id
+    JOIN reviews_batchitem AS other ON other.batch_id = own.batch_id
+    JOIN reviews_approvalrequest AS mate ON mate.id = other.request_id
+    WHERE own.request_id = r.id AND own.left_at IS NULL AND other.left_at IS NULL
+      AND batch.status IN ('forming', 'open')
+      AND mate.status = 'pending' AND mate.expires_at > %(now)s
+      AND mate.queue_id = r.queue_id AND mate.supervisors_only = r.supervisors_only
+      AND NOT %(me)s = ANY (mate.barred) AND NOT %(me)s = ANY (mate.closed_to)
+      AND (mate.rank, mate.expires_at, mate.id) < (r.rank, r.expires_at, r.id)
+    OFFSET 0)
+"""  # by OFFSET it is asked for each row of the page, never joined for all that waits
+_GATHERED = f"""{_FIRST_OF_BATCH}
+  AND ({_BATCHED.format("r")} OR NOT EXISTS (
+    SELECT FROM reviews_approvalrequest AS twin WHERE {_TWIN}
+      AND (twin.expires_at, twin.id) < (r.expires_at, r.id)
+      AND NOT {_BATCHED.format("twin")}))
+"""
 _TWINS = f"""
 CROSS JOIN LATERAL (
   SELECT count(*) AS n, min(opened_at) AS since FROM
@@ -186,8 +211,15 @@ def source(reach: Reach, filters: Filters, order: str = "") -> str:
 def _open(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
     if reach.role is None:
         return _still_open(reach, where, order)
-    where += _NOT_CLOSED + (_FIRST_OF_TWINS if order and filters.collapses else "")
+    where += _NOT_CLOSED + (_shared(filters) if order else "")
     return [_lanes(_MINE, reach.can, where, order)]
+
+
+def _shared(filters: Filters) -> str:
+    """Of what shares a row, the one whose row it is."""
+    if filters.gathers:
+        return _GATHERED
+    return _FIRST_OF_TWINS if filters.collapses else ""
 
 
 def _still_open(reach: Reach, where: str, order: str) -> list[str]:

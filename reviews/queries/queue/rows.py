@@ -88,28 +88,47 @@ def of(
     settled: bool = False,
     base: str = REQUESTS,
     together: bool = False,
+    gathered: bool = False,
 ) -> list[Row]:
     """The lines of what was found, in its order, each linked below `base`. `settled`
-    adds what came of it, `together` the batch that it waits in, by one query more."""
+    adds what came of it, `together` the batch that it waits in, by one query more;
+    where they are `gathered`, one line stands for the whole batch, by two more."""
     sealed = loaded([one.id for one in found], person, settled=settled)
     within = batches.of_many(sealed.keys()) if together and sealed else {}
     briefs = briefs_of(sealed.values())
+    whole = {one.id for one in within.values()} if gathered else set()
+    titles = batches.sentences(whole, now) if whole else {}
     return [
         _marked(
             line(sealed[one.id], briefs, person, now, found=one, base=base),
             within.get(one.id),
+            titles,
         )
         for one in found
         if one.id in sealed
     ]
 
 
-def _marked(row: Row, within: Within | None) -> Row:
-    """With the batch that it may be decided in."""
+def _marked(
+    row: Row, within: Within | None, titles: Mapping[str, tuple[Part, ...]]
+) -> Row:
+    """With the batch that it may be decided in, or as the line of that batch."""
     if within is None:
         return row
-    said = f"in a batch of {within.count}"
-    head = replace(row.head, batch=said, batch_url=within.url)
+    title = titles.get(within.id)
+    if title is None:
+        said = f"in a batch of {within.count}"
+        head = replace(row.head, batch=said, batch_url=within.url)
+        return replace(row, head=head)
+    head = replace(
+        row.head,
+        effect=title,
+        url=within.url,
+        batch=f"batch of {within.count}: risk and time of the most urgent",
+        batch_url=within.url,
+        repeats="",
+        peek_url="",
+    )
     return replace(row, head=head)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -304,15 +305,41 @@ def test_who_holds_an_item_keeps_it_out(gate: Gate, as_: SignIn) -> None:
     assert ApprovalRequest.objects.get(pk=held).status == RequestStatus.PENDING
 
 
-def test_a_row_of_the_queue_leads_to_its_batch(gate: Gate, as_: SignIn) -> None:
+def test_a_batch_is_one_row_of_the_queue(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate)
     alone = propose(gate.agent, "pay", customer="C-9").request
-    rows = source(as_("rita").get("/queue/")).split("<tr data-request=")
-    marked = [row for row in rows if "in a batch of 3" in row]
-    assert len(marked) == 3
-    assert all(f'href="{url(batch)}"' in row for row in marked)
-    assert not any(alone.pk in row for row in marked)
-    assert "in a batch" not in source(as_("rita").get("/queue/?tab=waiting"))
+    soonest = members(batch)[1].request
+    sooner = soonest.expires_at - timedelta(minutes=1)
+    ApprovalRequest.objects.filter(pk=soonest.pk).update(expires_at=sooner)
+    said = source(as_("rita").get("/queue/"))
+    rows = said.split("<tr data-request=")[1:]
+    assert len(rows) == 2
+    (row,) = [one for one in rows if alone.pk not in one]
+    assert soonest.pk in row
+    assert f'href="{url(batch)}"' in row
+    text = re.sub(r"<[^>]*>", "", row)
+    assert "Pay back: 3 repayments, 41.90 USD in all" in text
+    assert "batch of 3: risk and time of the most urgent" in text
+    assert "batch of" not in source(as_("rita").get("/queue/?tab=waiting"))
+
+
+def test_who_looks_for_one_risk_finds_each_of_a_batch(gate: Gate, as_: SignIn) -> None:
+    batch = formed(gate)
+    rows = source(as_("rita").get("/queue/?risk=high")).split("<tr data-request=")[1:]
+    assert len(rows) == 3
+    assert all(f'href="{url(batch)}"' in row for row in rows)
+    assert all("in a batch of 3" in row for row in rows)
+
+
+def test_an_identical_one_outside_the_batch_keeps_its_row(
+    gate: Gate, as_: SignIn
+) -> None:
+    batch = formed(gate, "7.00", "7.00", customer="C-1")
+    factories.propose(gate.agent, "repay", amount="7.00", customer="C-1", thread="x")
+    loose = ApprovalRequest.objects.exclude(batch_items__batch=batch).get()
+    rows = source(as_("rita").get("/queue/")).split("<tr data-request=")[1:]
+    assert len(rows) == 2
+    assert sum(loose.pk in row for row in rows) == 1
 
 
 def test_one_that_is_left_alone_in_its_batch_is_not_marked(
