@@ -69,7 +69,9 @@ amounts:
 
 - All of it counts together: `money.amount_minor` and `money.currency` in rules,
   `critical_above`, `limits`, the ceilings of people and of batches, and every measure
-  with an `amount` (unless it says `alone: true`). The page says what it comes to.
+  with an `amount` (unless it says `alone: true`). The page says what it comes to. A
+  person's ceiling is of each item of a batch; how much one act may move is the
+  batch's own `total`.
 - Amounts in several currencies are not added up. Such a proposal escalates with the
   rule `money.unknown_currency`, nobody with a ceiling decides it, and it is in no
   batch; `money.currency` is then empty and `money.amount_minor` is the part in the

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from policies.money import Money
 from reviews.presenters import current
 from reviews.presenters.common import Subject
 from reviews.presenters.current import figure
@@ -48,27 +49,30 @@ def column(path: str, lines: Sequence[Line]) -> Column:
     numbers = {line.id: _number(line, path) for line in lines}
     known = {one: number for one, number in numbers.items() if number is not None}
     numeric = len(known) == len(lines)
-    unit = lines[0].amount.currency if numeric and _is_amount(lines[0], path) else ""  # type: ignore[union-attr]
+    amount = _amount(lines[0], path) if numeric else None
     return Column(
         path,
         lines[0].subject.label(path),
         plain_label(lines[0].subject, _name_of(path, lines)),
-        unit,
+        amount.currency if amount else "",
         known if numeric else {},
     )
 
 
-def _is_amount(line: Line, path: str) -> bool:
+def _amount(line: Line, path: str) -> Money | None:
+    """The amount that this argument is, not all that the member moves."""
     first = line.subject.definition.money[:1]
-    return line.amount is not None and any(path == part.amount for part in first)
+    named = path in line.leaves and any(path == part.amount for part in first)
+    return line.subject.amount() if named else None
 
 
 def _number(line: Line, path: str) -> Decimal | None:
     leaf = line.leaves.get(path)
     if leaf is None or line.subject.cell(leaf).kind == "sensitive":
         return None
-    if line.amount is not None and _is_amount(line, path):
-        return Decimal(line.amount.minor)
+    amount = _amount(line, path)
+    if amount is not None:
+        return Decimal(amount.minor)
     value = leaf.value
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -81,8 +85,9 @@ def cell(line: Line, column: Column) -> Cell:
     leaf = line.leaves.get(column.path)
     if leaf is None:
         return NONE
-    if line.amount is not None and column.unit:
-        return Cell(figure(line.amount).rpartition(" ")[0], "number").settled
+    amount = _amount(line, column.path) if column.unit else None
+    if amount is not None:
+        return Cell(figure(amount).rpartition(" ")[0], "number").settled
     return line.subject.cell(leaf)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from policies.documents import ToolDefinition
@@ -39,6 +40,15 @@ def test_what_is_equal_stands_once_and_what_differs_in_columns() -> None:
     assert [column.path for column in table.columns] == ["customer", "amount"]
     said = {one.label: one.cell.text for one in table.constants}
     assert said == {"Currency": "USD", "Note": "late"}
+
+
+def test_a_column_of_amounts_says_the_argument_and_not_all_that_is_moved() -> None:
+    lines = [line(n, amount=f"{n + 7}.00") for n in range(3)]
+    moved = [replace(one, amount=Money(10**6, "USD")) for one in lines]
+    found = build(*moved)
+    at = [column.path for column in found.columns].index("amount")
+    cells = {entry.cells[at].text for entry in found.entries}
+    assert cells == {"7.00", "8.00", "9.00"}
 
 
 def test_a_far_number_is_first_with_its_distance() -> None:
