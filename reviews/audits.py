@@ -115,5 +115,6 @@ def keep(*, execution_id: str, fence: int, found: Outcome) -> bool:
     else:
         said = {"recorded": execution.status, "code": execution.code}
         alarms.about(execution, AlarmKind.WITHOUT_GRANT, now, found="look_up", **said)
+        executions.count_found(execution, found, now)
     alarms.counted(execution, found.effects, now)
     return True

@@ -14,6 +14,7 @@ from policies import facts
 from policies.choices import ExecutionClass
 
 from .. import alarms, approved, claims, endings, fences, locks, turns
+from ..choices import ExecutionStatus
 from ..executors import Outcome
 from ..models import Execution
 from .requeueing import back_off, requeue, tries_left
@@ -132,9 +133,10 @@ def keep_late(
 ) -> bool:
     """Keep what was said of an effect when it could no longer count. It settles
     nothing. Whether it only says again what was recorded. Raises NotFound."""
-    execution = locks.execution(execution_id)
+    execution, now = locks.execution(execution_id), clock.now()
     said = _report(execution, fence, action_hash, redacted(execution, outcome))
-    alarms.keep(execution, said=said, actor=actor, now=clock.now())
+    alarms.keep(execution, said=said, actor=actor, now=now)
+    count_found(execution, outcome, now)
     return alarms.repeats(execution, said)
 
 
@@ -145,6 +147,17 @@ def keep_found(
     not happen. Caller holds the execution's lock; `outcome` is redacted."""
     said = _report(execution, execution.fence, execution.grant.action_hash, outcome)
     alarms.keep(execution, said=said, actor=actor, now=now)
+    count_found(execution, outcome, now)
+
+
+def count_found(execution: Execution, outcome: Outcome, now: datetime) -> None:
+    """What was thought never to have happened weighs in its sums again when somebody
+    says that it did. Caller holds the execution's lock."""
+    ended = {ExecutionStatus.FAILED, ExecutionStatus.REFUSED}
+    if outcome.status == "succeeded" and execution.status in ended:
+        at = execution.grant.revision.created_at
+        facts.restore(execution.proposal_id, at=at, ran_by=now)
+        facts.count_effect(execution.proposal_id, at=now)
 
 
 def _report(

@@ -11,9 +11,9 @@ import pytest
 
 from journal import clock, errors
 from policies.models import Observation, Person
-from reviews import audits, executions, grants, redeeming, settlements
+from reviews import audits, claims, executions, grants, redeeming, settlements
 from reviews.choices import ExecutionStatus
-from reviews.executors.base import failed
+from reviews.executors.base import failed, succeeded, unknown
 from reviews.models import Alarm, ApprovalRequest, Execution, Grant, Proposal
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -110,6 +110,11 @@ def test_what_an_agent_redeemed_weighs_on_when_its_retry_is_refused(
     assert next_tier(gate) == "escalate"
 
 
+def weighs(execution: Execution) -> bool:
+    rows = Observation.objects.filter(proposal=execution.proposal_id, measure="paid")
+    return rows.get().counts
+
+
 def looked_after(execution: Execution) -> bool:
     """Once all of it that was under way is over; whether it was found."""
     execution.refresh_from_db()
@@ -141,6 +146,41 @@ def test_what_an_agent_says_failed_is_an_alarm_where_a_look_up_finds_it(
     assert looked_after(execution)
     assert Alarm.objects.get().proposal_id == execution.proposal_id
     assert next_tier(gate) == "escalate"
+
+
+def test_what_happened_after_all_weighs_again(gate: Gate) -> None:
+    """A person was sure that it had not, and a late report says that it had."""
+    vary(gate, by_agent)
+    execution, claim = redeemed(gate)
+    reported(execution, claim.fence, unknown("no_answer", ""))
+    settlements.settle_unknown(
+        execution_id=execution.pk, person=gate.sue, happened=False, reason="not there"
+    )
+    assert not weighs(execution)
+    with pytest.raises(errors.StaleFence):
+        reported(execution, claim.fence, succeeded({"done": 1}))
+    assert weighs(execution)
+    assert next_tier(gate) == "escalate"
+
+
+def test_what_ran_without_a_permission_weighs(gate: Gate) -> None:
+    """It was refused, and its service has it all the same."""
+    execution = granted(gate, "pay_queryable")
+    row = Observation.objects.create(
+        proposal=execution.proposal_id,
+        measure="paid",
+        key="C-1",
+        at=execution.grant.revision.created_at,
+        counts=False,
+    )
+    past = clock.now() - timedelta(minutes=2)
+    Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
+    executions.run(execution.pk)
+    Execution.objects.filter(pk=execution.pk).update(finished_at=past)
+    worlds.plain(claims.inquiry(Execution.objects.get(pk=execution.pk)))
+    assert audits.look(execution.pk)
+    row.refresh_from_db()
+    assert (row.counts, row.ran) == (True, True)
 
 
 def test_what_its_service_says_failed_weighs_no_more(
