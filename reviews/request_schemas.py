@@ -127,7 +127,7 @@ class TokenOut(Schema):
     declared: str
 
 
-class StepOut(Schema):
+class ProgramOut(Schema):
     """One program of a command; `joined` says when it runs."""
 
     joined: str
@@ -139,7 +139,7 @@ class InsideOut(Schema):
 
     title: str
     text: str
-    steps: list[StepOut]
+    steps: list[ProgramOut]
     problem: str
 
 
@@ -173,7 +173,7 @@ class ViewOut(Schema):
     note: str = ""
     problem: str = ""
     rows: list[RowOut] = Field(default_factory=list)
-    steps: list[StepOut] = Field(default_factory=list)
+    steps: list[ProgramOut] = Field(default_factory=list)
     inside: list[InsideOut] = Field(default_factory=list)
     files: list[FileOut] = Field(default_factory=list)
 
