@@ -25,7 +25,7 @@ def blocked_edit(ruling: Ruling) -> Policy:
     )
 
 
-def amount_place(ruling: Ruling) -> str:
+def _amount_place(ruling: Ruling) -> str:
     """The argument that says how much, else all of them."""
     if ruling.definition is None:
         return "args"
@@ -44,4 +44,4 @@ def _place_of(ruling: Ruling, rule_id: str) -> str:
     named = _ARGUMENT.search(condition)
     if named:
         return f"args.{named[1]}"
-    return amount_place(ruling) if "sum." in condition else "args"
+    return _amount_place(ruling) if "sum." in condition else "args"

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from journal.errors import Conflict, NotYours, Reason, Stale, Withdrawn, at
+from journal.errors import Conflict, Reason, Stale, Withdrawn, at
 
-from . import lateness, leases, locks, permissions, quorum, state_readings, stops
+from . import lateness, leases, locks, permissions, state_readings, stops
 from .cases import Case, check_step_up, filled
 from .choices import OFFERED, ReasonCode, StopMode, Verdict
 from .models import ApprovalRequest, Lease, Proposal, RequestVersion, StateReading
@@ -125,7 +125,7 @@ def _check_fits(said: Said) -> None:
     """The agent acts on the code as data: one that contradicts the verdict misleads
     it. Raises Reason."""
     code, verdict = said.reason_code, said.verdict
-    if not code or code in OFFERED[verdict]:  # guard: reason-fits
+    if not code or code in OFFERED[verdict]:
         return
     known = code in set(ReasonCode)
     wrong = f"{code} does not fit {verdict}" if known else "not a known reason"
@@ -145,13 +145,6 @@ def vote(case: Case) -> Vote:
     NotYours."""
     if case.said.verdict is not Verdict.APPROVE:
         return Vote(case)
-    revision = case.version.revision
-    # guard: person-ceiling
-    if permissions.above_ceiling(
-        case.said.person, revision.amount_minor, revision.currency
-    ):
-        raise NotYours("This amount is above what you may decide.")
-    place = quorum.place(case.version.steps, case.filled, case.role)
-    if place is None:
-        raise NotYours("Your part is done already. Someone else must go on.")
+    person, role = case.said.person, case.role
+    place = permissions.counting_place(person, role, case.version, case.filled)
     return Vote(case, place)

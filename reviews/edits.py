@@ -1,13 +1,15 @@
 """MODIFY: a person's edit is a new revision through the whole policy, and the editor's
-own approval only where the tier did not rise (gate.md section 6)."""
+own approval only where it asks for no more than they may give (gate.md section 6)."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from journal.errors import Invalid, Policy
 from policies.choices import Tier
 
 from . import permissions, quorum, requests
-from .blocked import amount_place, blocked_edit
+from .blocked import blocked_edit
 from .cases import Case, check_step_up
 from .governance import Action, Ruling, govern
 from .models import Revision
@@ -17,17 +19,27 @@ from .tallies import tally
 from .votes import Vote, note, write
 
 
+class Weighed(NamedTuple):
+    """An edited action, and what the policy says of it."""
+
+    action: Action
+    ruling: Ruling
+    exceeds: bool  # what the editor may decide: others are asked
+
+
 def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> None:
     """A new revision through the whole policy; it may be the editor's own approval.
+    What asks for more than the editor may give goes to those who may.
 
     `least` is the authority that a verifier asked for, beside the policy.
     """
     said, request = case.said, case.request
     before = case.version.revision
-    action, ruling = weigh(case, reading)
+    action, ruling, exceeds = weigh(case, reading)
     shown = Tier(request.tier)
     rises = requests.asked_tier(ruling.evaluation, least).rank > shown.rank
-    if rises:
+    upward = rises or exceeds
+    if upward:
         write([Vote(case)])
     narrative = _narrative_of(before)
     replace_revision(
@@ -41,29 +53,33 @@ def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> N
         least=least,
     )
     case.version, case.filled = request.sealed, ()  # every vote before it is void
-    if not rises:
+    if not upward:
         _count_editor(case)
     _log_edit(case, before, shown)
 
 
-def weigh(
-    case: Case, reading: Reading | None, *, firmly: bool = True
-) -> tuple[Action, Ruling]:
+def weigh(case: Case, reading: Reading | None, *, firmly: bool = True) -> Weighed:
     """The edited action and what the policy says of it, without writing anything.
 
-    Raises Policy where it is forbidden, or more or less than this person may decide;
-    Invalid when nothing changed. `firmly` as in `govern`.
+    Raises Policy where it is forbidden, or would ask for less than this person could
+    have given; Invalid when nothing changed. `firmly` as in `govern`.
     """
     action = _edited(case, case.version.revision, reading)
     ruling = govern(action, now=case.now, firmly=firmly)
     if ruling.tier is Tier.BLOCK:  # guard: edit-blocked
         raise blocked_edit(ruling)
     _check_may_lower(case, ruling)
+    return Weighed(action, ruling, _exceeds(case, ruling))
+
+
+def _exceeds(case: Case, ruling: Ruling) -> bool:
+    """Whether the edit is more than its editor may decide: a larger amount, or in a
+    queue that is not theirs."""
     money, person = ruling.money, case.said.person
+    # guard: edit-ceiling
     if money and permissions.above_ceiling(person, money.minor, money.currency):
-        place = amount_place(ruling)
-        raise Policy(errors=[{"path": place, "message": "above what you may decide"}])
-    return action, ruling
+        return True
+    return requests.queue_of(ruling).pk not in permissions.queues_of(person)
 
 
 def _check_may_lower(case: Case, ruling: Ruling) -> None:

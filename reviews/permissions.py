@@ -332,6 +332,34 @@ def can_decide(
     return ""
 
 
+def counting_place(
+    person: Person, role: Role, version: RequestVersion, filled: Collection[int]
+) -> int:
+    """The step that a yes of somebody who may decide this fills. `filled` are the
+    steps' indexes of all votes that count. Raises NotYours where it would not count."""
+    revision = version.revision
+    # guard: person-ceiling
+    if above_ceiling(person, revision.amount_minor, revision.currency):
+        raise NotYours("This amount is above what you may decide.")
+    place = quorum.place(version.steps, filled, role)
+    if place is None:
+        raise NotYours("Your part is done already. Someone else must go on.")
+    return place
+
+
+def why_uncounted(
+    person: Person, version: RequestVersion, filled: Collection[int]
+) -> str:
+    """Why a yes of somebody who may decide this would not count; empty when it does."""
+    role = deciding_role(person)
+    try:
+        if role is not None:
+            counting_place(person, role, version, filled)
+    except DomainError as error:
+        return error.detail
+    return ""
+
+
 def above_ceiling(person: Person, amount_minor: int | None, currency: str) -> bool:
     """Whether an amount is more than this person may decide alone or in a step."""
     if amount_minor is None or person.ceiling_minor is None:

@@ -33,6 +33,7 @@ class Preview:
     steps: Sequence[StepData]
     rules: Sequence[str]  # texts of the rules that hold for the edit and not yet now
     reading: Reading
+    exceeds: bool  # what the editor may decide, so that others are asked
     verifiers: int  # that will be asked when it is committed
 
     @property
@@ -43,7 +44,8 @@ class Preview:
     @property
     def is_enough(self) -> bool:
         """Whether the editor's approval is all that it needs."""
-        return not self.rises and sum(step["required"] for step in self.steps) == 1
+        alone = sum(step["required"] for step in self.steps) == 1
+        return alone and not self.rises and not self.exceeds
 
 
 def preview(said: Said) -> Preview:
@@ -77,7 +79,7 @@ def _weigh(said: Said, request: ApprovalRequest, reading: Reading) -> Preview:
     version = request.sealed
     role = permissions.check_can_decide(said.person, request, version)
     case = Case(said, request, version, role, clock.now())
-    _, ruling = weigh(case, reading, firmly=False)
+    _, ruling, exceeds = weigh(case, reading, firmly=False)
     found, held = ruling.evaluation, {rule["id"] for rule in version.rules}
     return Preview(
         tier=requests.asked_tier(found),
@@ -87,5 +89,6 @@ def _weigh(said: Said, request: ApprovalRequest, reading: Reading) -> Preview:
         steps=requests.steps_of(found),
         rules=[rule.text for rule in found.rules if rule.id not in held],
         reading=reading,
+        exceeds=exceeds,
         verifiers=len(ruling.definition.verifiers) if ruling.definition else 0,
     )

@@ -60,6 +60,7 @@ def line(asked: Asked) -> dict[str, Any]:
         "rules": version.rules,
         "can_decide": asked.can_decide,
         "why_not": asked.why_not,
+        "verdicts": asked.verdicts,
     }
 
 

@@ -9,6 +9,13 @@ from ninja import Schema
 from pydantic import Field
 
 CURSOR = "Send it as `cursor` for the next page; null on the last one."
+CAN_DECIDE = (
+    "Whether an approval of yours would be taken and count now; `why_not` says why not."
+)
+VERDICTS = (
+    "What would be taken from you now. Above your own ceiling you may still modify,"
+    " reject and escalate; what then nobody could decide cannot be escalated."
+)
 CHIP = "What the schema marks sensitive is a chip."
 
 
@@ -42,8 +49,9 @@ class RequestLineOut(Schema):
     reading: str = Field(description="Digest of the business state, as read last.")
     args: dict[str, Any] = Field(description=CHIP)
     rules: list[dict[str, str]]
-    can_decide: bool
+    can_decide: bool = Field(description=CAN_DECIDE)
     why_not: str
+    verdicts: list[str] = Field(description=VERDICTS)
 
 
 class RequestPage(Schema):

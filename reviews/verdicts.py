@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from journal.errors import Policy, at
 from policies.choices import Tier
 
-from . import inherited, requests, stops, transitions
+from . import inherited, requests, stops, transitions, voters
 from .cases import Case, people_of_complete_steps
 from .choices import Verdict
 from .tallies import tally, unchanged
 from .votes import Vote, write
+
+INSTEAD = "approve, modify or reject it, or have another person admitted to its queue"
 
 
 def approve(votes: Sequence[Vote]) -> None:
@@ -53,10 +56,35 @@ def _pause_run(case: Case) -> None:
 
 def escalate(votes: Sequence[Vote], cause: str = "escalated") -> None:
     """Each asks a supervisor as well. `cause` says who wants that: the voter, or a
-    verifier of what they approved."""
+    verifier of what they approved. Raises Policy where a voter would leave too few
+    people to decide it; what a verifier demands stands, and raises an alarm."""
+    if cause == "escalated":
+        _check_left(votes)
     write(votes)
     for case, _ in votes:
         _hand_up(case, cause)
+
+
+def _check_left(votes: Sequence[Vote]) -> None:
+    """Nobody hands up what then nobody could decide. Raises Policy."""
+    counted = voters.counted([case.request.pk for case, _ in votes])
+    queues = {case.request.queue_id for case, _ in votes}
+    people = {queue: voters.of_queue(queue) for queue in queues}
+    for case, _ in votes:
+        request, version = case.request, case.version
+        lacking = voters.lacking_when_asked(
+            requests.escalated_steps(version, case.filled),
+            people[request.queue_id],
+            request,
+            version,
+            counted[request.pk],
+            without=case.said.person.public_id,
+        )
+        if lacking:  # guard: escalated-in-vain
+            raise Policy(
+                "Too few people would be left to decide this. Nothing was recorded.",
+                errors=[at("verdict", f"{lacking} would be left; {INSTEAD}")],
+            )
 
 
 def _hand_up(case: Case, cause: str) -> None:

@@ -3,23 +3,19 @@ same few queries."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+import functools
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from policies.models import Person
-from reviews import membership, permissions, state_readings
-from reviews.choices import RequestStatus
+from reviews import membership, permissions, state_readings, voters
+from reviews.choices import RequestStatus, Verdict
 from reviews.cursors import Place
-from reviews.models import (
-    ApprovalRequest,
-    Decision,
-    RequestVersion,
-    Revision,
-    StateReading,
-)
+from reviews.models import ApprovalRequest, RequestVersion, Revision, StateReading
+
+from . import choosing
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +25,8 @@ class Asked:
     request: ApprovalRequest
     version: RequestVersion
     given: list[int]  # approvals that count, by the place of their step
-    why_not: str
+    why_not: str  # why an approval would not be taken from this person
+    verdicts: list[Verdict]  # what would be
     newest: StateReading | None  # None while the revision's own holds
 
     @property
@@ -38,7 +35,7 @@ class Asked:
 
     @property
     def can_decide(self) -> bool:
-        return not self.why_not and self.request.status == RequestStatus.PENDING
+        return Verdict.APPROVE in self.verdicts
 
     @property
     def steps(self) -> list[dict[str, object]]:
@@ -69,27 +66,23 @@ def after(
 
 
 def of(person: Person, requests: Collection[ApprovalRequest]) -> list[Asked]:
-    """These requests, in their order, in six queries however many there are. They
-    were loaded with their proposals and queues."""
+    """These requests, in their order, in eight queries however many there are, and two
+    for each of their queues. They were loaded with their proposals and queues."""
     ids = [request.pk for request in requests]
     versions = membership.sealed(requests)
     readings = state_readings.newest_of(one.revision for one in versions.values())
-    given, known = _given(ids), permissions.known(person, ids)
+    counted, known = voters.counted(ids), permissions.known(person, ids)
+    deciders = functools.cache(voters.of_queue)
     found = []
     for request in requests:
-        version = versions[request.pk]
+        version, votes = versions[request.pk], counted[request.pk]
         why_not = permissions.can_decide(person, request, version, known)
+        verdicts: list[Verdict] = []
+        if not why_not and request.status == RequestStatus.PENDING:
+            people = deciders(request.queue_id)
+            chosen = choosing.choice(person, request, version, votes, people)
+            why_not, verdicts = chosen.why_not_approve, chosen.verdicts
         newest = readings.get(version.revision_id)
-        found.append(Asked(request, version, given[request.pk], why_not, newest))
-    return found
-
-
-def _given(ids: Collection[str]) -> dict[str, list[int]]:
-    votes = Decision.objects.filter(
-        request__in=ids, version=F("request__version"), counts=True
-    )
-    found: dict[str, list[int]] = defaultdict(list)
-    for request, step in votes.values_list("request_id", "step"):
-        if step is not None:  # what counts has a place: the database says so
-            found[request].append(step)
+        given = [step for step, _ in votes]
+        found.append(Asked(request, version, given, why_not, verdicts, newest))
     return found

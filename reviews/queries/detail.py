@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 
 from journal.errors import NotFound
 from policies.models import Person
-from reviews import freezing, permissions, stops, turns
+from reviews import freezing, permissions, stops, turns, voters
 from reviews.choices import (
     FINISHED,
     OPEN,
@@ -30,8 +30,10 @@ from reviews.models import (
     Revision,
     StateReading,
 )
+from reviews.voters import Counted, Voter
 
-from . import holding, states, visible
+from . import choosing, holding, states, visible
+from .choosing import Choice
 from .holding import Holding
 from .states import State, Tally
 
@@ -151,6 +153,29 @@ class Loaded:
             return self.state.word
         return permissions.can_decide(self.person, self.request, self.sealed)
 
+    @cached_property
+    def deciders(self) -> list[Voter]:
+        """Everybody who decides in its queue now."""
+        return voters.of_queue(self.request.queue_id)
+
+    @cached_property
+    def votes(self) -> Counted:
+        """Those that count on what is asked now."""
+        pk = self.request.pk
+        return voters.counted([pk])[pk] if self.given else []
+
+    @cached_property
+    def choice(self) -> Choice:
+        """What is left to choose for this person, who may decide."""
+        return choosing.choice(
+            self.person, self.request, self.sealed, self.votes, self.deciders
+        )
+
+    @property
+    def _why_uncounted(self) -> str:
+        given = [step for step, _ in self.votes]
+        return permissions.why_uncounted(self.person, self.sealed, given)
+
     @property
     def able(self) -> bool:
         """Whether a verdict of this person would be taken now."""
@@ -165,7 +190,8 @@ class Loaded:
     def key(self) -> str:
         """Changes whenever what the person can do here changes."""
         execution = self.execution.status if self.execution else ""
-        said = [self.request.version, self.state.key, execution, int(self.able)]
+        able = int(self.able) + int(self.able and not self._why_uncounted)
+        said = [self.request.version, self.state.key, execution, able]
         read = self.reading.pk if self.reading else 0
         return "-".join(str(one) for one in [*said, self.stopped or "", read])
 

@@ -15,7 +15,7 @@ from reviews.seen import Sight
 
 from . import showing, sights, visible
 from .regions import Regions
-from .words import people
+from .words import asked_of
 
 CAUSES = {
     "opened": "The agent proposed it",
@@ -76,8 +76,7 @@ class VersionPage:
 
     @property
     def asked(self) -> str:
-        steps = self.sealed.steps
-        return " and ".join(people(step["required"], step["role"]) for step in steps)
+        return asked_of(self.sealed.steps)
 
     @cached_property
     def sight(self) -> Sight:
@@ -138,10 +137,9 @@ def _numbers(compare: str) -> tuple[int, int]:
 
 
 def _terms(sealed: RequestVersion) -> Iterator[tuple[str, str]]:
-    asked = [people(step["required"], step["role"]) for step in sealed.steps]
     yield "Risk", sealed.risk
     yield "Tier", sealed.tier
-    yield "Asked", " and ".join(asked)
+    yield "Asked", asked_of(sealed.steps)
     yield (
         "Rules",
         "; ".join(rule["text"] for rule in sealed.rules) or "the tool's floor",

@@ -3,9 +3,12 @@ values bold without any markup inside a text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import NamedTuple
+
+from reviews.quorum import StepData
 
 DEEPEST = 6
 
@@ -35,6 +38,22 @@ def people(count: int, word: str = "person") -> str:
         return f"1 {word}"
     many = word.removesuffix("person") + "people" if word.endswith("person") else ""
     return f"{count} {many or word + 's'}"
+
+
+def asked_of(steps: Iterable[StepData]) -> str:
+    """`1 reviewer and 2 supervisors`: each role once, however many steps ask for it."""
+    counted: Counter[str] = Counter()
+    for step in steps:
+        counted[step["role"]] += step["required"]
+    return " and ".join(people(count, role) for role, count in counted.items())
+
+
+def listed(names: Sequence[str], *, most: int) -> str:
+    """`Rita, Tom and Sue`; beyond `most` only how many more."""
+    shown = list(names[:most])
+    if len(names) > most:
+        shown.append(f"{len(names) - most} more")
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if shown[1:] else shown)
 
 
 def span(value: timedelta | None) -> str:

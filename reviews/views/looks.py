@@ -20,7 +20,7 @@ from reviews.previews import Preview
 from reviews.queries import three_way
 from reviews.queries.detail import Loaded
 from reviews.queries.three_way import ThreeWay
-from reviews.queries.words import people
+from reviews.queries.words import asked_of
 from reviews.said import Said
 
 from . import panels
@@ -161,12 +161,15 @@ def _lines(found: Preview) -> list[Line]:
     lines = []
     if found.risk.rank > found.risk_now.rank:
         lines.append(Line(f"This raises the risk to {found.risk.value.title()}.", True))
-    asked = " and ".join(people(s["required"], s["role"]) for s in found.steps)
+    asked = asked_of(found.steps)
     if found.rises:
         tier = found.tier.value.title()
         said = f"This raises the tier to {tier} and needs {asked}. Yours is not enough."
         lines.append(Line(said, True))
         lines += [Line(text) for text in found.rules]
+    elif found.exceeds:
+        said = f"This is more than you may decide, so it goes on to {asked}."
+        lines.append(Line(f"{said} Yours is not enough.", True))
     else:
         lower = found.tier.rank < found.tier_now.rank
         moves = "This lowers the tier to" if lower else "The tier stays"

@@ -107,8 +107,11 @@ def _arm(request: HttpRequest, loaded: Loaded) -> HttpResponse:
     form = ArmForm(request.GET)
     if not form.is_valid() or not loaded.able:
         return _answer(request, ReviewPage(loaded))
+    verdict = Verdict(form.cleaned_data["arm"])
+    if verdict not in loaded.choice.verdicts:
+        return _answer(request, ReviewPage(loaded))
     draft = drafts.of(loaded.person, loaded.request)
-    armed = panels.build(loaded, Verdict(form.cleaned_data["arm"]), draft=draft)
+    armed = panels.build(loaded, verdict, draft=draft)
     return _answer(request, ReviewPage(loaded, armed=armed), beside=False)
 
 

@@ -153,8 +153,8 @@ GUARDS = [
     ),
     Guard(
         "nobody approves above their ceiling",
-        "reviews/checks.py",
-        "vote",
+        "reviews/permissions.py",
+        "counting_place",
         "person-ceiling",
         NEVER,
         DECISIONS,
@@ -174,6 +174,22 @@ GUARDS = [
         "edit-lowers",
         NEVER,
         AUTHORITY,
+    ),
+    Guard(
+        "an edit above its editor's ceiling is not their approval",
+        "reviews/edits.py",
+        "_exceeds",
+        "edit-ceiling",
+        NEVER,
+        DECISIONS,
+    ),
+    Guard(
+        "nobody hands up what then nobody could decide",
+        "reviews/verdicts.py",
+        "_check_left",
+        "escalated-in-vain",
+        NEVER,
+        "tests/reviews/test_voters.py",
     ),
     Guard(
         "a forbidden edit is refused",

@@ -7,9 +7,11 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from guardian.shortcuts import assign_perm
 
+from journal import errors
 from policies.choices import Role
-from policies.models import Person
+from policies.models import Person, Queue
 from reviews import permissions, state_readings, stops, tokens
 from reviews.choices import Scope
 from reviews.models import ApprovalRequest, Decision, PersonalToken, StateReading
@@ -106,6 +108,54 @@ def test_a_reason_that_contradicts_the_verdict_is_422(gate: Gate, token: str) ->
         assert error["path"] == "reason_code"
         assert f"{code} does not fit {word}; use one of: {fits}" in error["message"]
     assert not Decision.objects.exists()
+
+
+def limited(person: Person, minor: int) -> None:
+    person.ceiling_minor, person.ceiling_currency = minor, "USD"
+    person.save()
+
+
+def test_what_one_can_decide_knows_ones_ceiling(gate: Gate, token: str) -> None:
+    limited(gate.rita, 1000)
+    request = propose(gate.agent).request
+    (item,) = call("/requests", token=token).json()["items"]
+    assert call(f"/requests/{request.pk}", token=token).json()["can_decide"] is False
+    assert item["can_decide"] is False
+    assert item["why_not"] == "This amount is above what you may decide."
+    assert item["verdicts"] == ["reject", "modify", "escalate"]
+    path = f"/requests/{request.pk}/decide"
+    assert call(path, verdict(request), token=token).status_code == 403
+    body = verdict(request, "reject", reason_code="unsafe")
+    said = call(path, body, token=token).json()
+    assert (said["status"], said["verdicts"]) == ("rejected", [])
+
+
+def test_what_one_can_decide_knows_that_ones_part_is_done(gate: Gate) -> None:
+    una = factories.person("una", Role.REVIEWER)
+    assign_perm("policies.decide", una, Queue.objects.get(name="money"))
+    token = tokens.mint(person=una, name="script")
+    request = propose(gate.agent).request
+    factories.decide(request, gate.rita, "escalate")  # a reviewer and a supervisor
+    path = f"/requests/{request.pk}"
+    assert call(path, token=token).json()["can_decide"] is True
+    factories.decide(request, gate.tom)
+    item = call(path, token=token).json()
+    assert item["can_decide"] is False
+    assert item["why_not"] == "Your part is done already. Someone else must go on."
+    assert item["verdicts"] == ["reject", "modify", "escalate"]
+    with pytest.raises(errors.NotYours, match="Your part is done already"):
+        factories.decide(request, una)
+
+
+def test_an_edit_above_ones_ceiling_is_taken_and_waits(gate: Gate, token: str) -> None:
+    limited(gate.rita, 5000)
+    request = propose(gate.agent).request
+    args = {**request.sealed.revision.args, "amount": "60.00"}
+    body = verdict(request, "modify", args=args, reason_code="wrong_amount")
+    said = call(f"/requests/{request.pk}/decide", body, token=token)
+    assert said.status_code == 200
+    assert said.json()["status"] == "pending"
+    assert (said.json()["version"], said.json()["can_decide"]) == (2, False)
 
 
 def test_a_token_never_suffices_for_a_step_up(gate: Gate) -> None:

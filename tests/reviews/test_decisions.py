@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from guardian.shortcuts import assign_perm
+from guardian.shortcuts import assign_perm, remove_perm
 
 from journal import errors
 from journal.models import LogRecord
@@ -192,13 +194,63 @@ def test_after_the_deadline_a_verdict_has_no_effect(gate: Gate) -> None:
     assert request.status == RequestStatus.PENDING
 
 
-def test_an_amount_above_the_persons_ceiling_is_refused(gate: Gate) -> None:
-    Person.objects.filter(pk=gate.rita.pk).update(
-        ceiling_minor=1000, ceiling_currency="USD"
+def limited(person: Person, minor: int) -> None:
+    Person.objects.filter(pk=person.pk).update(
+        ceiling_minor=minor, ceiling_currency="USD"
     )
+
+
+def test_an_amount_above_the_persons_ceiling_is_refused(gate: Gate) -> None:
+    limited(gate.rita, 1000)
     request = propose(gate.agent).request
     with pytest.raises(errors.NotYours):
         decide(request, gate.rita)
+
+
+def test_an_edit_above_ones_own_ceiling_goes_to_who_may_decide_it(gate: Gate) -> None:
+    limited(gate.rita, 5000)
+    request = propose(gate.agent).request
+    args = {"customer": "C-1", "amount": "60.00", "currency": "USD"}
+    decide(request, gate.rita, "modify", args=args)
+    request.refresh_from_db()
+    assert (request.status, request.version) == (RequestStatus.PENDING, 2)
+    assert request.sealed.steps == [{"role": "reviewer", "required": 1}]
+    assert not Decision.objects.get().counts
+    with pytest.raises(errors.NotYours):
+        decide(request, gate.rita)
+    decide(request, gate.tom)
+    request.refresh_from_db()
+    assert request.status == RequestStatus.AUTHORIZED
+    grant = request.proposal.grants.get()
+    assert grant.revision.args["amount"] == "60.00"
+
+
+def test_an_edit_into_a_queue_that_is_not_ones_own_goes_there(gate: Gate) -> None:
+    document = factories.document_of_tests()
+    rule: dict[str, Any] = {"id": "pay.mail", "text": "To mail.", "tools": ["pay"]}
+    rule |= {"when": "args.amount == 6000", "then": {"queue": "mail"}}
+    document["rules"].append(rule)
+    factories.policy(gate.people, document)
+    remove_perm("policies.decide", gate.rita, Queue.objects.get(name="mail"))
+    request = propose(gate.agent).request
+    args = {"customer": "C-1", "amount": "60.00", "currency": "USD"}
+    decide(request, gate.rita, "modify", args=args)
+    request.refresh_from_db()
+    assert (request.status, request.queue.name) == (RequestStatus.PENDING, "mail")
+    assert not Decision.objects.get().counts
+    decide(request, gate.tom)
+    request.refresh_from_db()
+    assert request.status == RequestStatus.AUTHORIZED
+
+
+def test_a_reviewer_lowers_no_tier_they_could_not_have_decided(gate: Gate) -> None:
+    """Raising is routed; lowering stays refused."""
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "escalate")
+    args = {"customer": "C-1", "amount": "20.00", "currency": "USD"}
+    with pytest.raises(errors.Policy) as refused:
+        decide(request, gate.tom, "modify", args=args)
+    assert "fewer people" in refused.value.errors[0]["message"]
 
 
 def test_escalate_tier_needs_a_fresh_proof_of_identity(gate: Gate) -> None:

@@ -7,10 +7,12 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from reviews.queries import holding
-from reviews.queries.words import people
+from reviews import voters
+from reviews.queries.words import asked_of, listed, people
 
 from .strip import Strip
+
+SHOWN = 4  # people by name
 
 
 class Asked(Strip):
@@ -38,20 +40,28 @@ class Asked(Strip):
         return said + (hidden if tally.required > 1 and not self.loaded.settled else "")
 
     def _roles(self) -> str:
-        steps = self.loaded.sealed.steps
-        return " and ".join(people(s["required"], s["role"]) for s in steps) + " asked"
+        return f"{asked_of(self.loaded.sealed.steps)} asked"
 
     @cached_property
     def others(self) -> str:
-        """How many others can decide. A number: names would tell who has not yet."""
-        if not self.loaded.waiting:
-            return ""
+        """Who else could give a vote that counts. Once somebody voted it is a number:
+        names would tell who has not yet."""
         loaded = self.loaded
-        others = holding.eligible(loaded.request, loaded.sealed)
-        found = others.exclude(pk=loaded.person.pk).count()
-        if not found:
-            return "Nobody else can decide this."
-        return f"{people(found, 'other person')} can decide."
+        if not loaded.waiting:
+            return ""
+        sealed, request = loaded.sealed, loaded.request
+        found = voters.left_now(loaded.deciders, request, sealed, loaded.votes)
+        names = [str(one.person) for one in found if one.id != loaded.person.public_id]
+        if not names:
+            return "nobody else"
+        if loaded.given or sealed.carried or sealed.escalated_by or self._is_own:
+            return people(len(names), "other person")
+        return listed(names, most=SHOWN)
+
+    @property
+    def _is_own(self) -> bool:
+        """Whose own run it is never learns who decides on it."""
+        return self.loaded.person.public_id in self.loaded.request.barred
 
     @property
     def if_silent(self) -> str:

@@ -12,6 +12,7 @@ from policies import tools
 from reviews import drafts, permissions
 from reviews.models import Draft
 from reviews.queries import batches, following, outcomes, remarks
+from reviews.queries.choosing import Choice
 from reviews.queries.following import Following
 from reviews.queries.outcomes import Outcome
 from reviews.queries.remarks import Remark
@@ -40,8 +41,22 @@ class Deciding(Beside):
     # R8
     @property
     def verbs(self) -> Sequence[Verb]:
-        able = self.loaded.able and not self.moved and not self.target_moved
-        return VERBS if able else ()
+        loaded = self.loaded
+        if not loaded.able or self.moved or self.target_moved:
+            return ()
+        left = loaded.choice.verdicts
+        return [verb for verb in VERBS if verb.name in left]
+
+    @property
+    def approves(self) -> bool:
+        """Whether Approve is among the verbs."""
+        return any(verb.name == "approve" for verb in self.verbs)
+
+    @property
+    def not_offered(self) -> str:
+        """Why a verb is missing beside the others."""
+        left = self.loaded.choice if self.verbs else Choice()
+        return f"{left.why_not_approve} {left.why_not_escalate}".strip()
 
     @property
     def outcome(self) -> Outcome:

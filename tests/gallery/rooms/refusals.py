@@ -187,5 +187,5 @@ def throttled(stage: Stage) -> Sent:
 def ceiling(stage: Stage) -> Sent:
     stage.rita.ceiling_minor = 5_000
     stage.rita.save()
-    request = stage.refund()
-    return sent(request, **panel(request, "modify", amount="58.00"))
+    request = stage.refund("58.00")
+    return sent(request, **panel(request, "approve"))

@@ -212,3 +212,11 @@ def _signed_out(stage: Stage, page: Page) -> None:
 @ROOM.scene("signed-out", REVIEW, "You are signed out.", act=_signed_out)
 def signed_out(stage: Stage) -> str:
     return path(stage.refund())
+
+
+@ROOM.scene("ceiling", REVIEW, "This amount is above what you may decide.")
+def ceiling(stage: Stage) -> str:
+    """The last one: from here on rita may decide less."""
+    stage.rita.ceiling_minor = 5_000
+    stage.rita.save()
+    return path(stage.refund("58.00"))

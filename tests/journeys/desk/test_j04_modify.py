@@ -2,7 +2,8 @@
 
 ux.md writes euros; the store's policy counts in dollars, and any other currency would
 need two supervisors. The currency is locked (ux.md 3.4), so a way to pay is the field
-that is a choice. `policy` comes from the reviewer's own ceiling (ux.md, "Settled").
+that is a choice. `policy` comes from a rule; an edit above the reviewer's own ceiling,
+like a raised tier, is accepted and goes upward (ux.md, "Settled").
 The counter of modifications is the log's own: the page of figures comes later.
 """
 
@@ -25,7 +26,7 @@ from .sitting import Sitting
 pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(120)]
 
 AMOUNT, PAYEE = "[name='arg.amount']", "[name='arg.payee']"
-ABOVE = "above what you may decide"
+ABOVE = "over 10,000.00 USD are not made by agents"
 LOOK = Step("", "#check button")
 
 
@@ -57,7 +58,7 @@ def test_an_amount_is_cut_and_runs_as_cut(
     row = looked(rita).locator("tbody").filter(has_text="Amount")
     expect(row.locator("td")).to_have_text(["120.00", "480.00", "48.00"])
     rita.hand.type(PAYEE, "Harrow Parts Ltd")
-    rita.hand.type(AMOUNT, "900.00")
+    rita.hand.type(AMOUNT, "90000.00")
     expect(looked(rita)).to_contain_text(ABOVE)
     beside = rita.page.locator("[id$='amount-error']")
     rita.hand.commit()
@@ -135,9 +136,6 @@ def test_whoever_changes_nothing_is_told_to_approve(
 def test_an_edit_that_raises_the_tier_goes_to_supervisors(
     house: House, sit_down: SitDown, way: Way
 ) -> None:
-    house.tom.ceiling_minor = None
-    house.tom.ceiling_currency = ""
-    house.tom.save()
     tom = opened(house, sit_down, way, "tom")
     tom.hand.type(AMOUNT, "900.00")
     raised = "This raises the tier to Escalate and needs 2 supervisors"
@@ -150,3 +148,25 @@ def test_an_edit_that_raises_the_tier_goes_to_supervisors(
     assert not Execution.objects.exists()
     assert tom.page.locator("[data-testid^=verb-]").count() == 0
     tom.accessible()
+
+
+@pytest.mark.parametrize("way", [Way.MOUSE, Way.KEYBOARD])
+def test_an_edit_above_the_reviewers_own_ceiling_goes_to_somebody_else(
+    house: House, sit_down: SitDown, way: Way
+) -> None:
+    house.rita.ceiling_minor = 48_500
+    house.rita.save()
+    rita = opened(house, sit_down, way)
+    rita.hand.type(AMOUNT, "490.00")
+    more = "This is more than you may decide, so it goes on to 1 reviewer."
+    expect(looked(rita)).to_contain_text(more)
+    rita.hand.commit(Leads.PAGE)
+    expect(rita.page.get_by_test_id("h1-effect")).to_contain_text("490.00")
+    expect(rita.page.get_by_test_id("decide")).to_contain_text("above what you may")
+    assert rita.page.get_by_test_id("verb-approve").count() == 0
+    expect(rita.page.get_by_test_id("verb-reject")).to_be_visible()
+    rita.accessible()
+    request = ApprovalRequest.objects.get()
+    assert (request.status, request.tier) == (RequestStatus.PENDING, Tier.APPROVE)
+    assert not Decision.objects.get().counts
+    assert not Execution.objects.exists()

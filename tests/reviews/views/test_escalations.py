@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from journal.log import Actor
 from journal.models import LogRecord
+from policies import people
+from policies.choices import Role
+from policies.models import Queue
 from reviews import deadlines, returns
 from reviews.models import ApprovalRequest, Note
 from tests import factories
@@ -133,6 +137,11 @@ def test_a_disagreement_lands_here_with_both_answers(gate: Gate, as_: SignIn) ->
 
 
 def test_the_week_in_figures(gate: Gate, as_: SignIn) -> None:
+    money = Queue.objects.get(name="money")
+    for name in ("sid", "sol"):  # so that enough are left to decide
+        people.admit(
+            factories.person(name, Role.SUPERVISOR), [money], by=Actor("system", "test")
+        )
     for number in range(3):
         request = propose(gate.agent, amount="899.00", customer=f"C-{number}").request
         decide(request, gate.sue, "escalate", reason_code="unsafe")

@@ -134,6 +134,23 @@ def test_without_javascript_a_verb_opens_a_page_with_its_panel(
     assert "verb-approve" not in source
 
 
+def test_above_ones_ceiling_approve_is_not_offered(
+    gate: Gate, request_, as_: SignIn
+) -> None:
+    gate.rita.ceiling_minor, gate.rita.ceiling_currency = 1000, "USD"
+    gate.rita.save()
+    for path in (url(request_), url(request_, "decide") + "?arm=approve"):
+        source = as_("rita").get(path).content.decode()
+        assert "This amount is above what you may decide." in source
+        assert "verb-approve" not in source
+        assert 'value="approve"' not in source
+        for verb in ("modify", "reject", "escalate"):
+            assert f'data-testid="verb-{verb}"' in source
+    assert (
+        'data-testid="verb-approve"' in as_("tom").get(url(request_)).content.decode()
+    )
+
+
 def test_htmx_gets_the_panel_alone(request_, as_: SignIn) -> None:
     client = as_("rita", **HTMX)
     response = client.get(url(request_, "decide") + "?arm=approve")

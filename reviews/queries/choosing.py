@@ -1,0 +1,53 @@
+"""Which verdicts would be taken from somebody who may decide a request: the checks of
+the operation itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from policies.models import Person
+from reviews import permissions, voters
+from reviews.choices import Verdict
+from reviews.models import ApprovalRequest, RequestVersion
+from reviews.requests import escalated_steps
+from reviews.voters import Counted, Voter
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is left to choose; each text is empty where its verdict would be taken."""
+
+    why_not_approve: str = ""
+    why_not_escalate: str = ""
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        shut = {
+            Verdict.APPROVE: self.why_not_approve,
+            Verdict.ESCALATE: self.why_not_escalate,
+        }
+        return [verdict for verdict in Verdict if not shut.get(verdict)]
+
+
+def choice(
+    person: Person,
+    request: ApprovalRequest,
+    version: RequestVersion,
+    votes: Counted,
+    people: Sequence[Voter],
+) -> Choice:
+    """For somebody who may decide; `people` are who decides in the request's queue."""
+    given = [step for step, _ in votes]
+    lacking = voters.lacking_when_asked(
+        escalated_steps(version, given),
+        people,
+        request,
+        version,
+        votes,
+        without=person.public_id,
+    )
+    return Choice(
+        permissions.why_uncounted(person, version, given),
+        f"It cannot be escalated: {lacking} would be left." if lacking else "",
+    )
