@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Protocol
 ChangeKind = Literal["removed", "changed", "added"]
 
 # A review longer than this is announced as long (ux.md 3.1).
-MANY_CHANGES, MANY_ARGUMENTS = 40, 12
+MANY_CHANGES, MANY_ARGUMENTS, MANY_WORDS = 40, 12, 400
 # How long a careful person looks, in seconds: at a row, at a line, at a word.
 A_ROW, A_LINE, A_WORD = 5, 3, 0.3
 
@@ -203,13 +203,19 @@ class Presentation:
     @property
     def is_long(self) -> bool:
         """Whether nobody can take it in within 30 seconds."""
-        return self.lines > MANY_CHANGES or self.arguments > MANY_ARGUMENTS
+        many = self.lines > MANY_CHANGES or self.arguments > MANY_ARGUMENTS
+        return many or self.words > MANY_WORDS
+
+    @property
+    def words(self) -> int:
+        """How many words the long texts have."""
+        return sum(len(row.cell.text.split()) for row in self.other if row.cell.long)
 
     @property
     def minutes(self) -> int:
         """How long a long review takes, roughly; at least two."""
-        words = sum(len(row.cell.text.split()) for row in self.other if row.cell.long)
-        seconds = self.arguments * A_ROW + self.lines * A_LINE + words * A_WORD
+        rows = self.arguments * A_ROW + self.lines * A_LINE
+        seconds = rows + self.words * A_WORD
         return max(2, ceil(seconds / 60))
 
 

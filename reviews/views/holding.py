@@ -63,8 +63,8 @@ def release(request: HttpRequest, pk: str) -> HttpResponse:
 def extend(request: HttpRequest, pk: str) -> HttpResponse:
     """More time, as far as the policy lets it wait."""
     loaded = _load(request, pk)
-    deadlines.extend(request_id=pk, person=loaded.person)
-    return _strip(request, pk)
+    until = deadlines.extend(request_id=pk, person=loaded.person).expires_at
+    return _strip(request, pk, f"Extended: it expires at {until:%H:%M:%S}.")
 
 
 @require_POST
@@ -197,12 +197,12 @@ def _of_decider(request: HttpRequest, pk: str) -> Loaded:
     return loaded
 
 
-def _strip(request: HttpRequest, pk: str) -> HttpResponse:
+def _strip(request: HttpRequest, pk: str, told: str = "") -> HttpResponse:
     """The strip as it is now for a page that is open; else the page itself."""
     if not htmx.wants_partial(request):
         return _see(pk)
     request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
-    return strips.answer(request, _load(request, pk))
+    return strips.answer(request, _load(request, pk), told)
 
 
 def _see(pk: str) -> HttpResponse:

@@ -16,13 +16,13 @@ TEMPLATE = "reviews/request.html#live"
 FOLLOWING = "reviews/_following.html"
 
 
-def answer(request: HttpRequest, loaded: Loaded) -> HttpResponse:
+def answer(request: HttpRequest, loaded: Loaded, told: str = "") -> HttpResponse:
     """The strip, or 204 while it is as the page has it. Content being read never
-    moves."""
+    moves. `told` is what a person's own act did."""
     tag = request.headers.get("If-None-Match", "").strip('"')
     key, _, _ = tag.partition(".")
     changed = bool(key) and key != loaded.key
-    said = [loaded.said if changed else "", loaded.lost_since(tag) if key else ""]
+    said = [told, loaded.said if changed else "", loaded.lost_since(tag) if key else ""]
     before = care.on_screen(request, loaded)
     read = before.version if before else verdicts.version_of(key)
     page = ReviewPage(

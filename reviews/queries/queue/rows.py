@@ -124,7 +124,7 @@ def _marked(
         row.head,
         effect=title,
         url=within.url,
-        batch=f"batch of {within.count}: risk and time of the most urgent",
+        batch=f"batch of {within.count}: risk, marks and time of the most urgent",
         batch_url=within.url,
         repeats="",
         peek_url="",

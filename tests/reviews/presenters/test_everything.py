@@ -312,6 +312,11 @@ class TestReadingContract:
         many = kinds.show("run_command", **{f"a{n}": n for n in range(13)})
         assert many.is_long
 
+    def test_a_letter_of_many_words_is_announced(self):
+        shown = kinds.show("send_email", body="word " * 401)
+        assert shown.is_long
+        assert "Long review: about" in page_of(shown)
+
     def test_a_page_of_a_large_text_stays_foldable(self):
         shown = kinds.show("write_file", content="x\n" * 30_000, before=None)
         assert page_of(shown).count("<details") >= 1

@@ -319,7 +319,7 @@ def test_a_batch_is_one_row_of_the_queue(gate: Gate, as_: SignIn) -> None:
     assert f'href="{url(batch)}"' in row
     text = re.sub(r"<[^>]*>", "", row)
     assert "Pay back: 3 repayments, 41.90 USD in all" in text
-    assert "batch of 3: risk and time of the most urgent" in text
+    assert "batch of 3: risk, marks and time of the most urgent" in text
     assert "batch of" not in source(as_("rita").get("/queue/?tab=waiting"))
 
 

@@ -331,6 +331,16 @@ def test_number_keys_go_on_from_the_question_to_the_reasons(
     assert keys == [str(number) for number in range(1, len(keys) + 1)]
 
 
+def test_that_a_reason_is_needed_is_said_beside_the_verbs(
+    gate: Gate, as_: SignIn
+) -> None:
+    said = "Approving needs a reason."
+    request = propose(gate.agent, "write", args={"to": "a", "text": "b"}).request
+    assert said in as_("rita").get(url(request)).content.decode()
+    plain = propose(gate.agent).request
+    assert said not in as_("rita").get(url(plain)).content.decode()
+
+
 def test_what_came_from_a_narrow_screen_is_marked(gate: Gate, as_: SignIn) -> None:
     request = propose(gate.agent).request
     sent = panel(request, "approve", narrow="1")

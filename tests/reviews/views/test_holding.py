@@ -211,6 +211,13 @@ def test_more_time_is_offered_with_its_new_end(request_, as_: SignIn) -> None:
     assert client.post(url(request_, "extend")).status_code == 409
 
 
+def test_more_time_is_announced(request_, as_: SignIn) -> None:
+    later = request_.expires_at + timedelta(minutes=30)
+    answer = as_("rita", **HTMX).post(url(request_, "extend"))
+    said = f'data-say="Extended: it expires at {later:%H:%M:%S}.'
+    assert said in answer.content.decode()
+
+
 def test_a_draft_is_saved_given_back_and_gone_once_sent(
     gate: Gate, request_, as_: SignIn
 ) -> None:
