@@ -313,7 +313,7 @@ class TestReadingContract:
         assert many.is_long
 
     def test_a_letter_of_many_words_is_announced(self):
-        shown = kinds.show("send_email", body="word " * 401)
+        shown = kinds.show("send_mail", body="word " * 401)
         assert shown.is_long
         assert "Long review: about" in page_of(shown)
 
