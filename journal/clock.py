@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db import connection
 from django.db.models import DateTimeField, Func
+from django.utils import timezone
 
 
 class ClockTimestamp(Func):
@@ -25,3 +26,13 @@ def now() -> datetime:
         cursor.execute("SELECT clock_timestamp()")
         value: datetime = cursor.fetchone()[0]
     return value
+
+
+def time_of_day(at: datetime | None) -> str:
+    """The time of day and its zone: the reader's on a page, UTC elsewhere."""
+    if at is None:
+        return ""
+    local = timezone.localtime(at)
+    name = local.tzname() or ""
+    # Where a zone has no letters of its own its name is the offset, like +03.
+    return f"{local:%H:%M:%S} {name if name[:1].isalpha() else f'UTC{name}'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from journal.clock import time_of_day
 from journal.errors import Decided, DomainError, Expired, LeaseLapsed, Withdrawn
 
 from . import inherited
@@ -43,8 +44,8 @@ def check(request: ApprovalRequest, said: Said, now: datetime) -> None:
 def _expired(request: ApprovalRequest, now: datetime) -> DomainError:
     late = max(int((now - request.expires_at).total_seconds()), 0)
     return Expired(
-        f"This expired at {request.expires_at:%H:%M:%S}, {_seconds(late)} before your "
-        f"decision arrived. {inherited.said_of(request)}",
+        f"This expired at {time_of_day(request.expires_at)}, {_seconds(late)} before "
+        f"your decision arrived. {inherited.said_of(request)}",
         expired_at=request.expires_at.isoformat(),
     )
 
@@ -54,7 +55,7 @@ def _withdrawn(request: ApprovalRequest) -> DomainError:
     if request.status == RequestStatus.SUPERSEDED:
         what = "A later proposal replaced this"
     return Withdrawn(
-        f"{what} at {request.settled_at:%H:%M:%S}. There is nothing to decide. "
+        f"{what} at {time_of_day(request.settled_at)}. There is nothing to decide. "
         "Your decision was not recorded."
     )
 
@@ -74,7 +75,7 @@ def _decided(request: ApprovalRequest, said: Said, now: datetime) -> DomainError
     if said.lease and theirs and theirs != said.lease and who != "You":
         return LeaseLapsed(
             f"Your hold ended and {_small(who)} took it over: {what} at "
-            f"{decision.at:%H:%M:%S}. Your {MINE[said.verdict]} has no effect."
+            f"{time_of_day(decision.at)}. Your {MINE[said.verdict]} has no effect."
         )
     ago = max(int((now - decision.at).total_seconds()), 0)
     before = "already" if who == "You" else f"{_seconds(ago)} before you"

@@ -3,10 +3,10 @@ until when; the database keeps it, so that it is the same on every machine."""
 
 from __future__ import annotations
 
-from datetime import time
+from datetime import UTC, time, tzinfo
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 from django.db import transaction
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -18,29 +18,13 @@ from policies.models import Person
 from .models import Preferences
 
 When = Literal["now", "unclaimed", "digest", "never"]
+NO_ZONE = "Name a zone like Europe/Berlin, or UTC."
 
 
 class Shape(BaseModel):
     """Frozen, and lenient about members that an older version wrote."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Display(Shape):
-    """What pages look like."""
-
-    theme: Literal["system", "light", "dark"] = "system"
-    density: Literal["comfortable", "compact"] = "comfortable"
-    diff: Literal["auto", "unified", "side"] = "auto"
-    advance: Literal["off", "on", "unless_rejected"] = "off"
-    timers: Literal["minutes", "clock"] = "minutes"
-
-
-class Keys(Shape):
-    """Single-key shortcuts: whether at all, and which differ from the usual."""
-
-    on: bool = True
-    mine: dict[str, str] = {}  # the usual key -> this person's
 
 
 @cache
@@ -50,11 +34,43 @@ def _zones() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
+def is_zone(name: str) -> bool:
+    """Whether a time zone has that name."""
+    return name in _zones()
+
+
 def known_zone(name: str) -> str:
     """The same name. Raises ValueError where it is no time zone's."""
-    if name not in _zones():
-        raise ValueError("Name a zone like Europe/Berlin, or UTC.")
+    if not is_zone(name):
+        raise ValueError(NO_ZONE)
     return name
+
+
+def _zone_or_none(name: str) -> str:
+    return known_zone(name) if name else name
+
+
+def zone_of(name: str) -> tzinfo:
+    """The zone of that name; UTC where none is known by it."""
+    return ZoneInfo(name) if is_zone(name) else UTC
+
+
+class Display(Shape):
+    """What pages look like, and in which zone they say times."""
+
+    theme: Literal["system", "light", "dark"] = "system"
+    density: Literal["comfortable", "compact"] = "comfortable"
+    diff: Literal["auto", "unified", "side"] = "auto"
+    advance: Literal["off", "on", "unless_rejected"] = "off"
+    timers: Literal["minutes", "clock"] = "minutes"
+    zone: Annotated[str, AfterValidator(_zone_or_none)] = ""  # not known: UTC
+
+
+class Keys(Shape):
+    """Single-key shortcuts: whether at all, and which differ from the usual."""
+
+    on: bool = True
+    mine: dict[str, str] = {}  # the usual key -> this person's
 
 
 class Notifications(Shape):
@@ -96,10 +112,16 @@ def of(person: Person | None) -> Prefs:
     """One query, remembered on the person; the usual for who saved nothing."""
     if person is None:
         return Prefs()
-    found: Prefs | None = getattr(person, "_prefs", None)
+    found = remembered(person)
     if found is None:
         found = shaped(getattr(person, "preferences", None))  # one query, or none
         person._prefs = found  # type: ignore[attr-defined]
+    return found
+
+
+def remembered(person: Person | None) -> Prefs | None:
+    """The same without a query: nothing unless they were asked for before."""
+    found: Prefs | None = getattr(person, "_prefs", None)
     return found
 
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from journal import clock, faults, log
+from journal.clock import time_of_day
 from journal.errors import Decided, DomainError, NotYours, Running
 from policies.choices import Role
 from policies.models import Person
@@ -74,7 +75,7 @@ def _too_late(request: ApprovalRequest) -> DomainError:
     if request.status != RequestStatus.AUTHORIZED:
         return Decided("This is no approval that waits to run. Nothing was recalled.")
     return Running(
-        f"It was let run at {request.settled_at:%H:%M:%S}, so it can no longer be "
+        f"It was let run at {time_of_day(request.settled_at)}, so it can no longer be "
         "recalled. You can stop the run or propose a reversal."
     )
 

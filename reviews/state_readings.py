@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from journal import canonical, clock
+from journal.clock import time_of_day
 from journal.errors import Precondition
 from policies import tools
 
@@ -133,7 +134,8 @@ def check(
         at = now.at if now else revision.created_at
         raise Precondition(
             f"The record changed after this page was made, as was found at "
-            f"{at:%H:%M:%S}. Nothing was sent. Refresh the comparison and decide again."
+            f"{time_of_day(at)}. Nothing was sent. Refresh the comparison and decide "
+            "again."
         )
     return shown
 

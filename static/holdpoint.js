@@ -79,7 +79,7 @@
       const { key } = node.dataset;
       const hint = $("kbd", node) || (node.nextElementSibling?.matches("kbd") && node.nextElementSibling);
       if (hint && mine[key]) hint.textContent = mine[key].slice(-1).toUpperCase();
-      /* Tests listen to the console: one key must not press two things. */
+      /* One key must not press two things; tests listen. */
       if (shown(node) && seen.size === seen.add(key).size) console.error(`Two things have the key ${key}`);
     }
   };
@@ -125,6 +125,8 @@
   tick();
   setInterval(tick, 1000);
 
+  for (const node of $$("[data-zone]")) node.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
   /* A note that was typed outlives every swap of the panel. */
   let note = "";
   const keepNote = (root) => {
@@ -144,10 +146,8 @@
     field.classList.toggle("field-changed", differs);
     const was = $(".was", field);
     if (was) was.hidden = !differs;
-    const label = $("[data-count]");
-    if (!label) return;
     const n = $$("#fields .field-changed").length;
-    label.textContent = n ? `Approve with my ${n} ${n === 1 ? "change" : "changes"}` : "Approve with my changes";
+    for (const node of $$("[data-count]")) node.textContent = n ? `Approve with my ${n} ${n === 1 ? "change" : "changes"}` : "Approve with my changes";
   };
   document.addEventListener("input", ({ target }) => {
     const field = target.closest("[data-edits]");
@@ -200,7 +200,7 @@
     /* A hidden page asks nothing, and one that is told asks only when it is told to. */
     if (document.hidden || (streaming && requestConfig.triggeringEvent?.type !== "look")) event.preventDefault();
   });
-  on("sendError", () => $("#trouble")?.hidden && trouble(`Not connected since ${new Date().toISOString().slice(11, 19)}. Nothing you press is sent.`));
+  on("sendError", () => $("#trouble")?.hidden && trouble(`Not connected since ${new Date().toISOString().slice(11, 19)} UTC. Nothing you press is sent.`));
   on("timeout", () => trouble("No answer yet. Reload this page to see whether it was recorded."));
   on("beforeSwap", (event) => {
     const { xhr } = event.detail;

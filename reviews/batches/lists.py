@@ -62,7 +62,7 @@ def _moved(member: Member, mark: str | None) -> str:
     if mark is None or mark == member.mark:
         return ""
     if member.changed:
-        return f"The agent replaced it at {member.version.created_at:%H:%M:%S}."
+        return f"The agent replaced it at {member.version.created_at:%H:%M:%S} UTC."
     return "The record changed after this page was made."
 
 

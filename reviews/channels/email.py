@@ -6,10 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC
 
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
+from django.utils import timezone
 
 from policies.models import Person
 from reviews.models import Alarm, ApprovalRequest, Execution, Incident, Revision
@@ -145,5 +147,6 @@ def _is_plain(part: Part) -> bool:
 def _send(
     person: Person, subject: str, template: str, facts: Mapping[str, object]
 ) -> None:
-    body = render_to_string(template, dict(facts))
+    with timezone.override(UTC):
+        body = render_to_string(template, dict(facts))
     EmailMessage(subject=subject, body=body, to=[person.email]).send()

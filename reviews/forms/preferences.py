@@ -13,6 +13,13 @@ from reviews.preferences import Display, Keys, Notifications
 from reviews.shortcuts import CHORD, Choice
 
 
+def _zone(name: str) -> str:
+    """The name of a zone, or of none."""
+    if name and not preferences.is_zone(name):
+        raise forms.ValidationError(preferences.NO_ZONE)
+    return name
+
+
 class DisplayForm(forms.Form):
     """Every field has a choice; what is not sent is as it was."""
 
@@ -52,6 +59,10 @@ class DisplayForm(forms.Form):
         choices=[("minutes", "In words: 11 min left"), ("clock", "As a clock: 11:04")],
         widget=forms.RadioSelect,
     )
+    zone = forms.CharField(label="Time zone", required=False, max_length=64)
+
+    def clean_zone(self) -> str:
+        return _zone(self.cleaned_data["zone"])
 
     @property
     def shape(self) -> Display:
@@ -136,10 +147,7 @@ class NotificationsForm(forms.Form):
             )
 
     def clean_zone(self) -> str:
-        try:
-            return preferences.known_zone(self.cleaned_data["zone"])
-        except ValueError as error:
-            raise forms.ValidationError(str(error)) from error
+        return _zone(self.cleaned_data["zone"])
 
     def clean(self) -> None:
         given = [self.cleaned_data.get(f"quiet_{end}") for end in ("from", "until")]

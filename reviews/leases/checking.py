@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from journal.clock import time_of_day
 from journal.errors import Held, LeaseLapsed
 from policies.models import Person
 from reviews.choices import LostHow
@@ -21,10 +22,10 @@ def check(lease: Lease | None, person: Person, now: datetime, token: str = "") -
     if token:
         raise LeaseLapsed(
             f"Your hold ended and {lease.holder} took it over at "
-            f"{lease.taken_at:%H:%M:%S}. Your decision was not recorded."
+            f"{time_of_day(lease.taken_at)}. Your decision was not recorded."
         )
     raise Held(
-        f"{lease.holder} is deciding this until {lease.until:%H:%M:%S}. "
+        f"{lease.holder} is deciding this until {time_of_day(lease.until)}. "
         "Your decision was not recorded. Your note is kept."
     )
 

@@ -77,4 +77,4 @@ class Incident(models.Model):
         indexes: ClassVar = [models.Index(fields=["-at"], name="incident_newest")]
 
     def __str__(self) -> str:
-        return f"{self.queue or 'every queue'} since {self.at:%Y-%m-%d %H:%M}"
+        return f"{self.queue or 'every queue'} since {self.at:%Y-%m-%d %H:%M} UTC"

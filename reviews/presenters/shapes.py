@@ -162,7 +162,7 @@ class DryRun:
     def clock(self) -> str:
         """The time of day in UTC."""
         try:
-            return f"{datetime.fromisoformat(self.at):%H:%M:%S}"
+            return f"{datetime.fromisoformat(self.at):%H:%M:%S} UTC"
         except ValueError:
             return ""
 

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from django.urls import reverse
 
+from journal.clock import time_of_day
 from journal.errors import NotFound
 from journal.models import LogRecord
 from policies.choices import Role
@@ -186,7 +187,7 @@ def links(
 
 def _said(decision: Decision) -> str:
     verdict = SAID[Verdict(decision.verdict)].lower()
-    return f"{verdict} at {decision.at:%H:%M:%S}, version {decision.version}"
+    return f"{verdict} at {time_of_day(decision.at)}, version {decision.version}"
 
 
 def load(person: Person, request_pk: str, decision_pk: int) -> AsSeen:

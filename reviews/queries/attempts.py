@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from journal.clock import time_of_day
 from reviews.choices import ExecutionStatus
 from reviews.models import Execution
 
@@ -16,7 +17,7 @@ def which(execution: Execution, most: int) -> str:
 
 def coming(execution: Execution, most: int) -> str:
     """The next one of what is queued, and when."""
-    return f"{which(execution, most)}, next at {execution.due_at:%H:%M:%S}"
+    return f"{which(execution, most)}, next at {time_of_day(execution.due_at)}"
 
 
 def again(execution: Execution, most: int) -> str:

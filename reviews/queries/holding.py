@@ -9,6 +9,7 @@ from datetime import datetime
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Q, QuerySet
 
+from journal.clock import time_of_day
 from policies.choices import Role
 from policies.models import Person
 from reviews import leases, permissions, quorum
@@ -71,10 +72,10 @@ def lost(person: Person, request: ApprovalRequest) -> str:
         return ""
     if lease.lost_how == LostHow.BROKEN:
         return (
-            f"{lease.lost_to} ended your hold at {lease.lost_at:%H:%M:%S}. "
+            f"{lease.lost_to} ended your hold at {time_of_day(lease.lost_at)}. "
             "What you typed is kept."
         )
-    return f"{lease.lost_to} took this over from you at {lease.lost_at:%H:%M:%S}."
+    return f"{lease.lost_to} took this over from you at {time_of_day(lease.lost_at)}."
 
 
 def _lease(request: ApprovalRequest) -> Lease | None:

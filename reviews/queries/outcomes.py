@@ -11,6 +11,7 @@ from datetime import datetime
 
 from django.urls import reverse
 
+from journal.clock import time_of_day
 from policies.choices import Role
 from policies.tools import definition
 from reviews import approvers, inherited, permissions
@@ -169,7 +170,7 @@ def _held(loaded: Loaded) -> Iterator[str]:
     if loaded.why_not:
         yield from _reading(loaded)
         return
-    until = f"{hold.until:%H:%M:%S}"
+    until = time_of_day(hold.until)
     yield (
         "You can read everything. Deciding opens when "
         f"{hold.by} gives it back, or at {until} if they are gone."
@@ -270,7 +271,8 @@ def _running(execution: Execution, most: int) -> Iterator[str]:
     yield f"{attempts.which(execution, most)}. It runs at most once."
     until = execution.lease_until
     if execution.code and until is not None:
-        yield f"No clear answer yet. Its service is asked again at {until:%H:%M:%S}."
+        said = time_of_day(until)
+        yield f"No clear answer yet. Its service is asked again at {said}."
 
 
 def _vote(loaded: Loaded, decision: Decision) -> Vote:

@@ -118,7 +118,7 @@ class Regions:
         if reading.get("before") is None:
             return ""
         at = parse_datetime(str(reading.get("at", "")))
-        clock = f" at {at:%H:%M:%S}" if at else ""
+        clock = f" at {at:%H:%M:%S} UTC" if at else ""
         return f"read from {reading.get('source') or 'the tool'}{clock}"
 
     @property

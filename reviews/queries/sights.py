@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.core.cache import caches
 from django.template.loader import render_to_string
+from django.utils import timezone
 
 from journal import canonical
 from policies import tools
@@ -46,7 +48,8 @@ def of(regions: Regions) -> Sight:
     """The page's regions, rendered. Nothing of the request is in their context: no
     token, no clock, nothing that another person's doing would change."""
     context = {"page": regions}
-    parts = tuple(str(render_to_string(name, context)) for name in PARTS)
+    with timezone.override(UTC):  # the same bytes for whoever reads them, and later
+        parts = tuple(str(render_to_string(name, context)) for name in PARTS)
     return Sight(parts, inputs(regions), template_version())
 
 

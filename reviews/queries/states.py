@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from journal.clock import time_of_day
 from reviews import freezing, inherited
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.models import ApprovalRequest, Execution
@@ -92,9 +93,9 @@ def _held(state: State, held: Holding | None) -> State:
         return state
     note = "" if state.word == "Waiting" else state.word
     if held.mine:
-        said = f"You hold this until {held.until:%H:%M:%S}"
+        said = f"You hold this until {time_of_day(held.until)}"
         return State(state.key, said, icon="hold", note=note)
-    said = f"{held.by} is deciding (since {held.since:%H:%M:%S})"
+    said = f"{held.by} is deciding (since {time_of_day(held.since)})"
     return State("held", said, quarters=2, note=note)
 
 
@@ -111,7 +112,7 @@ def _pending(
         said = f"{tally.said} approvals"
         return State("waiting", said, quarters=2)
     if cause in {"escalated", "verifier"}:
-        clock = f" since {since:%H:%M:%S}" if since else ""
+        clock = f" since {time_of_day(since)}" if since else ""
         return State("escalated", f"With supervisors{clock}", icon="up")
     if cause == "returned":
         return State("waiting", "Returned with guidance", icon="back")
@@ -123,12 +124,12 @@ def _pending(
 
 
 def _expired(request: ApprovalRequest) -> str:
-    return f"Expired {request.expires_at:%H:%M:%S}. {inherited.said_of(request)}"
+    return f"Expired {time_of_day(request.expires_at)}. {inherited.said_of(request)}"
 
 
 def _ended(request: ApprovalRequest, by: str) -> State:
     at = request.settled_at
-    clock = f" {at:%H:%M:%S}" if at else ""
+    clock = f" {time_of_day(at)}" if at else ""
     who = f" by {by}" if by else ""
     return {
         RequestStatus.REJECTED: State("rejected", f"Rejected{who}{clock}", icon="no"),
@@ -145,12 +146,12 @@ def of_execution(execution: Execution | None) -> State:
     if execution is None:
         return State("authorized", "Authorized, not started", quarters=1)
     at = execution.finished_at or execution.claimed_at
-    clock = f" {at:%H:%M:%S}" if at else ""
+    clock = f" {time_of_day(at)}" if at else ""
     status = ExecutionStatus(execution.status)
     if status is ExecutionStatus.QUEUED and execution.by_agent:
         return State("authorized", "Authorized, waits for the agent", quarters=1)
     if status is ExecutionStatus.QUEUED and execution.attempts and execution.code:
-        said = f"Failed without effect, tried again at {execution.due_at:%H:%M:%S}"
+        said = f"Failed without effect, tried again at {time_of_day(execution.due_at)}"
         return State("queued", said, icon="wait")
     return {
         ExecutionStatus.QUEUED: State("queued", "Approved, starts now", quarters=1),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from journal.clock import time_of_day
 from journal.errors import DomainError, NotFound
 from policies.choices import Role
 from policies.models import Person
@@ -193,7 +194,8 @@ def _scopes(
 def _already(held: Switch | None) -> str:
     if held is None:
         return ""
-    return f"{'Paused' if held.paused else 'Stopped'} already, since {held.at:%H:%M:%S}"
+    word = "Paused" if held.paused else "Stopped"
+    return f"{word} already, since {time_of_day(held.at)}"
 
 
 def _one_of_many(targets: list[Target], target: Target) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.utils.dateparse import parse_datetime
 
+from journal.clock import time_of_day
 from journal.errors import DomainError, NotFound
 from journal.models import LogRecord
 from policies.choices import ExecutionClass
@@ -209,8 +210,9 @@ def _again(execution: Execution, now: datetime) -> str:
     if alarms.says_it_happened(execution):
         return "It is not tried again while an alarm says that it happened."
     if turns.is_halted(execution):
-        return f"It can be tried again from its batch until {until:%H:%M}."
-    return f"A reviewer can have it tried again until {until:%H:%M}, with the same key."
+        return f"It can be tried again from its batch until {time_of_day(until)}."
+    said = time_of_day(until)
+    return f"A reviewer can have it tried again until {said}, with the same key."
 
 
 def _answers(execution: Execution, now: datetime) -> list[Answer]:

@@ -4,21 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 from django import template
 from django.templatetags.static import static
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from journal.clock import time_of_day
 from reviews.queries import words
 
 register = template.Library()
 register.filter("short_hash", words.short_hash)
 register.filter("span", words.span)
+register.filter("clock", time_of_day)
 
 
 @register.simple_tag
@@ -56,15 +59,36 @@ def pie(quarters: int) -> SafeString:
 
 
 @register.filter
-def clock(value: datetime | None) -> str:
-    """The time of day in UTC, with the date when it is not today's page to guess."""
-    return value.strftime("%H:%M:%S") if value else ""
+def day(value: datetime | None) -> str:
+    """The date in the reader's zone, as people say it: `20 November 2026`."""
+    if value is None:
+        return ""
+    local = timezone.localtime(value)
+    return f"{local.day} {local:%B %Y}"
 
 
 @register.filter
-def day(value: datetime | None) -> str:
-    """A date as people say it: `20 November 2026`."""
-    return f"{value.day} {value:%B %Y}" if value else ""
+def at(value: datetime | None) -> SafeString | str:
+    """The time of day in the reader's zone, as an element which says it in UTC, too."""
+    return _time(value, time_of_day(value)) if value else ""
+
+
+@register.filter
+def moment(value: datetime | None) -> SafeString | str:
+    """The time of day and the date as one element."""
+    return _time(value, f"{time_of_day(value)}, {day(value)}") if value else ""
+
+
+def _time(value: datetime, said: str) -> SafeString:
+    utc = value.astimezone(UTC)
+    if timezone.get_current_timezone_name() == "UTC":
+        return format_html('<time datetime="{}">{}</time>', utc.isoformat(), said)
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        utc.isoformat(),
+        f"{utc:%H:%M:%S}",
+        said,
+    )
 
 
 @register.simple_tag

@@ -19,7 +19,7 @@ from reviews.queries.selects import Option
 from reviews.queries.states import State
 from reviews.queries.words import span
 
-from .desk import clock, day, icon, pie
+from .desk import at, day, icon, pie
 
 register = template.Library()
 
@@ -28,9 +28,7 @@ _EXPIRES = (
     '<span class="lead{0}">{1}<time datetime="{2}" data-until="{2}">{3} left</time>'
     '</span><p class="two"><span class="vh">expires at </span>{4}</p>'
 )
-_SETTLED = (
-    '<span class="lead"><time datetime="{}">{}</time></span><p class="two">{}</p>'
-)
+_SETTLED = '<span class="lead">{}</span><p class="two">{}</p>'
 _FROZEN = '<span class="lead">{}Frozen, {} left</span>'
 _STANDS = '<span class="lead">{}{}{}</span>{}'
 _OPTION = '<option value="{}">{}</option>'
@@ -54,8 +52,7 @@ def row_when(row: Row) -> SafeString:
     """When it expires, with a clock; or when it was settled."""
     until = row.clock
     if until is None:
-        at = row.at
-        return format_html(_SETTLED, at.isoformat(), clock(at), day(at))
+        return format_html(_SETTLED, at(row.at), day(row.at))
     if until.frozen:
         return format_html(_FROZEN, pie(until.quarters), span(until.left))
     return format_html(
@@ -64,7 +61,7 @@ def row_when(row: Row) -> SafeString:
         pie(until.quarters),
         until.at.isoformat(),
         span(until.left),
-        clock(until.at),
+        at(until.at),
     )
 
 
@@ -76,8 +73,8 @@ def row_state(state: State | None) -> SafeString | str:
     sign = icon(state.icon) if state.quarters is None else pie(state.quarters)
     until: SafeString | str = ""
     if state.until is not None:
-        at, words = state.until.isoformat(), state.until_words
-        until = format_html(_UNTIL, at, words, state.until_said)
+        words, left = state.until_words, state.until_said
+        until = format_html(_UNTIL, state.until.isoformat(), words, left)
     note = format_html('<p class="two">{}</p>', state.note) if state.note else ""
     return format_html(_STANDS, sign, state.word, until, note)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest
 
+from journal.clock import time_of_day
 from reviews import htmx, leases, preferences
 from reviews.choices import RequestStatus, Verdict
 from reviews.models import ApprovalRequest
@@ -40,4 +41,4 @@ def _recorded(request: ApprovalRequest, verdict: Verdict) -> str:
     row = ApprovalRequest.objects.get(pk=request.pk)
     if row.status != RequestStatus.RECALLABLE:
         return said
-    return f"{said} It can be recalled there until {row.recall_until:%H:%M:%S}."
+    return f"{said} It can be recalled there until {time_of_day(row.recall_until)}."

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from django.http import QueryDict
 
+from journal.clock import time_of_day
 from journal.errors import DomainError, FieldError, InvalidArgs, Stale, Throttle
 from policies import tools
 from reviews import previews
@@ -186,7 +187,7 @@ def _read_from(found: Preview) -> str:
         return "the look-up failed, so compare with the other system yourself."
     if reading.before is None:
         return "this tool declares no look-up."
-    return f"read from {reading.source or 'the tool'} at {reading.at:%H:%M:%S} UTC."
+    return f"read from {reading.source or 'the tool'} at {time_of_day(reading.at)}."
 
 
 def _focus(made: Form | None, asked: str, element: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from journal.clock import time_of_day
 from journal.errors import DomainError, FieldError
 from policies import tools
 from reviews import permissions, requests
@@ -277,8 +278,8 @@ def _after(loaded: Loaded, verdict: Verdict) -> str:
             after = span(until - loaded.request.frozen_through)
             return f"Then {after} are left, once deadlines run again."
         return (
-            f"Then it expires at {until:%H:%M:%S}, {span(until - loaded.now)} from now."
-            " If nobody answers by then, nothing is executed."
+            f"Then it expires at {time_of_day(until)}, {span(until - loaded.now)} from "
+            "now. If nobody answers by then, nothing is executed."
         )
     if verdict is Verdict.REJECT:
         return ""

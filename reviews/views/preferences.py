@@ -16,6 +16,7 @@ from reviews import permissions, preferences
 from reviews.channels import notices
 from reviews.forms.preferences import DisplayForm, KeysForm, NotificationsForm
 
+from . import zones
 from .who import person
 
 SAVED = "Saved."
@@ -37,6 +38,7 @@ def display(request: HttpRequest) -> HttpResponse:
     form = DisplayForm(request.POST or None, initial=now.model_dump())
     if form.is_valid():
         preferences.save(person=who, display=form.shape)
+        zones.follow(request, form.shape.zone)
         return _saved(request, "reviews:display")
     status = 422 if form.is_bound else 200
     return render(request, "reviews/display.html", {"form": form}, status=status)

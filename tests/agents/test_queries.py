@@ -136,7 +136,7 @@ def test_what_is_tried_again_says_which_attempt_and_when(
     assert run_page(gate).actions[0].attempt == ""
     executions.run(execution.pk)
     execution.refresh_from_db()
-    due = f"{execution.due_at:%H:%M:%S}"
+    due = f"{execution.due_at:%H:%M:%S} UTC"
     assert run_page(gate).actions[0].attempt == f"Attempt 2 of 3, next at {due}"
     assert f"attempt 2 of 3, next at {due}<" in source(gate, "sue")
     (step,) = run_page(gate).steps

@@ -99,7 +99,7 @@ def sit_down(
 
     def start(name: str, *, javascript: bool = True, **options: Any) -> Desk:
         context = browser.new_context(
-            **{"viewport": {"width": 1280, "height": 800}, **options},
+            **{"viewport": WIDE, "timezone_id": "UTC", **options},
             java_script_enabled=javascript,
         )
         context.set_default_timeout(WITHIN_MS)

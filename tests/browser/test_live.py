@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from django.conf import global_settings
-from playwright.sync_api import APIResponse, Browser, Page, Route, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, ViewportSize, expect
 from pytest_django import Settings
 
 from agents import keys
@@ -82,7 +82,8 @@ def watch(
     def start(name: str) -> Watched:
         gate.people[name].set_password(factories.PASSWORD)
         gate.people[name].save()
-        context = browser.new_context(viewport={"width": 1280, "height": 800})
+        size: ViewportSize = {"width": 1280, "height": 800}
+        context = browser.new_context(viewport=size, timezone_id="UTC")
         context.set_default_timeout(WITHIN_MS)
         watched = Watched(Desk(context.new_page(), live.base_url))
         listen(watched.desk)

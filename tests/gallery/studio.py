@@ -118,7 +118,7 @@ class Studio:
             try:
                 if scene.act or wide:
                     self._open(desk, scene)
-                found = list(self._looked_at(desk.page, scene, width))
+                found = list(self._looked_at(desk, scene, width))
             except Error as error:
                 found = [f"{error.message}\n{desk.page.inner_text('body')[:1500]}"]
             yield from (f"{scene.name} {width}: {fault}" for fault in found)
@@ -149,9 +149,12 @@ class Studio:
         with page.expect_navigation():
             page.evaluate(SEND, [sent.path, list(_flat(fields))])
 
-    def _looked_at(self, page: Page, scene: Scene, width: int) -> Iterator[str]:
+    def _looked_at(self, desk: Desk, scene: Scene, width: int) -> Iterator[str]:
+        page = desk.page
         for number, theme in enumerate(self.looks.get(width, ())):
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+            desk.touch(False)  # also after a picture, which takes the screen away
+            desk.touch(width == min(HEIGHTS))
             says = "" if number else scene.says  # narrow, it may go once it was there
             look = {"says": says, "width": width, "dark": theme == "dark"}
             page.wait_for_function(READY, arg=look)

@@ -48,7 +48,7 @@ def test_an_expiry_names_its_time_and_the_delay(gate: Gate, request_) -> None:
     factories.overdue(request_)
     request_.refresh_from_db()
     said = told(request_, gate.rita)
-    assert f"expired at {request_.expires_at:%H:%M:%S}, 1 second before" in said
+    assert f"expired at {request_.expires_at:%H:%M:%S} UTC, 1 second before" in said
     assert "Nothing was executed." in said
     assert "rejected" not in said
 

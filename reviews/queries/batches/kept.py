@@ -4,11 +4,12 @@ said it showed, and made anew from the same whenever it is opened (gate.md 8).""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
 from django.template.loader import render_to_string
+from django.utils import timezone
 
 from policies.models import Person
 from reviews.membership import Member
@@ -120,6 +121,7 @@ def again(person: Person, stored: Mapping[str, Any]) -> Sight | None:
 
 
 def _made(page: KeptPage) -> Sight:
-    parts = tuple(str(render_to_string(name, {"page": page})) for name in PARTS)
+    with timezone.override(UTC):  # the same bytes for whoever reads them, and later
+        parts = tuple(str(render_to_string(name, {"page": page})) for name in PARTS)
     version = sights.template_version(PARTS, SOURCES)
     return Sight(parts, dict(page.inputs), version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime, time
+from datetime import UTC, datetime, time
 from typing import Any
 from urllib.parse import urlencode
 
@@ -157,13 +157,13 @@ def _moment(typed: str, *, end: bool = False) -> datetime | None:
     try:
         if day := parse_date(typed):
             clock = time.max if end else time.min
-            return timezone.make_aware(datetime.combine(day, clock))
+            return datetime.combine(day, clock, UTC)
         found = parse_datetime(typed)
     except ValueError:
         return None
     if found is None or not 1 < found.year < 9999:
         return None
-    return found if timezone.is_aware(found) else timezone.make_aware(found)
+    return found if timezone.is_aware(found) else found.replace(tzinfo=UTC)
 
 
 def fitting(

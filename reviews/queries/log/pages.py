@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from django.urls import reverse
+from django.utils import timezone
 
 from journal.errors import NotFound
 from journal.models import LogRecord
@@ -72,7 +73,7 @@ def page(person: Person, filters: Filters) -> LogPage:
     older = filters.url(before=rows[PAGE - 1].pk) if len(rows) > PAGE else ""
     days = [
         Day(name=batch[0].at, events=batch)
-        for _, group in groupby(shown, key=lambda event: event.at.date())
+        for _, group in groupby(shown, key=lambda event: timezone.localdate(event.at))
         if (batch := list(group))
     ]
     said = filters.query(before=None)

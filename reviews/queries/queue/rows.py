@@ -12,6 +12,7 @@ from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Concat
 from django.urls import reverse
 
+from journal.clock import time_of_day
 from policies.models import Person
 from reviews import freezing
 from reviews.choices import OPEN, SCOPE_NOUNS, RequestStatus, Scope, Verdict
@@ -279,6 +280,6 @@ def _repeated(found: Found, request: ApprovalRequest) -> dict[str, str]:
         return {}
     many = f"{found.repeats}+" if found.repeats >= MOST_COUNTED else str(found.repeats)
     return {
-        "repeats": f"\N{MULTIPLICATION SIGN}{many} since {found.since:%H:%M}",
+        "repeats": f"\N{MULTIPLICATION SIGN}{many} since {time_of_day(found.since)}",
         "repeats_url": f"{reverse('reviews:queue')}?same={request.repeat_key}",
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from journal.clock import time_of_day
 from reviews import state_readings
 from reviews.models import RequestVersion, StateReading
 from reviews.queries import moves, showing
@@ -45,9 +46,8 @@ def revised(loaded: Loaded, read: int) -> Banner:
         "The agent replaced" if loaded.sealed.cause == "revised" else "Someone changed"
     )
     at = loaded.sealed.created_at
-    title = (
-        f"{who} this request at {at:%H:%M:%S} while you were reading version {read}."
-    )
+    said = time_of_day(at)
+    title = f"{who} this request at {said} while you were reading version {read}."
     note = "Nothing was approved by you."
     return Banner(title, note, read, loaded.request.version, rows)
 
@@ -58,7 +58,7 @@ def ground_moved(loaded: Loaded, read: StateReading | None) -> Banner:
     now = state_readings.said(loaded.reading, loaded.revision)
     at = loaded.reading.at if loaded.reading else loaded.now
     return Banner(
-        f"The record changed; it was read again at {at:%H:%M:%S}.",
+        f"The record changed; it was read again at {time_of_day(at)}.",
         "Nothing was sent. Refresh the before-state, then decide.",
         loaded.request.version,
         loaded.request.version,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from functools import cached_property
 
+from journal.clock import time_of_day
 from reviews import deadlines
 from reviews.queries import clocks
 from reviews.queries.clocks import Clock
@@ -26,7 +27,7 @@ class Strip(SeenRegions):
         if not self.target_moved:
             return self.loaded.state
         found = self.loaded.reading
-        at = f" at {found.at:%H:%M:%S}" if found else ""
+        at = f" at {time_of_day(found.at)}" if found else ""
         return State("moved", f"The record changed{at}", icon="warn")
 
     @property

@@ -95,7 +95,11 @@ def sit_down(house: House, browser: Browser) -> Iterator[SitDown]:
     ) -> Sitting:
         scripted = way is not Way.PLAIN
         context = browser.new_context(
-            **{"viewport": {"width": 1280, "height": 800}, **options},
+            **{
+                "viewport": {"width": 1280, "height": 800},
+                "timezone_id": "UTC",
+                **options,
+            },
             java_script_enabled=scripted,
         )
         opened.append(context)

@@ -201,7 +201,7 @@ def test_notify_me_is_remembered_and_said(gate: Gate, request_, as_) -> None:
 def test_more_time_is_offered_with_its_new_end(request_, as_: SignIn) -> None:
     client = as_("rita")
     later = request_.expires_at + timedelta(minutes=30)
-    assert f"> to {later:%H:%M}</span>" in shown(client, request_)
+    assert f">{later:%H:%M:%S} UTC</time></span><kbd" in shown(client, request_)
     client.post(url(request_, "extend"))
     request_.refresh_from_db()
     assert request_.expires_at == later

@@ -65,7 +65,7 @@ def test_an_escalation_names_who_is_asked_and_until_when(
     asked = re.search(r"Asked as well: ([^<]+)\.", said)
     assert asked is not None
     assert re.fullmatch(NAMES, asked[1])
-    until = re.search(r"Then it expires at (\d\d:\d\d:\d\d), \d+ min from now", said)
+    until = re.search(r"expires at (\d\d:\d\d:\d\d) UTC, \d+ min from now", said)
     assert until is not None
     sent = panel(request_, "escalate", reason_code="unclear")
     assert as_("rita").post(url(request_, "decide"), sent).status_code == 303

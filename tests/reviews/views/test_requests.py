@@ -456,7 +456,7 @@ def test_a_failure_that_is_tried_again_says_when(
     execution.refresh_from_db()
     request = execution.proposal.request
     source = as_("rita").get(f"/requests/{request.pk}/").content.decode()
-    due = f"{execution.due_at:%H:%M:%S}"
+    due = f"{execution.due_at:%H:%M:%S} UTC"
     assert f"Failed without effect, tried again at {due}" in source
     assert f"Attempt 2 of 3, next at {due}." in source
 
