@@ -24,16 +24,20 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 _wsgi = get_wsgi_application()
 
 # Only now: they ask the product's own queries, and those need its models.
+from .callers import Callers, Introduced  # noqa: E402
 from .checks import refuse_unsafe  # noqa: E402
 from .epochs import Watch  # noqa: E402
-from .exchange import App, Receive, Scope, Send  # noqa: E402
+from .exchange import App, Few, Receive, Room, Scope, Send  # noqa: E402
 from .fairness import Fair  # noqa: E402
 from .hub import Hub  # noqa: E402
 from .longpoll import LongPoll  # noqa: E402
+from .strangers import Strangers  # noqa: E402
 from .streams import Streams  # noqa: E402
 
 # Measured: more threads than this only fight for the interpreter (stack.md).
 THREADS = 4
+# So many of them at once find out whose streams are; the others are for pages.
+STREAMS_ASKED = 2
 
 log = structlog.get_logger(__name__)
 
@@ -44,9 +48,12 @@ class Web:
     def __init__(self, wsgi: Any, hub: Hub) -> None:
         self.hub = hub
         self.epochs = Watch()
+        callers, strangers, room = Callers(), Strangers(), Room()
         threads = cast(App, WSGIMiddleware(wsgi, workers=THREADS))
-        self.http = LongPoll(Fair(threads), hub)
-        self.streams = Streams(threads, hub)
+        door = Introduced(threads, callers)
+        self.http = LongPoll(Fair(door, callers, strangers), hub, callers, room)
+        asked = Few(door, STREAMS_ASKED)
+        self.streams = Streams(Fair(asked, callers, strangers), hub, room)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

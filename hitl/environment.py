@@ -176,6 +176,8 @@ class Holdpoint(BaseSettings):
 
     agent_rate_per_minute: Annotated[int, Field(gt=0)] = 600
     agent_pending_cap: Annotated[int, Field(gt=0)] = 1000
+    # Wrong passwords and keys of one address, whoever's they are.
+    failures_per_minute: Annotated[int, Field(gt=0)] = 20
 
     @property
     def local(self) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -27,6 +29,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 BODY_LIMIT = 1024 * 1024  # api.md: `too_large`
+# Bytes of all bodies that are held at once, and of one caller's, beside small ones.
+ROOM, ROOM_EACH, SMALL_BODY = 24 * BODY_LIMIT, 8 * BODY_LIMIT, 16 * 1024
+ROOM_BACK_S = 1
 
 
 class Gone(Exception):
@@ -61,8 +66,78 @@ class Answer:
         await send({"type": "http.response.body", "body": self.body})
 
 
-async def read_body(scope: Scope, receive: Receive) -> bytes | Answer:
-    """The whole body, or the refusal of one that is too large or too slow.
+class Few:
+    """ASGI middleware that puts only so many requests at once to the application."""
+
+    def __init__(self, app: App, most: int) -> None:
+        self.app, self._free = app, asyncio.Semaphore(most)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._free:
+            await self.app(scope, receive, send)
+
+
+class Room:
+    """How much the process holds of bodies that are on their way or wait to be read:
+    whoever sends many of them slowly fills their own part, and not its memory."""
+
+    def __init__(self, most: int = ROOM, each: int = ROOM_EACH) -> None:
+        self._most, self._each = most, each
+        self._taken: Counter[str] = Counter()
+
+    @contextmanager
+    def of(self, caller: str) -> Iterator[Share]:
+        """This caller's part, for one body."""
+        share = Share(self, caller)
+        try:
+            yield share
+        finally:
+            share.give_back()
+
+    def take(self, caller: str, size: int) -> bool:
+        """Whether there was room for so many bytes more."""
+        fits = self._taken[caller] + size <= self._each
+        if not fits or self._taken.total() + size > self._most:
+            return False
+        self._taken[caller] += size
+        return True
+
+    def give_back(self, caller: str, size: int) -> None:
+        self._taken[caller] -= size
+        if not self._taken[caller]:
+            del self._taken[caller]
+
+
+@dataclass
+class Share:
+    """What one body takes of the room. A small one takes none, so that nobody who
+    fills it keeps a person from signing in."""
+
+    room: Room
+    caller: str
+    taken: int = 0
+
+    def fits(self, size: int) -> bool:
+        """Take what a body of this size needs."""
+        more = max(size - SMALL_BODY, 0) - self.taken
+        if more <= 0:
+            return True
+        if not self.room.take(self.caller, more):
+            return False
+        self.taken += more
+        return True
+
+    def give_back(self) -> None:
+        if self.taken:
+            self.room.give_back(self.caller, self.taken)
+            self.taken = 0
+
+
+async def read_body(
+    scope: Scope, receive: Receive, share: Share | None = None
+) -> bytes | Answer:
+    """The whole body, or the refusal of one that is too large or too slow, or that
+    there is no room for now.
 
     *Raises* Gone.
     """
@@ -71,13 +146,15 @@ async def read_body(scope: Scope, receive: Receive) -> bytes | Answer:
         return _too_large(scope)
     try:
         async with asyncio.timeout(settings.HOLDPOINT.body_timeout):
-            return await _collect(scope, receive)
+            return await _collect(scope, receive, share)
     except TimeoutError:
         detail = "The body did not arrive in time. Send again."
         return _hanging_up(refusal(scope, 408, "too_slow", detail))
 
 
-async def _collect(scope: Scope, receive: Receive) -> bytes | Answer:
+async def _collect(
+    scope: Scope, receive: Receive, share: Share | None
+) -> bytes | Answer:
     body = bytearray()
     while True:
         message = await receive()
@@ -86,6 +163,8 @@ async def _collect(scope: Scope, receive: Receive) -> bytes | Answer:
         body += message.get("body", b"")
         if len(body) > BODY_LIMIT:
             return _too_large(scope)
+        if share is not None and not share.fits(len(body)):
+            return _no_room(scope)
         if not message.get("more_body", False):
             return bytes(body)
 
@@ -93,6 +172,11 @@ async def _collect(scope: Scope, receive: Receive) -> bytes | Answer:
 def _too_large(scope: Scope) -> Answer:
     detail = "This is larger than the gate takes. Nothing was stored. Shorten it."
     return _hanging_up(refusal(scope, 413, "too_large", detail))
+
+
+def _no_room(scope: Scope) -> Answer:
+    detail = "Too many large bodies are on their way from here. Nothing was done."
+    return _hanging_up(refusal(scope, 429, "too_many", detail, retry_after=ROOM_BACK_S))
 
 
 def _hanging_up(answer: Answer) -> Answer:

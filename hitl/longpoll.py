@@ -11,15 +11,16 @@ import asyncio
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, quote
 
+from .callers import API, Callers
 from .exchange import (
     Answer,
     App,
     Gone,
     Receive,
+    Room,
     Scope,
     Send,
     ask,
@@ -28,7 +29,6 @@ from .exchange import (
 )
 from .hub import Hub, Subscription
 
-API = "/api/v1/"
 HEADER = b"holdpoint-wait"
 LONGEST_S = 60
 MOST_EACH = 100  # waits of one key at once, in this process
@@ -36,61 +36,79 @@ COME_BACK_S = 5
 NUMBER = re.compile(r"[0-9]{1,2}")
 
 
+class Place:
+    """One of the waits of a caller, who may become known as another meanwhile."""
+
+    def __init__(self, each: Counter[str], caller: str) -> None:
+        self._each, self.caller = each, caller
+
+    def __enter__(self) -> Place:
+        self._each[self.caller] += 1
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._each[self.caller] -= 1
+        if not self._each[self.caller]:
+            del self._each[self.caller]
+
+    @property
+    def fits(self) -> bool:
+        return self._each[self.caller] <= MOST_EACH
+
+    def move(self, caller: str) -> None:
+        if caller != self.caller:
+            self.__exit__()
+            self.caller = caller
+            self.__enter__()
+
+
 class LongPoll:
     """ASGI middleware around an application that answers at once."""
 
-    def __init__(self, app: App, hub: Hub) -> None:
+    def __init__(self, app: App, hub: Hub, callers: Callers, room: Room) -> None:
         self.app = app
         self.hub = hub
-        self._each: Counter[bytes] = Counter()
+        self.callers = callers
+        self.room = room
+        self._each: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = without_lookalikes(scope)
-        try:
-            body = await read_body(scope, receive)
-        except Gone:
-            return
-        if isinstance(body, Answer):
-            await body.send(send)
-            return
-        answer = await self._answer(scope, body, receive)
-        if answer is not None:
-            await answer.without(HEADER).send(send)
+        with contextlib.suppress(Gone):
+            answer = await self._answer(scope, receive)
+            if answer is not None:
+                await answer.without(HEADER).send(send)
 
-    async def _answer(
-        self, scope: Scope, body: bytes, receive: Receive
-    ) -> Answer | None:
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer | None:
         """None when the client has gone and nobody is left to answer."""
-        seconds = wait_seconds(scope)
+        seconds, caller = wait_seconds(scope), self.callers.key_of(scope)
         if not seconds:
-            return await ask(self.app, scope, body)
-        with self._counted(scope) as fits:
-            if fits:
-                return await self._wait(scope, body, receive, seconds)
+            return await self._ask(caller, scope, receive)
+        with Place(self._each, caller) as place:
+            if place.fits:
+                return await self._wait(place, scope, receive, seconds)
         # Before anything was asked: whatever it was, it has not been done.
         detail = f"At most {MOST_EACH} calls of one key wait at once. Nothing was done."
         return refusal(scope, 429, "too_many", detail, retry_after=COME_BACK_S)
 
-    @contextlib.contextmanager
-    def _counted(self, scope: Scope) -> Iterator[bool]:
-        """Whether one more of this key may wait. Whether it is a key is not known yet:
-        of what is none, nobody waits for long."""
-        key = dict(scope["headers"]).get(b"authorization", b"")
-        self._each[key] += 1
-        try:
-            yield self._each[key] <= MOST_EACH
-        finally:
-            self._each[key] -= 1
-            if not self._each[key]:
-                del self._each[key]
+    async def _ask(self, caller: str, scope: Scope, receive: Receive) -> Answer:
+        """The body is held until it is answered, and no longer."""
+        with self.room.of(caller) as share:
+            body = await read_body(scope, receive, share)
+            if isinstance(body, Answer):
+                return body
+            return await ask(self.app, scope, body)
 
     async def _wait(
-        self, scope: Scope, body: bytes, receive: Receive, seconds: int
+        self, place: Place, scope: Scope, receive: Receive, seconds: int
     ) -> Answer | None:
         end = asyncio.get_running_loop().time() + seconds
         with self.hub.subscribe() as subscription:
-            answer = await ask(self.app, scope, body)
-            if not answer.header(HEADER):
+            answer = await self._ask(place.caller, scope, receive)
+            # Who was nobody but an address waits as the caller that it was for. Where
+            # too many of that one's wait, this one has its answer and goes.
+            place.move(self.callers.key_of(scope))
+            if not (answer.header(HEADER) and place.fits):
                 return answer
             gone = asyncio.ensure_future(receive())  # the body is read: disconnect
             try:

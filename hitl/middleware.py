@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
 
@@ -12,10 +13,13 @@ import structlog
 from django.core.exceptions import SuspiciousOperation
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
+from django.utils.functional import SimpleLazyObject
 from psycopg.errors import LockNotAvailable
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
+from agents.models import AgentKey
 from journal.errors import Conflict, DomainError
+from policies.models import Person
 
 from . import problems, views
 
@@ -42,6 +46,8 @@ class RequestContext:
         start = time.monotonic()
         response = self.get_response(request)
         response["X-Request-Id"] = request_id
+        if caller := _caller(request, response):
+            response["Holdpoint-Caller"] = caller  # to hitl.callers, and no further
         log.info(
             "request",
             method=request.method,
@@ -50,6 +56,21 @@ class RequestContext:
             ms=round((time.monotonic() - start) * 1000, 1),
         )
         return response
+
+
+def _caller(request: HttpRequest, response: HttpResponse) -> str:
+    """Who was let in, by a key, a token or a session, or that nobody was; empty where
+    nobody looked. Nothing is asked for it: a session that was not read stays so."""
+    said = vars(request)
+    found = said.get("auth") or said.get("user")
+    if isinstance(found, SimpleLazyObject):
+        found = said.get("_cached_user")
+    if isinstance(found, AgentKey):
+        return f"agent:{found.agent.slug}"
+    if isinstance(found, Person):
+        return f"person:{found.public_id}"
+    refused = response.status_code == HTTPStatus.UNAUTHORIZED
+    return "nobody" if refused or found is not None else ""
 
 
 class Boundary:

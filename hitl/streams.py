@@ -16,7 +16,8 @@ from typing import Any
 
 from reviews.queries.live import Viewer
 
-from .exchange import Answer, App, Gone, Receive, Scope, Send, ask, read_body
+from .callers import address_of
+from .exchange import Answer, App, Gone, Receive, Room, Scope, Send, ask, read_body
 from .hub import Hub
 from .longpoll import COME_BACK_S, without_lookalikes
 from .newsroom import Newsroom, Page
@@ -32,8 +33,6 @@ RECHECK_S = (30.0, 44.0)
 # A browser comes back after so many milliseconds: thousands that lost one process do
 # not all knock at the next one at once.
 RETRY_MS = (1_000, 8_000)
-# So many questions at once are put to Django's threads; the others are for pages.
-ASKING = 2
 MOST, MOST_EACH = 2_000, 32  # streams of this process, and of one person
 SEND_S = 10.0  # whoever takes nothing for so long has gone
 END = {"type": "http.response.body", "body": b"", "more_body": False}
@@ -42,10 +41,9 @@ END = {"type": "http.response.body", "body": b"", "more_body": False}
 class Streams:
     """The ASGI application of `PATH`, around the one that answers at once."""
 
-    def __init__(self, app: App, hub: Hub, newsroom: Newsroom | None = None) -> None:
-        self.app, self.hub = app, hub
-        self.newsroom = newsroom or Newsroom(hub)
-        self._asking = asyncio.Semaphore(ASKING)
+    def __init__(self, app: App, hub: Hub, room: Room) -> None:
+        self.app, self.hub, self.room = app, hub, room
+        self.newsroom = Newsroom(hub)
         self._each: Counter[int] = Counter()
 
     @staticmethod
@@ -55,7 +53,8 @@ class Streams:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = without_lookalikes(scope)
         with contextlib.suppress(Gone, TimeoutError):
-            body = await read_body(scope, receive)
+            with self.room.of(address_of(scope)) as share:
+                body = await read_body(scope, receive, share)
             if isinstance(body, Answer):
                 await body.send(send)
             else:
@@ -79,8 +78,7 @@ class Streams:
 
     async def ask(self, scope: Scope) -> Answer:
         """Who looks, says Django."""
-        async with self._asking:
-            return await ask(self.app, scope, b"")
+        return await ask(self.app, scope, b"")
 
     @contextlib.contextmanager
     def _counted(self, person: int) -> Iterator[bool]:

@@ -97,6 +97,7 @@ def test_a_missing_variable_is_named(load: Any, name: str) -> None:
         ("MAIL_URL", "imap://host", "must be smtp://"),
         ("HTTP_TIMEOUT", "0", "greater than 0"),
         ("AGENT_PENDING_CAP", "many", "valid integer"),
+        ("FAILURES_PER_MINUTE", "0", "greater than 0"),
     ],
 )
 def test_a_wrong_variable_is_named_with_its_rule(

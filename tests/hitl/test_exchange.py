@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from typing import Any
 
@@ -9,7 +10,16 @@ from django.test import Client
 from pytest_django import Settings
 
 from hitl import exchange
-from hitl.exchange import BODY_LIMIT, Answer, Gone, Message, read_body
+from hitl.exchange import (
+    BODY_LIMIT,
+    SMALL_BODY,
+    Answer,
+    Gone,
+    Message,
+    Room,
+    Share,
+    read_body,
+)
 from tests import loops
 
 
@@ -57,9 +67,58 @@ def test_a_body_that_stops_coming_is_refused(settings: Settings) -> None:
     assert read([chunk(b"x", more=True)]).status == 408
 
 
+MIB = 1024 * 1024
+
+
+def test_whoever_fills_the_room_leaves_it_to_the_others() -> None:
+    async def story() -> None:
+        room = Room(most=3 * MIB, each=MIB)
+        with room.of("loud") as first, room.of("loud") as second:
+            assert await upload(first, MIB) == b"x" * MIB
+            refused = await upload(second, MIB)
+            assert isinstance(refused, Answer)
+            assert refused.status == 429
+            assert json.loads(refused.body)["code"] == "too_many"
+            assert refused.header(b"connection") == "close"
+            small = await upload(second, SMALL_BODY)
+            assert small == b"x" * SMALL_BODY, "as a sign-in is"
+            with room.of("quiet") as other:
+                assert await upload(other, MIB) == b"x" * MIB
+        with room.of("loud") as third:
+            assert await upload(third, MIB) == b"x" * MIB, "who has gone makes room"
+        assert not room._taken
+
+    loops.run(story())
+
+
+def test_all_together_have_only_so_much_room() -> None:
+    async def story() -> None:
+        room = Room(most=2 * MIB, each=MIB)
+        with contextlib.ExitStack() as stack:
+            said = [
+                await upload(stack.enter_context(room.of(f"caller-{n}")), MIB)
+                for n in range(4)
+            ]
+        refused = [isinstance(one, Answer) for one in said]
+        assert refused == [False, False, True, True]
+
+    loops.run(story())
+
+
+async def upload(share: Share, size: int) -> bytes | Answer:
+    pieces = iter([chunk(b"x" * (size // 4), more=n < 3) for n in range(4)])
+
+    async def receive() -> Message:
+        return next(pieces)
+
+    scope = {"method": "POST", "path": "/api/v1/proposals", "headers": []}
+    return await read_body(scope, receive, share)
+
+
 def test_what_is_refused_early_has_the_headers_of_every_answer() -> None:
     own = {"content-type", "content-length", "x-request-id", "cache-control"}
     own |= {"vary", "expires"}  # of a page that looks at a cookie and is never kept
+    own |= {"holdpoint-caller"}  # taken off before it leaves
     given = Client().get("/livez").items()
     usual = {n.lower(): value for n, value in given if n.lower() not in own}
     answer = read([chunk(b"", more=False)], BODY_LIMIT + 1)

@@ -6,17 +6,24 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
 
 from hitl import longpoll
-from hitl.exchange import Message, Receive, Scope, Send
+from hitl.callers import Callers, Introduced
+from hitl.exchange import Message, Receive, Room, Scope, Send
 from hitl.hub import Hub
 from hitl.longpoll import LongPoll, wait_seconds
 from tests import loops
 
 KEY = (b"authorization", b"Bearer key")
+
+
+def whose(key: bytes) -> str:
+    """A key means the same in every spelling of what stands before it."""
+    return f"agent:{key.split()[-1].decode()}"
 
 
 @dataclass
@@ -34,6 +41,7 @@ class Gate:
         status = 201 if scope["method"] == "POST" else 401 if self.refuse else 200
         body = json.dumps({"status": self.status}).encode()
         headers = [(b"content-length", b"%d" % len(body)), (b"etag", b"first")]
+        headers.append((b"holdpoint-caller", whose(key).encode()))
         if self.status == "pending":
             headers.append((b"holdpoint-wait", b"p-1"))
         self.on_ask()
@@ -56,13 +64,7 @@ class Client:
     async def ask(self, path: str, query: str, method: str = "GET") -> None:
         """Until the answer came. A question that waits for a minute although it should
         not runs into the limit of `loops.run`."""
-        scope: Scope = {
-            "type": "http",
-            "method": method,
-            "path": path,
-            "query_string": query.encode(),
-            "headers": [(KEY[0], self.key), (b"x_real_ip", b"forged")],
-        }
+        scope = self.scope(path, query, method)
         first = iter([{"type": "http.request", "body": b"{}", "more_body": False}])
 
         async def receive() -> Message:
@@ -74,9 +76,18 @@ class Client:
         async def send(message: Message) -> None:
             self.sent.append(message)
 
-        poll = self.poll or LongPoll(self.gate, self.hub)
+        poll = self.poll or LongPoll(self.gate, self.hub, Callers(), Room())
         self.sent.clear()
         await poll(scope, receive, send)
+
+    def scope(self, path: str, query: str, method: str) -> Scope:
+        return {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "query_string": query.encode(),
+            "headers": [(KEY[0], self.key), (b"x_real_ip", b"forged")],
+        }
 
     @property
     def status(self) -> int:
@@ -285,15 +296,30 @@ def test_only_questions_to_the_api_wait(method: str, path: str) -> None:
     assert wait_seconds(scope) == 0
 
 
-def test_one_key_has_only_so_many_waits_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def all_asked(gate: Gate, number: int) -> bool:
+    return len(gate.asked) == number
+
+
+@pytest.fixture
+def two_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(longpoll, "MOST_EACH", 2)
 
+
+def crowd(first: Client, *keys: bytes, known: bool) -> list[Client]:
+    """Clients of one long-poll, which knows their keys or does not yet."""
+    callers = Callers()
+    poll = LongPoll(Introduced(first.gate, callers), first.hub, callers, Room())
+    found = [Client(first.hub, first.gate, poll=poll, key=key) for key in keys]
+    for client in found if known else []:
+        callers.learn(client.scope("/api/v1/proposals", "", "POST"), whose(client.key))
+    return found
+
+
+@pytest.mark.usefixtures("two_waits")
+def test_one_caller_has_only_so_many_waits_in_whatever_spelling() -> None:
     async def story(first: Client) -> None:
-        poll = LongPoll(first.gate, first.hub)
-        clients = [Client(first.hub, first.gate, poll=poll) for _ in range(4)]
-        clients[3].key = b"Bearer another"
+        keys = [b"Bearer key", b"bearer key", b"BEARER key", b"Bearer other"]
+        clients = crowd(first, *keys, known=True)
         asking = [
             asyncio.create_task(c.ask("/api/v1/proposals", "wait=60", "POST"))
             for c in clients
@@ -308,9 +334,31 @@ def test_one_key_has_only_so_many_waits_at_once(
         settle(first)
         await asyncio.gather(*asking)
         assert clients[0].body == {"status": "executed"}
-        again = Client(first.hub, first.gate, poll=poll)
-        await again.ask("/api/v1/proposals/p-1", "wait=5")
-        assert again.status == 200, "who has gone makes room"
-        assert not poll._each
+        await clients[2].ask("/api/v1/proposals/p-1", "wait=5")
+        assert clients[2].status == 200, "who has gone makes room"
+        assert clients[0].poll is not None
+        assert not clients[0].poll._each
+
+    play(story)
+
+
+@pytest.mark.usefixtures("two_waits")
+def test_who_becomes_known_by_the_answer_waits_as_that_caller() -> None:
+    async def story(first: Client) -> None:
+        keys = [b"Bearer key", b"bearer key", b"BEARER key", b"Bearer other"]
+        clients = crowd(first, *keys, known=False)
+        asking = []
+        for number, client in enumerate(clients, start=1):
+            asked = client.ask("/api/v1/proposals", "wait=60", "POST")
+            asking.append(asyncio.create_task(asked))
+            await until(partial(all_asked, first.gate, number))
+        await until(asking[2].done)
+        assert [task.done() for task in asking] == [False, False, True, False]
+        assert (clients[2].status, clients[2].body) == (201, {"status": "pending"})
+        assert b"holdpoint-caller" not in clients[2].headers
+        settle(first)
+        await asyncio.gather(*asking)
+        assert clients[0].poll is not None
+        assert not clients[0].poll._each
 
     play(story)
