@@ -53,7 +53,7 @@ _OURS = r"""
 """
 # Ids, digests, marks of a form, times, and what a clock says.
 _CHANGING = re.compile(
-    r" htmx-[a-z]+|(?<=value=\")[^\"]*|(?<=/log/)\d+|(?<=class=\"hash\">)\d+"
+    r" htmx-[a-z]+|(?<=value=\")[^\"]*|(?<=/log/)(?:new/)?\d+|(?<=class=\"hash\">)\d+"
     r"|as-seen/\d+"
     r"|\b[a-z]-[0-9a-hjkmnp-tv-z]{20}\b|sha256:\w+|\b[0-9a-f]{4}-[0-9a-f]{4}\b"
     r"|\d\d:\d\d(:\d\d)?|\d{4}-\d\d-\d\dT[\d:.+]+|pie-\d|\b\d+ (?:s|min|h|days)\b"
