@@ -123,6 +123,7 @@ class AlarmKind(StrEnum):
     DELIVERY_DEAD = "delivery_dead"  # the agent cannot be told of an outcome
     INVALID_OUTCOME = "invalid_outcome"  # an outcome that does not fit its schema
     RESTORED = "restored"  # the database is older than the world
+    UNDECIDABLE = "undecidable"  # it waits for people who are not there
 
 
 # May have done harm: a person closes them and says why.

@@ -92,6 +92,19 @@ def left_now(
     ]
 
 
+def lacking_now(
+    people: Iterable[Voter],
+    request: ApprovalRequest,
+    version: RequestVersion,
+    votes: Counted,
+) -> str:
+    """Which people the open places of a question lack; empty when enough are left."""
+    out = _shut_out(request, version) | {voter for _, voter in votes}
+    revision = version.revision
+    could = _left(people, out, revision.amount_minor, revision.currency)
+    return _lacking(version.steps, [step for step, _ in votes], could)
+
+
 def lacking_when_asked(
     steps: Sequence[StepData],
     people: Iterable[Voter],

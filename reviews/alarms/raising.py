@@ -25,8 +25,10 @@ def raise_(
     data: Mapping[str, Any],
     now: datetime,
     actor: log.Actor = WATCH,
+    of_queue: bool = True,
 ) -> Alarm:
     """Have people told of it, once: raised again while it stands it is only counted.
+    It is a matter of the proposal's queue, unless it is everybody's.
 
     `data` holds facts and codes, never anybody's words. Caller holds a transaction, and
     takes no other lock after this.
@@ -38,7 +40,7 @@ def raise_(
         kind=kind,
         subject=subject,
         proposal=proposal,
-        queue_id=_queue_of(proposal),
+        queue_id=_queue_of(proposal) if of_queue else None,
         data=dict(data),
         opened_at=now,
         last_seen_at=now,

@@ -8,7 +8,7 @@ from journal import clock
 from reviews import locks
 from reviews.choices import AlarmKind
 
-from . import finding
+from . import finding, undecidable
 from .finding import CHUNK, SEARCHES, Search
 from .noticing import about
 from .raising import close_itself
@@ -23,7 +23,7 @@ def watch() -> int:
             changed += find(kind=kind, name=name, search=search, pk=execution_id)
     for subject in finding.after_all(now).values_list("subject", flat=True)[:CHUNK]:
         changed += ran_after_all(execution_id=subject)
-    return changed
+    return changed + undecidable.watch()
 
 
 @transaction.atomic(durable=True)

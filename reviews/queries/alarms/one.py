@@ -31,6 +31,7 @@ LABELS = {
     "count": "Effects counted",
     "found": "Found by",
     "stage": "Noticed",
+    "lacking": "May decide it",
 }
 # Our own codes, as a person reads them.
 WHY = {
@@ -55,6 +56,7 @@ ENDED: dict[str, str] = {
     AlarmKind.NEVER_EXECUTED: "it ran after all",
     AlarmKind.DELIVERY_DEAD: "it was delivered",
     AlarmKind.RESTORED: "two people let it run again",
+    AlarmKind.UNDECIDABLE: "people can decide it again, or it is settled",
 }
 
 

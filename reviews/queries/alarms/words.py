@@ -73,6 +73,13 @@ WORDS: dict[str, Words] = {
         "know of.",
         "Settle what is listed there before anything new is allowed to run.",
     ),
+    AlarmKind.UNDECIDABLE: Words(
+        "Nobody can decide a request",
+        "It waits for approvals that nobody may give: too few people are left who "
+        "decide in its queue, in the role and up to the amount that it needs.",
+        "Have an administrator admit somebody to its queue, return it with guidance "
+        "where it was escalated, or reject it. Otherwise it expires.",
+    ),
 }
 
 

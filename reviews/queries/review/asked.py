@@ -59,6 +59,15 @@ class Asked(Strip):
         return listed(names, most=SHOWN)
 
     @property
+    def lacking(self) -> str:
+        """Which people there are too few of; empty while enough can decide."""
+        loaded = self.loaded
+        if not loaded.waiting:
+            return ""
+        votes, sealed = loaded.votes, loaded.sealed
+        return voters.lacking_now(loaded.deciders, loaded.request, sealed, votes)
+
+    @property
     def _is_own(self) -> bool:
         """Whose own run it is never learns who decides on it."""
         return self.loaded.person.public_id in self.loaded.request.barred

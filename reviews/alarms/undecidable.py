@@ -1,0 +1,73 @@
+"""Questions that wait for people who are not there: too few are left who may give the
+approvals that are missing (gate.md section 5)."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from journal import clock
+from policies.choices import Role
+from reviews import locks, voters
+from reviews.choices import AlarmKind, ClosedHow
+from reviews.models import Alarm
+from reviews.models.alarms import STANDING
+
+from .finding import CHUNK
+from .raising import close_itself, raise_
+
+KIND = AlarmKind.UNDECIDABLE
+
+
+def watch() -> int:
+    """Raise what nobody can decide, whatever made it so, and close what people can
+    decide again or is settled; how many. Safe to run any number of times at once."""
+    vain = {pk: number for pk, number, _ in voters.waiting_in_vain()}
+    alarms = Alarm.objects.filter(kind=KIND)
+    standing = set(alarms.filter(STANDING).values_list("subject", flat=True))
+    changed = 0
+    for request_id in sorted(vain.keys() - standing - _dealt_with(vain))[:CHUNK]:
+        changed += find_undecidable(request_id=request_id)
+    for request_id in sorted(standing - vain.keys())[:CHUNK]:
+        changed += end_undecidable(request_id=request_id)
+    return changed
+
+
+def _dealt_with(vain: dict[str, int]) -> set[str]:
+    """Those whose alarm about this very version a person closed."""
+    closed = Alarm.objects.filter(
+        kind=KIND, subject__in=vain, closed_how=ClosedHow.PERSON
+    )
+    said = closed.values_list("subject", "data__version")
+    return {subject for subject, number in said if vain[subject] == number}
+
+
+@transaction.atomic(durable=True)
+def find_undecidable(*, request_id: str) -> bool:
+    """Raise one, unless people can decide it by now. Raises NotFound."""
+    request = locks.approval_request(request_id)
+    found = next(voters.waiting_in_vain(request.pk), None)
+    if found is None:
+        return False
+    _, number, lacking = found
+    people = voters.of_queue(request.queue_id)
+    raise_(
+        KIND,
+        subject=request.pk,
+        proposal=request.proposal,
+        data={"version": number, "lacking": lacking},
+        now=clock.now(),
+        # Where no supervisor of its queue is left to read it, all of them do.
+        of_queue=any(one.role is Role.SUPERVISOR for one in people),
+    )
+    return True
+
+
+@transaction.atomic(durable=True)
+def end_undecidable(*, request_id: str) -> bool:
+    """Let the alarm close itself. Raises NotFound."""
+    request = locks.approval_request(request_id)
+    if next(voters.waiting_in_vain(request.pk), None) is not None:
+        return False
+    return close_itself(
+        KIND, subject=request.pk, now=clock.now(), code=str(request.status)
+    )
