@@ -47,6 +47,7 @@ class Event:
     agent: str
     thread: str
     risk: str
+    proposal: str
     request_url: str
     seq: int | None
     kind: str
@@ -154,11 +155,12 @@ def _event(
         url=url_of(row),
         at=row.at,
         said=said(row, leaf, who(row, around.names, hide=hide)),
-        effect=showing.effect(revision) if revision else (),
+        effect=showing.brief_of(revision).effect if revision else (),
         tool=revision.tool.name if revision and revision.tool else "",
         agent=row.agent,
         thread=row.thread,
         risk=revision.risk if revision else "",
+        proposal=row.proposal,
         request_url=about,
         seq=position.seq if position else None,
         kind=row.kind,

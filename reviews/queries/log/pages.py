@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from itertools import groupby
 from typing import Any
 
@@ -23,11 +23,11 @@ from reviews.queries.saved import Saved
 from reviews.queries.selects import Choice, choice
 from reviews.queries.words import short_hash
 
-from . import access, lines, searching
-from .filters import CHOICES, Filters, fitting, search
+from . import access, groups, lines, searching
+from .filters import CHOICES, Filters, search
+from .groups import Group
 from .lines import Event
 
-PAGE = 100
 SEARCHED = (
     f"Only the newest {searching.MOST:,} requests with these words are here."
     " For earlier ones add a word, or a date under To."
@@ -44,7 +44,7 @@ LABELS = {
 @dataclass(frozen=True, slots=True)
 class Day:
     name: datetime
-    events: list[Event]
+    groups: list[Group]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class LogPage:
     kind: Choice
     further: list[Choice]
     older_url: str
+    alone: bool  # whether there is but one row, whose timeline stands open
     scope_said: str
     searched_said: str
     may_export: bool
@@ -66,15 +67,14 @@ class LogPage:
 
 
 def page(person: Person, filters: Filters) -> LogPage:
-    """A page of the log, newest first, in nine queries; and the person's views."""
+    """A page of the log, newest first, in ten queries; and the person's views."""
     hits = search(person, filters)
-    rows = list(fitting(person, filters, hits)[: PAGE + 1])
-    shown = lines.events(person, rows[:PAGE])
-    older = filters.url(before=rows[PAGE - 1].pk) if len(rows) > PAGE else ""
+    found = groups.page(person, filters, hits)
+    older = filters.url(before=found.before) if found.before else ""
     days = [
-        Day(name=batch[0].at, events=batch)
-        for _, group in groupby(shown, key=lambda event: timezone.localdate(event.at))
-        if (batch := list(group))
+        Day(name=batch[0].newest.at, groups=batch)
+        for _, same in groupby(found.rows, key=_day)
+        if (batch := list(same))
     ]
     said = filters.query(before=None)
     kind, *further = [_choice(name, filters) for name in CHOICES]
@@ -84,11 +84,16 @@ def page(person: Person, filters: Filters) -> LogPage:
         kind=kind,
         further=further,
         older_url=older,
+        alone=len(found.rows) == 1,
         scope_said=_scope_said(person),
         searched_said=SEARCHED if hits and hits.cut else "",
         may_export=permissions.allowed(person, Permission.EXPORT),
         saved=saved.of(person, "log", said, offers=bool(said)),
     )
+
+
+def _day(row: Group) -> date:
+    return timezone.localdate(row.newest.at)
 
 
 def _choice(name: str, filters: Filters) -> Choice:

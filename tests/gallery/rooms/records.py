@@ -8,7 +8,7 @@ from django.test import Client
 from playwright.sync_api import Page
 
 from journal.models import LogRecord
-from reviews import exports, leases, saved_views
+from reviews import exports, leases, saved_views, search_entries
 from reviews.models import Decision
 from tests import factories
 from tests.factories import decide
@@ -34,6 +34,7 @@ def furnish(stage: Stage) -> None:
     decide(stage.refund("24.00"), stage.rita, "reject", **said)
     decide(stage.refund("25.00"), stage.rita, "escalate", reason_code="unclear")
     leases.take(request_id=stage.mail().pk, person=stage.tom)
+    search_entries.add()
     for name, query in (
         ("refused", "verdict=reject"),
         ("this week", "after=2026-11-16"),
@@ -44,6 +45,7 @@ def furnish(stage: Stage) -> None:
 ROOM.page("log", LOG, "/log/", "rejected it")
 ROOM.page("log-auditor", LOG, "/log/", "Export what fits:", who="otto")
 ROOM.page("log-filters", LOG, "/log/?risk=high&actor=rita", "Clear all filters")
+ROOM.page("log-search", LOG, "/log/?q=24.00", "Rita")
 ROOM.page("log-decisions", LOG, "/log/?kind=decision", "rejected")
 
 

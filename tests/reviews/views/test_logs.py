@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 import pytest
 
 from journal.models import LogPosition, LogRecord
 from reviews import exports, leases
 from reviews.models import Export
+from reviews.queries.log import groups
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.views.conftest import HTMX, SignIn
+
+OPEN = '<details class="fold timeline" open>'
 
 
 def shown(source: bytes) -> int:
@@ -62,7 +68,8 @@ def test_the_hash_as_pages_print_it_finds_its_records(
     leaf = bytes(record.leaf).decode()
     start = leaf.split('"action_hash":"sha256:')[1][:8]
     source = as_("otto").get(f"/log/?digest={start[:4]}-{start[4:]}").content
-    assert shown(source) > 2
+    assert shown(source) == 1
+    assert source.count(b"<li><time") > 2
 
 
 @pytest.mark.parametrize(
@@ -120,11 +127,67 @@ def test_only_a_decision_says_how_long_it_took(gate: Gate, as_: SignIn) -> None:
     request = propose(gate.agent).request
     leases.take(request_id=request.pk, person=gate.rita)
     decide(request, gate.rita, took_ms=8000)
-    rows = rows_of(as_("otto").get("/log/").content.decode())
-    assert [row for row in rows if "took it up" in row]
-    took = [row for row in rows if "took 8 s" in row]
+    page = as_("otto").get("/log/").content.decode()
+    lines = page.split("<li>")[1:]
+    assert [line for line in lines if "took it up" in line]
+    took = [line for line in lines if "took 8 s" in line]
     assert len(took) == 1
     assert "approved" in took[0]
+
+
+def test_the_records_of_a_request_are_one_row_with_a_timeline(
+    gate: Gate, as_: SignIn
+) -> None:
+    """One approved payment: the row of its newest record, and all of them folded."""
+    request = propose(gate.agent).request
+    leases.take(request_id=request.pk, person=gate.rita)
+    decide(request, gate.rita, took_ms=8000)
+    page = as_("otto").get("/log/?kind=&agent=riley").content.decode()
+    sentence = "Pay "
+    rows = [row for row in rows_of(page) if "<li><time" in row]
+    assert len(rows) == 1
+    (row,) = rows
+    records = LogRecord.objects.filter(proposal=request.proposal_id)
+    assert row.count("<li><time") == records.count() == 7
+    assert row.count("took 8 s") == 1
+    assert row.count(sentence) <= 1
+    assert row.index("proposed") < row.index("took it up") < row.index("approved")
+    narrowed = as_("otto").get("/log/?kind=lease").content.decode()
+    assert "took it up" in narrowed
+    assert "was queued" not in narrowed
+
+
+def test_the_only_row_stands_open_and_a_long_timeline_leads_on(
+    gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request, _ = propose(gate.agent).request, propose(gate.agent, customer="C-2")
+    monkeypatch.setattr(groups, "TOLD", 1)
+    page = as_("otto").get("/log/").content.decode()
+    assert OPEN not in page
+    assert f'href="/log/?q={request.proposal_id}"' in page
+    assert page.count("The newest 1 record<") == 2
+    alone = as_("otto").get(f"/log/?q={request.proposal_id}").content.decode()
+    assert OPEN in alone
+    assert "Older records of this request" not in alone
+
+
+def test_a_request_is_on_one_page_alone(
+    gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one whose older records stand among those of others."""
+    monkeypatch.setattr(groups, "PAGE", 2)
+    first = propose(gate.agent).request
+    for number in range(4):
+        propose(gate.agent, customer=f"C-{number + 2}")
+    decide(first, gate.rita, "reject", reason_code="unsafe")
+    seen, url = [], "/log/?agent=riley"
+    while url:
+        page = as_("otto").get(url).content.decode()
+        seen += re.findall(r'href="/requests/(r-[a-z0-9]+)/"', page)
+        links = re.findall(r'class="pager"><a href="([^"]+)"', page)
+        url = html.unescape(links[0]) if links else ""
+    assert len(seen) == len(set(seen)) == 5
+    assert seen[0] == first.pk
 
 
 def rows_of(page: str) -> list[str]:
