@@ -7,7 +7,7 @@ at most 25 proposals.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
@@ -166,8 +166,10 @@ def _blocked(case: Case, answer: Answer) -> Case:
 
 
 def _expired(case: Case, answer: Answer) -> Case:
-    """Nobody had the time. Ask once more, then stop."""
-    return _once_more(case.noted(f"{case.move}: expired"), case.move)
+    """Nobody had the time. Ask again: a try that nobody answered does not count, so
+    what the README names waits whenever somebody opens the queue."""
+    tries = {**case.tries, case.move: case.tried(case.move) - 1}
+    return replace(case.noted(f"{case.move}: expired"), tries=tries)
 
 
 def _failed(case: Case, answer: Answer) -> Case:

@@ -148,6 +148,9 @@ class Installation:
         self.say(f"\nHoldpoint answers at {self.environ['BASE_URL']}  ({took:.1f} s)")
         for role, login in _logins(self.here).items():
             self.say(f"  {role:<16}{login['username']:<10}{login['password']}")
+        if "store" in self.supervisor.services:
+            address = f"http://{LOOPBACK}:{self.environ['STORE_PORT']}"
+            self.say(f"The demo store and its ledger are at {address}")
         self.say(f"Logs are in {self.here.logs}. Ctrl-C stops everything.")
 
 

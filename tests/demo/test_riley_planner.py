@@ -182,12 +182,22 @@ def test_a_blocked_tool_of_the_message_does_not_end_the_case():
     assert end(case) == "completed"
 
 
-def test_an_expired_request_is_asked_once_more():
+def test_an_expired_request_is_asked_again_until_somebody_answers():
+    case = refund_case()
+    for _ in range(5):
+        case = after(case, "expired")
+        assert proposal(case).draft.tool == "process_refund"
+        case = waiting(case)
+    case = after(case, "rejected", reason_code="wrong_amount")
+    assert proposal(case).draft.args["amount"] == "449.50"
+
+
+def test_a_case_that_nobody_ever_answers_ends():
     case = after(refund_case(), "expired")
-    assert proposal(case).draft.tool == "process_refund"
-    again = after(waiting(case), "expired")
-    assert tools(again) == ["draft_reply"]
-    assert end(again) == "gave_up"
+    while isinstance(step := planner.plan(case), Propose):
+        case = after(step.case, "expired")
+    assert step.result == "gave_up"
+    assert case.steps == MOST_STEPS
 
 
 def test_a_refund_beyond_the_total_looks_again_and_takes_what_is_left():

@@ -1,0 +1,147 @@
+"""The tour of the README, as a person walks it after `make up`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import PAINTED
+from tests.hitl.local.test_installation import up
+from tests.stack import free_port
+
+pytestmark = [pytest.mark.browser, pytest.mark.servers, pytest.mark.timeout(400)]
+
+WITHIN_MS = 60_000
+REFUND = re.compile(r"Refund (\d+\.\d\d) USD for order (\d+)")
+
+
+@dataclass
+class Demo:
+    """The running product, and how its people sign in."""
+
+    browser: Browser
+    base: str
+    store: str
+    logins: dict[str, Any]
+
+    def sign_in(self, name: str) -> Page:
+        page = self.browser.new_context().new_page()
+        page.set_default_timeout(WITHIN_MS)
+        login = self.logins[name]
+        page.goto(f"{self.base}/sign-in/")
+        page.fill("#id_username", login["username"])
+        page.fill("#id_password", login["password"])
+        page.press("#id_password", "Enter")
+        page.wait_for_url(f"{self.base}/queue/")
+        return page
+
+    def ledger(self) -> Page:
+        page = self.browser.new_context().new_page()
+        page.goto(self.store)
+        return page
+
+
+@pytest.fixture
+def demo(tmp_path: Path, browser: Browser) -> Iterator[Demo]:
+    state = tmp_path / "state"
+    expect.set_options(timeout=WITHIN_MS)
+    with up(state, free_port(), DEMO="1", RILEY_PACE="2") as running:
+        said = re.findall(r"http://[\d.:]+", running.said)
+        handed = json.loads((state / "demo.json").read_text())
+        yield Demo(browser, said[0], said[1], handed["logins"])
+
+
+def open_first(page: Page, name: re.Pattern[str] | str) -> re.Match[str]:
+    """Open the first request of the queue with such a sentence, once one waits."""
+    row = page.locator("tbody a.effect").filter(has_text=name).first
+    wait_for_row(page, row.is_visible)
+    found = REFUND.search(row.inner_text())
+    assert found is not None
+    row.click()
+    expect(page.locator("h1")).to_contain_text(found[0])
+    page.evaluate(PAINTED)
+    return found
+
+
+def wait_for_row(page: Page, there: Callable[[], bool]) -> None:
+    """Load the queue until it is there: Riley works at its own pace."""
+    for _ in range(60):
+        if there():
+            return
+        page.wait_for_timeout(1000)
+        page.reload()
+    raise AssertionError(page.inner_text("main"))
+
+
+def approve(page: Page, **fields: str) -> None:
+    """`A`, read until the page lets one decide, `Ctrl` and `Enter`."""
+    page.keyboard.press("a")
+    expect(page.locator("#panel")).to_be_focused()
+    for name, value in fields.items():
+        page.fill(f"[name={name}]", value)
+    wait_floor(page)
+    page.keyboard.press("Control+Enter")
+
+
+def wait_floor(page: Page) -> None:
+    """The page says from when an approval is taken."""
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('[data-testid=floor] time')]"
+        ".every(one => Date.parse(one.dateTime) < Date.now())"
+    )
+
+
+def recall_and_approve(demo: Demo) -> None:
+    page = demo.sign_in("reviewer")
+    amount, order = open_first(page, REFUND).groups()
+    approve(page)
+    state = page.get_by_test_id("state")
+    expect(state).to_contain_text("Approved, runs in")
+    page.keyboard.press("z")
+    expect(page.locator("#live")).to_contain_text("Recalled. Nothing was executed.")
+    expect(page.get_by_test_id("verb-approve")).to_be_visible()
+    approve(page)
+    expect(state).to_contain_text("Done")
+    ledger = demo.ledger()
+    expect(ledger.locator(".figures")).to_contain_text(re.compile(r"Refunds paid\s*1"))
+    paid = ledger.locator("tr", has_text=order).filter(has_text=amount)
+    expect(paid.first).to_be_visible()
+
+
+def approve_as_two(demo: Demo) -> None:
+    for name in ("supervisor", "supervisor2"):
+        page = demo.sign_in(name)
+        open_first(page, "Refund 899.00 USD for order 78291")
+        approve(page, password=demo.logins[name]["password"])
+    expect(page.get_by_test_id("state")).to_contain_text("Approved, runs in")
+
+
+def reject_and_stop(demo: Demo) -> None:
+    rita = demo.sign_in("reviewer")
+    open_first(rita, REFUND)
+    rita.keyboard.press("x")
+    expect(rita.locator("#panel")).to_be_focused()
+    rita.keyboard.press("2")
+    rita.keyboard.press("Control+Enter")
+    expect(rita.locator("#outcome")).to_contain_text("Rejected")
+    page = demo.sign_in("supervisor")
+    page.get_by_role("link", name="Stop…").first.click()
+    page.get_by_label(re.compile("^Stop\\.")).check()
+    page.get_by_label(re.compile("It does harm")).check()
+    page.get_by_test_id("commit").click()
+    expect(page.locator("main")).to_contain_text("riley")
+    page.get_by_role("link", name="Log", exact=True).click()
+    expect(page.locator("main")).to_contain_text("riley was stopped")
+
+
+def test_the_tour_goes_as_it_is_written(demo: Demo) -> None:
+    recall_and_approve(demo)
+    approve_as_two(demo)
+    reject_and_stop(demo)
