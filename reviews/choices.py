@@ -124,6 +124,8 @@ class AlarmKind(StrEnum):
     INVALID_OUTCOME = "invalid_outcome"  # an outcome that does not fit its schema
     RESTORED = "restored"  # the database is older than the world
     UNDECIDABLE = "undecidable"  # it waits for people who are not there
+    STANDSTILL = "standstill"  # effects are not performed, or sweeps do not run
+    UNREADABLE = "unreadable"  # the broker held messages that are none of ours
 
 
 # May have done harm: a person closes them and says why.

@@ -29,6 +29,8 @@ LABELS = {
     "fence": "Attempt reported",
     "last_fence": "Last attempt",
     "count": "Effects counted",
+    "messages": "Messages dropped",
+    "sweeps": "Late sweeps",
     "found": "Found by",
     "stage": "Noticed",
     "lacking": "May decide it",
@@ -57,6 +59,7 @@ ENDED: dict[str, str] = {
     AlarmKind.DELIVERY_DEAD: "it was delivered",
     AlarmKind.RESTORED: "two people let it run again",
     AlarmKind.UNDECIDABLE: "people can decide it again, or it is settled",
+    AlarmKind.STANDSTILL: "everything runs again",
 }
 
 

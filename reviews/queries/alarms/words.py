@@ -80,6 +80,20 @@ WORDS: dict[str, Words] = {
         "Have an administrator admit somebody to its queue, return it with guidance "
         "where it was escalated, or reject it. Otherwise it expires.",
     ),
+    AlarmKind.STANDSTILL: Words(
+        "The worker stands still",
+        "Approved actions are not being executed, or background work such as deadlines "
+        "does not run. Nothing is lost: it goes on when the worker does.",
+        "Have whoever operates Holdpoint look at the worker, its queues and the "
+        "broker. The alarm closes itself when everything runs again.",
+    ),
+    AlarmKind.UNREADABLE: Words(
+        "The broker held messages that could not be read",
+        "Workers dropped them and went on. Holdpoint never writes such messages: "
+        "somebody else can write to the broker. Nothing was executed because of them.",
+        "Have whoever operates Holdpoint find out who can reach the broker, and change "
+        "its password.",
+    ),
 }
 
 
