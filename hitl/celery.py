@@ -23,7 +23,7 @@ from celery.signals import (
 from structlog.contextvars import bind_contextvars, clear_contextvars
 from structlog.stdlib import get_logger
 
-from . import checks, orphans, reconnect, reuse, timekeeper
+from . import broker_messages, checks, orphans, reconnect, reuse, timekeeper
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 
@@ -135,4 +135,5 @@ def leave_within(seconds: float) -> None:
 
 
 app.steps["worker"].update([LastCall, timekeeper.KeepBeat])
-app.steps["consumer"].update(reconnect.STEPS)
+app.steps["consumer"].update([*reconnect.STEPS, *broker_messages.STEPS])
+broker_messages.distrust_the_broker()

@@ -15,6 +15,8 @@ from kombu.exceptions import ChannelError
 
 # Messages in one queue. A worker's process is through with so many in seconds.
 ROOM = 200
+# Where the broker counts the messages that workers could not read and dropped.
+DROPPED = "holdpoint.dropped"
 
 
 def hand_over(task: str, ids: Iterable[str]) -> int:
@@ -52,6 +54,20 @@ def room(task: str) -> int:
         except ChannelError:  # nobody has sent anything to it yet
             waiting = 0
     return max(0, ROOM - waiting)
+
+
+def dropped() -> int:
+    """How many messages workers dropped since `forget_dropped` was last called. Raises
+    what the broker's client raises."""
+    with current_app.producer_or_acquire() as producer:
+        return int(producer.channel.client.get(DROPPED) or 0)
+
+
+def forget_dropped(count: int) -> None:
+    """So many of them are written down elsewhere. Raises what the broker's client
+    raises."""
+    with current_app.producer_or_acquire() as producer:
+        producer.channel.client.decrby(DROPPED, count)
 
 
 def _queue(task: str) -> str:

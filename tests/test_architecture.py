@@ -27,6 +27,7 @@ OPERATIONS = {
     "policies/people.py": {"add", "admit", "change", "dismiss", "set_password"},
     "policies/versions.py": {"save_draft", "activate"},
     "reviews/alarms/answering.py": {"acknowledge", "close"},
+    "reviews/alarms/dropping.py": {"dropped"},
     "reviews/alarms/undecidable.py": {"find_undecidable", "end_undecidable"},
     "reviews/alarms/watching.py": {"find", "ran_after_all"},
     "reviews/audits.py": {"begin", "keep"},

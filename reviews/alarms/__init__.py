@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from .answering import acknowledge, check_may_answer, close
+from .dropping import dropped
 from .noticing import (
     about,
     counted,
@@ -24,6 +25,7 @@ __all__ = [
     "close",
     "close_itself",
     "counted",
+    "dropped",
     "keep",
     "raise_",
     "refused",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from journal import pruning
+from journal import nudges, pruning
 
 from .. import alarms, drafts, restores, retention, search_entries
 from .named import task
@@ -17,6 +17,9 @@ def watch_epoch() -> str:
 @task()
 def watch() -> int:
     """Raise what went against a promise and was not noticed; how many changed."""
+    if count := nudges.dropped():
+        alarms.dropped(count=count)
+        nudges.forget_dropped(count)
     return alarms.watch()
 
 
