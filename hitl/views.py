@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from journal import epochs
 
-from . import broker, problems
+from . import broker, disk, problems
 
 
 @login_not_required
@@ -30,7 +30,7 @@ def livez(request: HttpRequest) -> HttpResponse:
 @never_cache
 def readyz(request: HttpRequest) -> HttpResponse:
     """Whether this process can do its work: 200, or 503 and what is missing."""
-    found = {"database": _database(), "broker": _broker()}
+    found = {"database": _database(), "disk": disk.state(), "broker": _broker()}
     ready = all(text == "ok" for text in found.values())
     body = {"status": "ok" if ready else "unavailable", **found}
     if ready and epochs.why():  # it serves its pages: two people must look

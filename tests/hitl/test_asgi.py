@@ -117,7 +117,7 @@ def test_the_live_web_refuses_a_body_that_is_too_large(live: Stack) -> None:
 
 def test_the_live_web_is_ready_and_gives_its_security_headers(live: Stack) -> None:
     response = httpx.get(f"{live.base_url}/readyz", trust_env=False)
-    assert response.json() == {"status": "ok", "database": "ok", "broker": "ok"}
+    assert response.json()["status"] == "ok"
     policy = response.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy

@@ -96,7 +96,7 @@ def test_from_nothing_to_a_clean_stop_and_again(state: Path) -> None:
         for step in ("PostgreSQL", "broker", "migrations", "web"):
             assert re.search(rf"^  {step}.* s$", first.said, re.M), first.said
         ready = httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False)
-        assert ready.json() == {"status": "ok", "database": "ok", "broker": "ok"}
+        assert set(ready.json().values()) == {"ok"}
         assert "already runs for" in refused(state, free_port())
         first.stop(signal.SIGTERM)
     keys = sorted((path.name, path.read_text()) for path in (state / "keys").iterdir())
