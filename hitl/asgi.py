@@ -27,10 +27,12 @@ _wsgi = get_wsgi_application()
 from .callers import Callers, Introduced  # noqa: E402
 from .checks import refuse_unsafe  # noqa: E402
 from .epochs import Watch  # noqa: E402
+from .epochs import look as look_at_epoch  # noqa: E402
 from .exchange import App, Few, Receive, Room, Scope, Send  # noqa: E402
 from .fairness import Fair  # noqa: E402
 from .hub import Hub  # noqa: E402
 from .longpoll import LongPoll  # noqa: E402
+from .standstills import Standstills  # noqa: E402
 from .strangers import Strangers  # noqa: E402
 from .streams import Streams  # noqa: E402
 
@@ -47,7 +49,7 @@ class Web:
 
     def __init__(self, wsgi: Any, hub: Hub) -> None:
         self.hub = hub
-        self.epochs = Watch()
+        self.epochs = Watch(look_at_epoch, Standstills().look)
         callers, strangers, room = Callers(), Strangers(), Room()
         threads = cast(App, WSGIMiddleware(wsgi, workers=THREADS))
         door = Introduced(threads, callers)

@@ -24,6 +24,7 @@ PATIENT = frozenset({INQUIRIES, LETTERS, OUTCOMES, HOOKS})
 ROUTES = {
     "reviews.tasks.execute": {"queue": EFFECTS},
     "reviews.tasks.run_execution": {"queue": EFFECTS},
+    "reviews.tasks.pulse_effects": {"queue": EFFECTS},
     "reviews.tasks.audit_one": {"queue": INQUIRIES},
     "reviews.tasks.look_up_one": {"queue": INQUIRIES},
     "reviews.tasks.mail_*": {"queue": LETTERS},

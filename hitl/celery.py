@@ -23,7 +23,7 @@ from celery.signals import (
 from structlog.contextvars import bind_contextvars, clear_contextvars
 from structlog.stdlib import get_logger
 
-from . import broker_messages, checks, orphans, reconnect, reuse, timekeeper
+from . import broker_messages, checks, heartbeats, orphans, reconnect, reuse, timekeeper
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 
@@ -39,6 +39,7 @@ SWEEPS = {
     "reviews.tasks.expire_due": 1,
     "reviews.tasks.hold_deadlines": 2,
     "reviews.tasks.recover_leases": 5,
+    "reviews.tasks.pulse_effects": 5,
     "reviews.tasks.watch": 30,
     "reviews.tasks.audit_refused": 30,
     "reviews.tasks.look_up_unknown": 10,
@@ -65,6 +66,7 @@ app.set_default()
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.conf[reuse.SETTING] = reuse.TASKS
+pulse = heartbeats.Pulse({*SWEEPS, *heartbeats.PERFORM})
 app.conf.beat_schedule = {
     name: {"task": name, "schedule": seconds} for name, seconds in SWEEPS.items()
 }

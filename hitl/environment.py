@@ -166,6 +166,9 @@ class Holdpoint(BaseSettings):
     lease_seconds: Seconds = 60
     visibility_timeout: Seconds = 120
 
+    # So long nothing of a sweep, or no effect, before readyz and the pages say so.
+    standstill_seconds: Annotated[int, Field(ge=15)] = 40
+
     # Retention, in days. The log itself is never pruned (at least 183 days are owed).
     keep_outbox_days: Annotated[int, Field(ge=4)] = 14  # letters are tried for three
     keep_keys_days: Annotated[int, Field(ge=97)] = 100  # the longest wait is 90

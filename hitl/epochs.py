@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,6 +18,9 @@ from reviews import restores
 EVERY_S = 5.0
 
 log = get_logger(__name__)
+
+
+Look = Callable[[], None]
 
 
 def look() -> None:
@@ -39,9 +43,10 @@ def look_first(**kwargs: Any) -> None:
 
 
 class Watch:
-    """The web process's own look, in one thread with one connection."""
+    """The web process's own looks, in one thread with one connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, *looks: Look) -> None:
+        self.looks = looks
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="epoch")
         self.task: asyncio.Task[None] | None = None
 
@@ -58,5 +63,6 @@ class Watch:
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            await loop.run_in_executor(self.thread, look)
+            for one in self.looks:
+                await loop.run_in_executor(self.thread, one)
             await asyncio.sleep(EVERY_S)

@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from journal import epochs
+from reviews import standstills
 
 from . import broker, disk, problems
 
@@ -32,8 +33,12 @@ def readyz(request: HttpRequest) -> HttpResponse:
     """Whether this process can do its work: 200, or 503 and what is missing."""
     found = {"database": _database(), "disk": disk.state(), "broker": _broker()}
     ready = all(text == "ok" for text in found.values())
-    body = {"status": "ok" if ready else "unavailable", **found}
-    if ready and epochs.why():  # it serves its pages: two people must look
+    worker = {"effects": _effects(), "sweeps": _sweeps()}
+    body = {"status": "ok" if ready else "unavailable", **found, **worker}
+    # It serves its pages, and those say what people are to do.
+    if ready and any(text != "ok" for text in worker.values()):
+        body["status"] = "standstill"
+    if ready and epochs.why():
         body["status"] = "restored"
     return JsonResponse(body, status=200 if ready else 503)
 
@@ -60,6 +65,16 @@ def _broker() -> str:
     finally:
         client.close()
     return "ok"
+
+
+def _effects() -> str:
+    seconds = standstills.known.effects
+    return f"none was taken for {seconds:.0f} s" if seconds else "ok"
+
+
+def _sweeps() -> str:
+    late = standstills.known.sweeps
+    return f"late: {', '.join(late)}" if late else "ok"
 
 
 def locked_out(

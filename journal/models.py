@@ -140,3 +140,13 @@ class Epoch(models.Model):
 
     def __str__(self) -> str:
         return f"epoch {self.number}"
+
+
+class Heartbeat(models.Model):
+    """When one sweep last ran to its end; one row a sweep, written over."""
+
+    name = models.CharField(max_length=128, primary_key=True)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name

@@ -152,12 +152,23 @@ def queued_executions(*, quiet: timedelta) -> list[str]:
     their window is over. Recovery only names them; the claim decides what may be."""
     now = clock.now()
     queued = Execution.objects.filter(status=ExecutionStatus.QUEUED)
+    closed = queued.filter(by_agent=True, grant__expires_at__lte=now)
+    return _ids(closed) + _ids(_due(now, quiet))
+
+
+def oldest_due(*, quiet: timedelta) -> datetime | None:
+    """Since when the oldest of them is due that the gate performs itself; None when
+    there is none."""
+    due = _due(clock.now(), quiet).order_by("due_at")
+    return due.values_list("due_at", flat=True).first()
+
+
+def _due(now: datetime, quiet: timedelta) -> QuerySet[Execution]:
+    queued = Execution.objects.filter(status=ExecutionStatus.QUEUED)
     due = queued.filter(due_at__lte=now - quiet, by_agent=False)
     # What has to wait would stand before all others, however often it is named.
     due = due.exclude(turns.waiting(), grant__expires_at__gt=now)
-    due = due.exclude(stop_work.paused(), grant__expires_at__gt=now)
-    closed = queued.filter(by_agent=True, grant__expires_at__lte=now)
-    return _ids(closed) + _ids(due)
+    return due.exclude(stop_work.paused(), grant__expires_at__gt=now)
 
 
 def lapsed_executions() -> list[str]:

@@ -71,6 +71,8 @@ class Stack:
             "REDIS_URL": settings.HOLDPOINT.redis_url,
             "LOG_LEVEL": "INFO",
             "HOLDPOINT_FAULT": str(self.faults),
+            # Most tests run no worker, and that is no standstill to them.
+            "STANDSTILL_SECONDS": "86400",
             **self.extra,
         }
 

@@ -70,6 +70,7 @@ OPERATIONS = {
     "reviews/restores.py": {"notice", "look_at"},
     "reviews/retention.py": {"erase_results"},
     "agents/retention.py": {"erase_blobs", "forget_letters", "forget_places"},
+    "reviews/standstills.py": {"tell"},
     "reviews/returns.py": {
         "return_with_guidance",
         "assign",

@@ -44,7 +44,14 @@ from .letters import (
     mail_unknown,
 )
 from .stops import enforce_stop
-from .upkeep import drop_old_drafts, enter_searched, prune, watch, watch_epoch
+from .upkeep import (
+    drop_old_drafts,
+    enter_searched,
+    prune,
+    pulse_effects,
+    watch,
+    watch_epoch,
+)
 
 __all__ = [
     "audit_one",
@@ -80,6 +87,7 @@ __all__ = [
     "mail_settled",
     "mail_unknown",
     "prune",
+    "pulse_effects",
     "queue_executions",
     "recover_leases",
     "remind_before_deadline",

@@ -24,6 +24,11 @@ def watch() -> int:
 
 
 @task()
+def pulse_effects() -> None:
+    """Shows that the queue of effects is served: that it ran is noted."""
+
+
+@task()
 def drop_old_drafts() -> int:
     """Forget what nobody sent for a day."""
     return drafts.drop_old()

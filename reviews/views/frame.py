@@ -15,12 +15,13 @@ from django.urls import reverse
 
 from journal import epochs
 from policies.models import Person
-from reviews import permissions, preferences
+from reviews import permissions, preferences, standstills
 from reviews.permissions import Permission
 from reviews.preferences import Prefs
 from reviews.queries import badges, frozen, switches, upkeep
 from reviews.queries.badges import Badges
 from reviews.queries.frozen import Banner, Moment, SwitchBanner
+from reviews.standstills import Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,19 @@ class Desk:
     def unread(self) -> bool:
         """Whether nothing runs until the disk gives the note beside the database."""
         return epochs.known.why == epochs.UNREAD
+
+    @cached_property
+    def standstill(self) -> Known | None:
+        """What stands still; None while all is well."""
+        known = standstills.known
+        if self.person is None or not (known.effects or known.sweeps):
+            return None
+        return known
+
+    @property
+    def sees_alarms(self) -> bool:
+        person = self.person
+        return person is not None and permissions.allowed(person, Permission.SEE_ALARMS)
 
     @cached_property
     def now(self) -> datetime:
@@ -126,8 +140,7 @@ class Desk:
         if person is None or permissions.deciding_role(person) is not None:
             return badges.of(person) if person else Badges()
         # Whoever decides nothing has alarms alone, and those came with the clock.
-        sees = permissions.allowed(person, Permission.SEE_ALARMS)
-        return Badges(alarms=self.moment.alarms if sees else 0)
+        return Badges(alarms=self.moment.alarms if self.sees_alarms else 0)
 
     @property
     def waiting(self) -> str:
@@ -161,8 +174,7 @@ class Desk:
         return self.nav[0]
 
     def _alarms(self) -> list[NavItem]:
-        person = self.person
-        if person is None or not permissions.allowed(person, Permission.SEE_ALARMS):
+        if not self.sees_alarms:
             return []
         item = self._item("Alarms", upkeep.ALARMS, "a", "alarms", self.badges.alarms)
         return [replace(item, current=upkeep.is_upkeep(self.request.path))]

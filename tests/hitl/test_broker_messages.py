@@ -31,7 +31,7 @@ servers = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.timeout(240),
 ]
-TASK = "reviews.tasks.execute"
+TASK = "reviews.tasks.pulse_effects"
 WORDS = re.compile(rb"pidbox|celeryev")  # that workers would exchange
 
 

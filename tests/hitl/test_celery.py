@@ -59,7 +59,11 @@ def test_effects_and_sweeps_never_wait_behind_letters() -> None:
     ours = [name for name in app.tasks if not name.startswith("celery.")]
     queues = {name: queue_of(name) for name in ours}
     effects = {name for name, queue in queues.items() if queue == broker.EFFECTS}
-    assert effects == {"reviews.tasks.execute", "reviews.tasks.run_execution"}
+    assert effects == {
+        "reviews.tasks.execute",
+        "reviews.tasks.pulse_effects",  # shows that this queue is served
+        "reviews.tasks.run_execution",
+    }
     letters = {name for name, queue in queues.items() if queue == broker.LETTERS}
     assert "reviews.tasks.mail_opened" in letters
     assert not letters & {*SWEEPS, "reviews.tasks.enforce_stop"}

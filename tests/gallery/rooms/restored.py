@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from journal import epochs, witness
-from reviews import restores
+from reviews import restores, standstills
 from reviews.models import ApprovalRequest
 from tests.factories import decide
 from tests.gallery.scene import Room, Sent
@@ -69,3 +69,25 @@ def came_back_closed(stage: Stage) -> str:
     request = ApprovalRequest.objects.latest("opened_at")
     decide(request, stage.rita, "reject", reason_code="unsafe")
     return path(request)
+
+
+@RESTORED.scene("standstill", QUEUE, "Background work has stopped.", who="sue")
+def standstill(stage: Stage) -> str:
+    standstills.known.effects, standstills.known.every_sweep = 130.0, True
+    standstills.known.sweeps = ("reviews.tasks.expire_due",)
+    return "/queue/"
+
+
+RESTORED.page("standstill-read", QUEUE, "/queue/", "Tell whoever operates Holdpoint.")
+
+
+@RESTORED.scene("late", QUEUE, "Deadlines, reminders or checks", who="sue")
+def late(stage: Stage) -> str:
+    standstills.known.effects, standstills.known.every_sweep = 0.0, False
+    return "/queue/"
+
+
+@RESTORED.scene("calm-again", PAGE, "Everything runs.", who="sue")
+def calm_again(stage: Stage) -> str:
+    standstills.known.sweeps = ()
+    return URL

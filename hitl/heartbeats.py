@@ -1,0 +1,42 @@
+"""The worker's half of knowing that sweeps run: each that ran to its end says so, a few
+times a minute."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from typing import Any
+
+from celery.signals import task_success
+from django.db import DatabaseError
+from structlog.stdlib import get_logger
+
+from journal import heartbeats
+
+# What performs effects: that one of these ran shows that effects are taken up.
+PERFORM = ("reviews.tasks.execute", "reviews.tasks.run_execution")
+EVERY_S = 5.0  # one process writes about one sweep at most so often
+
+logger = get_logger(__name__)
+
+
+class Pulse:
+    """Writes about these tasks and no others."""
+
+    def __init__(self, names: Collection[str]) -> None:
+        self.names = names
+        self._written: dict[str, float] = {}
+        task_success.connect(self.note, weak=False)
+
+    def note(self, sender: Any = None, **kwargs: Any) -> None:
+        name, now = sender.name, time.monotonic()
+        if name not in self.names or sender.request.is_eager:
+            return
+        if now - self._written.get(name, -EVERY_S) < EVERY_S:
+            return
+        try:
+            heartbeats.beat(name)
+        except DatabaseError as error:  # the next run writes it
+            logger.warning("heartbeat.not_written", error=type(error).__name__)
+        else:
+            self._written[name] = now

@@ -1,0 +1,25 @@
+"""When each sweep last ran to its end, by the database's clock. A sweep that stands
+still says nothing itself: another process compares."""
+
+from __future__ import annotations
+
+from django.db import connection
+
+_BEAT = """
+INSERT INTO journal_heartbeat (name, at) VALUES (%s, clock_timestamp())
+ON CONFLICT (name) DO UPDATE SET at = excluded.at
+"""
+_AGES = "SELECT name, extract(epoch FROM clock_timestamp() - at) FROM journal_heartbeat"
+
+
+def beat(name: str) -> None:
+    """Note that this sweep has just run to its end."""
+    with connection.cursor() as cursor:
+        cursor.execute(_BEAT, [name])
+
+
+def ages() -> dict[str, float]:
+    """Seconds since each sweep last ran to its end, for those that ever did."""
+    with connection.cursor() as cursor:
+        cursor.execute(_AGES)
+        return {name: float(age) for name, age in cursor.fetchall()}

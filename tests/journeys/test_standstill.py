@@ -1,0 +1,181 @@
+"""A worker that stands still is said at /readyz, by an alarm and on the page, whatever
+the cause; and it is unsaid when it works again (I25)."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import httpx
+import pytest
+from django.conf import settings
+
+from hitl.celery import SWEEPS
+from hitl.local.process import Child
+from journal import clock, heartbeats
+from reviews import standstills
+from reviews.choices import AlarmKind
+from reviews.models import Alarm, Execution
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.journeys.test_fail_open import signed_in
+from tests.stack import Stack, wait_until
+
+LIMIT_S = 15  # instead of 40: the same comparison, sooner
+SAID_S = 60.0
+NOT_EXECUTED = "Approved actions are not being executed."
+STOPPED = "Background work has stopped."
+servers = [
+    pytest.mark.servers,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.fixture
+def watching(gate: Gate, live: Stack) -> Iterator[Stack]:
+    """A web process that says early that nothing works."""
+    live.kill_web()
+    live.extra["STANDSTILL_SECONDS"] = str(LIMIT_S)
+    live.start_web()
+    yield live
+    del live.extra["STANDSTILL_SECONDS"]
+    live.kill_web()
+
+
+def readyz(stack: Stack) -> dict[str, str]:
+    found: dict[str, str] = httpx.get(
+        f"{stack.base_url}/readyz", trust_env=False
+    ).json()
+    return found
+
+
+def says(stack: Stack, name: str) -> bool:
+    """Whether /readyz says that this stands still."""
+    found = readyz(stack)
+    return found["status"] == "standstill" and found[name] != "ok"
+
+
+def page(stack: Stack, session: str) -> str:
+    headers = {"Cookie": session}
+    answer = httpx.get(f"{stack.base_url}/queue/", headers=headers, trust_env=False)
+    assert answer.status_code == 200
+    return answer.text
+
+
+def standing() -> set[str]:
+    found = Alarm.objects.filter(kind=AlarmKind.STANDSTILL, status="open")
+    return set(found.values_list("subject", flat=True))
+
+
+def runs(stack: Stack) -> bool:
+    """Whether every sweep that is not rare has run, as the web process sees it."""
+    quick = {name for name, period in SWEEPS.items() if period <= LIMIT_S}
+    return readyz(stack)["status"] == "ok" and quick <= heartbeats.ages().keys()
+
+
+def start_serving(stack: Stack, queues: str) -> None:
+    """A worker with a beat that serves these queues only."""
+    program = stack._worker(beat=True, processes=1)
+    stack.workers.append(Child(replace(program, argv=[*program.argv, "-Q", queues])))
+
+
+class TestWorker:
+    pytestmark = servers
+
+    def test_a_frozen_worker_is_said_and_unsaid(
+        self, gate: Gate, watching: Stack
+    ) -> None:
+        worker = watching.start_worker(processes=1)
+        wait_until(lambda: runs(watching), SAID_S, lambda: watching.log("web"))
+        os.killpg(worker.pid, signal.SIGSTOP)
+        wait_until(
+            lambda: says(watching, "effects") and says(watching, "sweeps"), SAID_S
+        )
+        assert standing() == {"effects", "sweeps"}
+        for session in (signed_in(gate.sue), signed_in(gate.rita)):
+            wait_until(lambda: STOPPED in page(watching, session), SAID_S)  # noqa: B023
+            assert NOT_EXECUTED in page(watching, session)
+        os.killpg(worker.pid, signal.SIGCONT)
+        wait_until(lambda: readyz(watching)["status"] == "ok", SAID_S)
+        assert standing() == set()
+        assert 'data-testid="standstill"' not in page(watching, signed_in(gate.sue))
+
+    def test_a_queue_that_nobody_serves_is_said(
+        self, gate: Gate, watching: Stack
+    ) -> None:
+        start_serving(watching, "celery")
+        wait_until(lambda: says(watching, "effects"), SAID_S)
+        assert readyz(watching)["sweeps"] == "late: reviews.tasks.pulse_effects"
+        assert NOT_EXECUTED in page(watching, signed_in(gate.sue))
+
+    def test_sweeps_that_nobody_sends_are_said(
+        self, gate: Gate, watching: Stack
+    ) -> None:
+        """The beat is dead; the worker lives."""
+        watching.start_worker(beat=False, processes=1)
+        wait_until(lambda: says(watching, "sweeps"), SAID_S)
+        session = signed_in(gate.sue)
+        wait_until(lambda: STOPPED in page(watching, session), SAID_S)
+
+
+FRESH = dict.fromkeys(SWEEPS, 1.0)
+PERFORMED = standstills.PERFORM[0]
+
+
+def test_a_sweep_alone_that_does_not_end_is_late() -> None:
+    ages = {**FRESH, "reviews.tasks.expire_due": 41.0}
+    late = standstills.late_sweeps(ages, SWEEPS, 40)
+    assert late == ("reviews.tasks.expire_due",)
+    rare = {**FRESH, "reviews.tasks.watch": 80.0}  # every 30 s
+    assert standstills.late_sweeps(rare, SWEEPS, 40) == ()
+    assert standstills.late_sweeps(FRESH, SWEEPS, 40) == ()
+    assert set(standstills.late_sweeps({}, SWEEPS, 40)) == set(SWEEPS)
+
+
+@pytest.mark.django_db
+def test_effects_that_are_due_and_are_not_taken_up_are_late(gate: Gate) -> None:
+    served = {standstills.PULSE: 1.0, PERFORMED: 300.0}
+    assert standstills.late_effects(served, 40) == 0
+    request = propose(gate.agent, "pay", customer="C-1").request
+    decide(request, gate.rita)
+    before = clock.now() - timedelta(seconds=90)
+    Execution.objects.update(due_at=before)
+    assert standstills.late_effects(served, 40) >= 90
+    assert standstills.late_effects({**served, PERFORMED: 5.0}, 40) == 0
+
+
+@pytest.mark.django_db
+def test_nothing_is_late_while_everything_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(standstills, "known", standstills.Known())
+    limit = settings.HOLDPOINT.standstill_seconds
+    standstills.look(periods=SWEEPS, uptime=limit - 1)
+    assert standstills.known == standstills.Known()
+    assert not Alarm.objects.exists()
+    for _ in range(2):  # several processes notice it once
+        standstills.look(periods=SWEEPS, uptime=limit + 1)
+    assert standstills.known.every_sweep
+    assert "reviews.tasks.prune" not in standstills.known.sweeps  # it is rare
+    assert list(Alarm.objects.values_list("times", flat=True)) == [1, 1]
+
+
+@pytest.mark.django_db
+def test_a_process_that_has_just_begun_closes_no_alarm_before_it_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(standstills, "known", standstills.Known())
+    rare = "reviews.tasks.watch"
+    ages = {**dict.fromkeys(SWEEPS, 1.0), rare: 900.0}
+    monkeypatch.setattr(heartbeats, "ages", lambda: ages)
+    for uptime in (1000.0, 50.0, 1.0):
+        standstills.look(periods=SWEEPS, uptime=uptime)
+        assert standing() == {"sweeps"}
+    assert Alarm.objects.get().data == {"sweeps": [rare]}
+    ages[rare] = 1.0
+    standstills.look(periods=SWEEPS, uptime=1.0)
+    assert standing() == set()
