@@ -291,7 +291,7 @@ def test_a_lost_connection_is_said(waiting: ApprovalRequest, sit_down: SitDown) 
     page.route("**/live/*", lambda route: route.abort())
     page.route("**/live/", lambda route: route.abort())
     since = re.compile(
-        r"Not connected since \d\d:\d\d:\d\d\. Nothing you press is sent\."
+        r"Not connected since \d\d:\d\d:\d\d UTC\. Nothing you press is sent\."
     )
     expect(page.locator("#trouble")).to_contain_text(since)
     verb = page.get_by_test_id("verb-approve")
