@@ -7,7 +7,8 @@ from functools import partial
 from django.test import Client
 from playwright.sync_api import Page
 
-from journal.models import LogRecord
+from journal import sequencer
+from journal.models import LogPosition, LogRecord
 from reviews import exports, leases, saved_views, search_entries
 from reviews.models import Decision
 from tests import factories
@@ -20,7 +21,7 @@ from .over import ran
 from .refusals import panel
 
 ROOM = Room("records")
-LOG, RECORD = "reviews:log", "reviews:log_new"
+LOG, RECORD = "reviews:log", "reviews:log_record"
 
 
 @ROOM.furnished
@@ -50,8 +51,9 @@ ROOM.page("log-decisions", LOG, "/log/?kind=decision", "rejected")
 
 
 def record(stage: Stage, kind: str) -> str:
-    found = LogRecord.objects.filter(kind=kind).latest("pk")
-    return f"/log/new/{found.pk}/"
+    sequencer.sequence()
+    found = LogPosition.objects.filter(record__kind=kind).latest("pk")
+    return f"/log/{found.seq}/"
 
 
 KINDS = (
@@ -65,6 +67,13 @@ for kind in KINDS:
     name = f"record-{kind.replace('.', '-')}"
     build = partial(record, kind=kind)
     ROOM.scene(name, RECORD, "Its place", who="otto")(build)
+
+
+@ROOM.scene("record-new", "reviews:log_new", "Its place", who="otto")
+def record_new(stage: Stage) -> str:
+    """A record that has no number yet."""
+    leases.take(request_id=stage.mail().pk, person=stage.rita)
+    return f"/log/new/{LogRecord.objects.latest('pk').pk}/"
 
 
 @ROOM.scene("exports", "reviews:exports", "CSV", who="otto")
