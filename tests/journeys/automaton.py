@@ -200,11 +200,22 @@ class Modelled:
         self.check_may_speak(person, "escalate")
         lacking = self.lacking()
         full = {i for i, n in enumerate(lacking) if n == 0}
-        self.carried |= {who for who, step in self.votes.items() if step in full}
+        carried = {who for who, step in self.votes.items() if step in full}
         open_now = [step for i, step in enumerate(self.steps) if i not in full]
-        self.ask([*open_now, (SUPERVISOR, 1)], "escalate")
+        asks = [*open_now, (SUPERVISOR, 1)]
+        self.check_left(asks, self.carried | carried | self.escalated_by | {person})
+        self.carried |= carried
+        self.ask(asks, "escalate")
         self.escalated_by.add(person)
         self.escalated, self.held_by = True, ""
+
+    def check_left(self, asks: list[Step], out: set[str]) -> None:
+        """Nobody hands up what nobody could then decide."""
+        left = [role for who, role in ROLES.items() if who not in out]
+        supervisors = sum(n for step, n in asks if step == SUPERVISOR)
+        people = left.count(SUPERVISOR) + left.count(REVIEWER)
+        if left.count(SUPERVISOR) < supervisors or people < sum(n for _, n in asks):
+            raise Refused("policy")
 
     def ask(self, steps: list[Step], tier: str) -> None:
         """The next version: votes on it are asked afresh."""
