@@ -27,9 +27,10 @@ _DONE = (
     "SELECT 1 FROM reviews_execution WHERE proposal_id = %s AND status = 'succeeded'"
 )
 _KEPT = "UPDATE journal_outboxmessage SET done_at = now() WHERE done_at IS NULL"
-# A mail that is gathered until later, such as a reviewer's digest once the hour's mails
-# are used up, is promised for that later time and never taken up before it.
-_UNDONE = (
+# Topics of messages that the worker has yet to deal with. A mail that is gathered until
+# later, such as a reviewer's digest once the hour's mails are used up, is promised for
+# that later time and never taken up before it.
+UNDONE = (
     "SELECT topic FROM journal_outboxmessage WHERE done_at IS NULL"
     " AND NOT (attempts = 0 AND held_until IS NOT NULL AND held_until > now())"
 )
@@ -103,7 +104,7 @@ class Bench:
             time.sleep(0.002)
 
     def _undone(self) -> set[str]:
-        found = self.floor.connection.execute(_UNDONE).fetchall()
+        found = self.floor.connection.execute(UNDONE).fetchall()
         self.floor.connection.commit()
         return {topic for (topic,) in found}
 
