@@ -15,7 +15,7 @@ from policies.documents import ToolDefinition
 from policies.evaluation import Evaluation
 from policies.models import PolicyVersion, Tool
 
-from . import approvers, readers, state_readings, stops, verifiers
+from . import approvers, log_hashes, readers, state_readings, stops, verifiers
 from .choices import GrantStatus, RequestStatus, StopMode
 from .governance import lacking, reevaluate
 from .models import (
@@ -41,6 +41,9 @@ class No:
 
 
 OTHER_BYTES = No("bytes_changed", "The stored action is not the one that was granted.")
+OTHER_RECORD = replace(
+    OTHER_BYTES, detail="The audit log records another action than the stored one."
+)
 STOPPED = No("stopped", "This was stopped before it ran.")
 STOPPED_SINCE = No(
     "taken_back", "It was stopped after it was granted: it is asked anew."
@@ -109,9 +112,13 @@ def tool(execution: Execution) -> No | None:
 def _bytes(execution: Execution) -> No | None:
     grant = execution.grant
     stored = canonical.digest(bytes(grant.revision.canonical))
-    if stored == grant.revision.action_hash == grant.action_hash:  # guard: stored-bytes
-        return None
-    return OTHER_BYTES
+    # guard: stored-bytes
+    if not stored == grant.revision.action_hash == grant.action_hash:
+        return OTHER_BYTES
+    proposal, number = grant.proposal_id, grant.revision.number
+    if not log_hashes.names(proposal, number, stored):  # guard: logged-bytes
+        return OTHER_RECORD
+    return None
 
 
 def _tool(execution: Execution, policy: PolicyVersion | None) -> No | None:

@@ -20,6 +20,7 @@ from django.db.models import (
 )
 
 from journal import epochs
+from reviews import log_hashes
 from reviews.choices import AlarmKind, ExecutionStatus, GrantStatus, RequestStatus
 from reviews.models import Alarm, ApprovalRequest, Execution, LateReport
 from reviews.models.alarms import STANDING
@@ -86,14 +87,16 @@ def ungranted(now: datetime) -> QuerySet[Execution]:
 
 
 def altered(status: ExecutionStatus) -> Search:
-    """The stored bytes of what is under way are no longer those that were granted."""
+    """The stored bytes of what is under way are no longer those that were granted, or
+    not those that the log records."""
 
     def search(now: datetime) -> QuerySet[Execution]:
         found = Execution.objects.annotate(
             stored=_Hash("grant__revision__canonical")
         ).filter(
             ~Q(stored=F("grant__action_hash"))
-            | ~Q(grant__action_hash=F("grant__revision__action_hash")),
+            | ~Q(grant__action_hash=F("grant__revision__action_hash"))
+            | log_hashes.names_another(),
             status=status,
         )
         return _new(found, AlarmKind.OTHER_BYTES)

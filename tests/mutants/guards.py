@@ -397,8 +397,16 @@ GUARDS = [
         "reviews/rechecks.py",
         "_bytes",
         "stored-bytes",
-        ALWAYS,
+        NEVER,
         EXECUTIONS,
+    ),
+    Guard(
+        "the stored bytes are those that the log records",
+        "reviews/rechecks.py",
+        "_bytes",
+        "logged-bytes",
+        NEVER,
+        VOTES,
     ),
     Guard(
         "a policy tightened since blocks",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from journal import clock, errors, log
+from journal import canonical, clock, errors, log
 from journal.models import LogRecord
 from reviews import (
     alarms,
@@ -24,7 +24,14 @@ from reviews import (
     recalls,
     redeeming,
 )
-from reviews.models import Alarm, ApprovalRequest, Execution, Grant
+from reviews.models import (
+    Alarm,
+    ApprovalRequest,
+    Decision,
+    Execution,
+    Grant,
+    Revision,
+)
 from reviews.queries import alarms as alarm_pages
 from reviews.queries import detail, outcomes
 from tests import worlds
@@ -294,6 +301,72 @@ def test_votes_that_name_other_bytes_run_nothing(gate: Gate) -> None:
     assert (execution.status, execution.code) == ("refused", "bytes_changed")
     assert worlds.effects() == []
     assert kinds()[0] == "other_bytes"
+
+
+def rewrite_with_hashes(execution: Execution) -> None:
+    """As the owner of every table: the bytes, and each hash that stands beside them."""
+    revision = execution.grant.revision
+    other = bytes(revision.canonical).replace(b"40.00", b"41.00")
+    assert other != bytes(revision.canonical)
+    digest = canonical.digest(other)
+    worlds.rewrite(Revision, revision.pk, canonical=other, action_hash=digest)
+    worlds.rewrite(Grant, execution.grant_id, action_hash=digest)
+    request = ApprovalRequest.objects.get(proposal=execution.proposal_id)
+    worlds.rewrite(ApprovalRequest, request.pk, action_hash=digest)
+    for vote in Decision.objects.filter(request=request):
+        worlds.rewrite(Decision, vote.pk, action_hash=digest)
+
+
+def test_bytes_rewritten_with_every_hash_beside_them_run_nothing(gate: Gate) -> None:
+    """Nothing but the log's own record of them says that they are others."""
+    execution = states.queued(gate)
+    rewrite_with_hashes(execution)
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "bytes_changed")
+    assert (
+        execution.detail == "The audit log records another action than the stored one."
+    )
+    assert worlds.effects() == []
+    assert kinds()[0] == "other_bytes"
+
+
+def test_bytes_rewritten_with_every_hash_are_found_by_the_sweep(gate: Gate) -> None:
+    execution = states.queued(gate)
+    honest = states.queued(gate, "repay")
+    rewrite_with_hashes(execution)
+    alarms.watch()
+    assert list(Alarm.objects.values_list("kind", "subject")) == [
+        ("other_bytes", execution.pk)
+    ]
+    assert honest.pk != execution.pk
+    assert alarms.watch() == 0
+
+
+def test_a_forged_record_beside_the_true_one_helps_nobody(gate: Gate) -> None:
+    """The log takes new records from whoever may write; the first one stays."""
+    execution = states.queued(gate)
+    rewrite_with_hashes(execution)
+    log.append(
+        "proposal.submitted",
+        actor=log.SYSTEM,
+        at=clock.now(),
+        proposal=execution.proposal_id,
+        revision=1,
+        action_hash=Grant.objects.get().action_hash,
+    )
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert (execution.status, execution.code) == ("refused", "bytes_changed")
+
+
+def test_the_log_names_the_bytes_of_an_edit(gate: Gate) -> None:
+    execution = Execution.objects.get(proposal=edited(gate).proposal)
+    assert execution.grant.revision.number == 2
+    assert alarms.watch() == 0
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    assert execution.status == "succeeded"
 
 
 def test_a_request_that_names_no_version_runs_nothing(gate: Gate) -> None:

@@ -86,4 +86,5 @@ def test_no_bytes_but_the_approved_ones_run(gate: Gate) -> None:
     executions.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "bytes_changed")
+    assert execution.detail == "The stored action is not the one that was granted."
     assert worlds.effects() == []

@@ -1,0 +1,45 @@
+"""What the log says that a revision's bytes hash to.
+
+Its records are never changed, and the signed tree shows it if they are: so they tell
+when bytes are rewritten together with the hashes that are stored beside them [I18].
+"""
+
+from __future__ import annotations
+
+from django.db.models import Exists, Func, OuterRef, Q, TextField
+from django.db.models.functions import Cast
+
+from journal.models import LogRecord
+
+# Each revision has exactly one of these: the record of the change that made it.
+MADE_BY = ("proposal.submitted", "request.revised", "request.modified")
+
+
+class _Leaf(Func):
+    """A member of a record's leaf, as text."""
+
+    template = "(convert_from(%(expressions)s, 'UTF8')::json ->> '%(member)s')"
+    output_field = TextField()
+
+
+def names(proposal: str, revision: int, action_hash: str) -> bool:
+    """Whether the log names this hash, and no other, for the revision. One query."""
+    found = LogRecord.objects.filter(proposal=proposal, kind__in=MADE_BY)
+    said = found.annotate(
+        number=_Leaf("leaf", member="revision"),
+        hash=_Leaf("leaf", member="action_hash"),
+    ).filter(number=str(revision))
+    return set(said.values_list("hash", flat=True)) == {action_hash}
+
+
+def names_another() -> Q:
+    """The same, denied, as a condition on executions: for those who search rows."""
+    said = LogRecord.objects.filter(
+        proposal=OuterRef("proposal"), kind__in=MADE_BY
+    ).annotate(
+        number=_Leaf("leaf", member="revision"),
+        hash=_Leaf("leaf", member="action_hash"),
+    )
+    said = said.filter(number=Cast(OuterRef("grant__revision__number"), TextField()))
+    granted = OuterRef("grant__action_hash")
+    return ~Q(Exists(said.filter(hash=granted))) | Q(Exists(said.exclude(hash=granted)))
