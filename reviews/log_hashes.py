@@ -6,8 +6,8 @@ when bytes are rewritten together with the hashes that are stored beside them [I
 
 from __future__ import annotations
 
-from django.db.models import Exists, Func, OuterRef, Q, TextField
-from django.db.models.functions import Cast
+from django.db.models import Func, OuterRef, Subquery, TextField, Value
+from django.db.models.functions import Cast, Coalesce
 
 from journal.models import LogRecord
 
@@ -32,8 +32,9 @@ def names(proposal: str, revision: int, action_hash: str) -> bool:
     return set(said.values_list("hash", flat=True)) == {action_hash}
 
 
-def names_another() -> Q:
-    """The same, denied, as a condition on executions: for those who search rows."""
+def first_named() -> Coalesce:
+    """Of an execution's revision, the hash that the log named first; "" for none. One
+    value a row: the plan of an EXISTS under an OR would read the whole log."""
     said = LogRecord.objects.filter(
         proposal=OuterRef("proposal"), kind__in=MADE_BY
     ).annotate(
@@ -41,5 +42,5 @@ def names_another() -> Q:
         hash=_Leaf("leaf", member="action_hash"),
     )
     said = said.filter(number=Cast(OuterRef("grant__revision__number"), TextField()))
-    granted = OuterRef("grant__action_hash")
-    return ~Q(Exists(said.filter(hash=granted))) | Q(Exists(said.exclude(hash=granted)))
+    first = Subquery(said.order_by("id").values("hash")[:1])
+    return Coalesce(first, Value(""), output_field=TextField())

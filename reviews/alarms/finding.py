@@ -92,11 +92,11 @@ def altered(status: ExecutionStatus) -> Search:
 
     def search(now: datetime) -> QuerySet[Execution]:
         found = Execution.objects.annotate(
-            stored=_Hash("grant__revision__canonical")
+            stored=_Hash("grant__revision__canonical"), logged=log_hashes.first_named()
         ).filter(
             ~Q(stored=F("grant__action_hash"))
             | ~Q(grant__action_hash=F("grant__revision__action_hash"))
-            | log_hashes.names_another(),
+            | ~Q(logged=F("grant__action_hash")),
             status=status,
         )
         return _new(found, AlarmKind.OTHER_BYTES)
