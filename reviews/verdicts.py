@@ -82,8 +82,8 @@ def _check_left(votes: Sequence[Vote]) -> None:
         )
         if lacking:  # guard: escalated-in-vain
             raise Policy(
-                "Too few people would be left to decide this. Nothing was recorded.",
-                errors=[at("verdict", f"{lacking} would be left; {INSTEAD}")],
+                "Too few people could decide this then. Nothing was recorded.",
+                errors=[at("verdict", f"{lacking} could decide it then; {INSTEAD}")],
             )
 
 

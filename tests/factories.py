@@ -67,6 +67,13 @@ def person(name: str, role: Role, **fields: Any) -> Person:
     return found
 
 
+def admitted(name: str, role: Role, **fields: Any) -> Person:
+    """Someone who decides in every queue there is, beside the cast."""
+    found = person(name, role, **fields)
+    _admit([found])
+    return found
+
+
 def _newcomer(name: str, **fields: Any) -> Person:
     fields = {"email": f"{name}@example.com", **fields}
     return Person(

@@ -49,5 +49,7 @@ def choice(
     )
     return Choice(
         permissions.why_uncounted(person, version, given),
-        f"It cannot be escalated: {lacking} would be left." if lacking else "",
+        f"It cannot be escalated: too few people could decide then ({lacking})."
+        if lacking
+        else "",
     )

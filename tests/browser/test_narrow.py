@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from policies.choices import Role
 from reviews.models import Decision
 from tests import factories
 from tests.browser.conftest import PHONE, SitDown, arm
@@ -41,6 +42,8 @@ def large(gate: Gate) -> str:
 def test_zoom_with_a_mouse_keeps_every_verb_of_what_is_critical(
     gate: Gate, sit_down: SitDown, zoomed: dict[str, Any]
 ) -> None:
+    for name in ("una", "uri"):
+        factories.admitted(name, Role.SUPERVISOR)
     request = propose(gate.agent, "deploy", args={"ref": "main"}).request
     desk = sit_down("sue", **zoomed)
     page = desk.open(f"/requests/{request.pk}/")

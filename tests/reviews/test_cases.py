@@ -47,6 +47,8 @@ def test_who_filled_a_step_cannot_fill_another_one(
 
 def test_a_vote_on_an_unfinished_step_is_asked_afresh(gate: Gate) -> None:
     """Two supervisors are needed; one has voted when the other passes it up."""
+    for name in ("una", "uri"):
+        factories.admitted(name, Role.SUPERVISOR)
     request = propose(gate.agent, amount="899.00").request
     decide(request, gate.sue)
     decide(request, gate.sam, "escalate")

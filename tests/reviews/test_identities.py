@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from guardian.shortcuts import assign_perm
 
 from journal import errors
 from policies.choices import Role
-from policies.models import Person, Queue
+from policies.models import Person
 from reviews import approvers, identities, permissions, requests
 from reviews.choices import RequestStatus
 from reviews.models import Decision
@@ -21,10 +20,7 @@ LOOKS_LIKE_SUE = "su\u0435@example.com"  # no one index can fold every letter
 @pytest.fixture
 def twin(gate: Gate) -> Person:
     """Made past `people.add`, by somebody who writes rows."""
-    found = factories.person("sue.l", Role.SUPERVISOR, email=LOOKS_LIKE_SUE)
-    for queue in Queue.objects.all():
-        assign_perm("policies.decide", found, queue)
-    return found
+    return factories.admitted("sue.l", Role.SUPERVISOR, email=LOOKS_LIKE_SUE)
 
 
 def test_the_second_account_of_a_voter_does_not_vote(gate: Gate, twin: Person) -> None:
@@ -42,6 +38,7 @@ def test_the_second_account_of_a_voter_does_not_vote(gate: Gate, twin: Person) -
 
 
 def test_nor_where_the_first_ones_step_is_complete(gate: Gate, twin: Person) -> None:
+    factories.admitted("una", Role.SUPERVISOR)
     request = propose(gate.agent).request
     decide(request, gate.rita, "escalate")
     request.refresh_from_db()

@@ -10,6 +10,7 @@ from django.core import mail
 from agents import outcomes
 from journal import clock, errors, log
 from journal.models import LogRecord, OutboxMessage
+from policies.choices import Role
 from reviews import (
     claims,
     deadlines,
@@ -104,6 +105,7 @@ def test_who_filled_a_step_before_stays_counted_and_only_theirs_is_asked_again(
     gate: Gate,
 ) -> None:
     """A supervisor's step was added when the reviewer's was complete."""
+    factories.admitted("una", Role.SUPERVISOR)
     request = two_steps(gate)
     decide(request, gate.rita)
     decide(request, gate.tom, "escalate", reason_code="unsafe")

@@ -79,13 +79,16 @@ def test_an_escalation_that_nobody_would_hear_says_so(
     for one in (gate.sue, gate.sam):
         people.dismiss(one, Queue.objects.all(), by=Actor("system", "test"))
     source = armed(as_, request_, "escalate")
-    assert "It cannot be escalated: 0 of 1 supervisors would be left." in source
+    assert (
+        "It cannot be escalated: too few people could decide then (0 of 1 supervisors)."
+        in source
+    )
     assert 'data-testid="panel"' not in source
     sent = panel(request_, "escalate", reason_code="unclear", reason="odd")
     answer = as_("rita").post(url(request_, "decide"), sent)
     assert answer.status_code == 422
     source = answer.content.decode()
-    assert "Too few people would be left to decide this." in source
+    assert "Too few people could decide this then." in source
     assert "No other supervisor is admitted" in source
     assert "odd" in source
 
