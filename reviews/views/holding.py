@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from journal.clock import time_of_day
 from journal.errors import NotYours
 from reviews import (
     deadlines,
@@ -64,7 +65,7 @@ def extend(request: HttpRequest, pk: str) -> HttpResponse:
     """More time, as far as the policy lets it wait."""
     loaded = _load(request, pk)
     until = deadlines.extend(request_id=pk, person=loaded.person).expires_at
-    return _strip(request, pk, f"Extended: it expires at {until:%H:%M:%S}.")
+    return _strip(request, pk, f"Extended: it expires at {time_of_day(until)}.")
 
 
 @require_POST
