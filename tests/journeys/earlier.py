@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -99,6 +99,8 @@ class Fleet:
     def start_web(self, port: int, source: Path) -> None:
         environ = {**self.environ, "PORT": str(port)}
         program = programs.web(self.here, environ)
+        if source != ROOT:
+            program = replace(program, argv=_without_protocol(program.argv))
         self.webs[port] = Child(_of(program, source, f"web-{port}"))
         wait_until(lambda: _ready(port), START_S, lambda: self.log(f"web-{port}"))
 
@@ -124,6 +126,12 @@ class Fleet:
     def log(self, name: str) -> str:
         file = self.here.logs / f"{name}.log"
         return file.read_text(errors="replace") if file.exists() else ""
+
+
+def _without_protocol(argv: Sequence[str]) -> list[str]:
+    """That release speaks HTTP by uvicorn's own protocol; hitl.protocol came later."""
+    at = argv.index("--http")
+    return [*argv[:at], *argv[at + 2 :]]
 
 
 def _of(program: Program, source: Path, name: str) -> Program:
