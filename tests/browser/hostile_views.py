@@ -14,6 +14,7 @@ from tests.reviews.presenters import kinds
 
 NOT_HERE = ("limits", "classes")  # what would ask for more than one approval
 CONCEALED = ("Authorization",)  # of whose value a page says nothing
+MONEY = ("amount", "price", "cost", "currency")  # where other text would be refused
 
 
 def tools_of_views(queue: str) -> dict[str, dict[str, Any]]:
@@ -50,14 +51,14 @@ def in_views(
 
 def _is_bound(name: str, declared: dict[str, Any]) -> bool:
     """Whether anything else there would be refused."""
-    return name == "amount" or "enum" in declared.get(name, {})
+    return name in MONEY or "enum" in declared.get(name, {})
 
 
 def _filled(value: Any, left: deque[str]) -> Any:
     """The same with the next strings for its own, as long as there are any."""
     if isinstance(value, dict):
         return {
-            key: part if key in CONCEALED else _filled(part, left)
+            key: part if key in (*CONCEALED, *MONEY) else _filled(part, left)
             for key, part in value.items()
         }
     if isinstance(value, list):

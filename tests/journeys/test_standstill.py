@@ -95,7 +95,7 @@ class TestWorker:
         wait_until(
             lambda: says(watching, "effects") and says(watching, "sweeps"), SAID_S
         )
-        assert standing() == {"effects", "sweeps"}
+        wait_until(lambda: standing() == {"effects", "sweeps"}, SAID_S)
         for session in (signed_in(gate.sue), signed_in(gate.rita)):
             wait_until(lambda: STOPPED in page(watching, session), SAID_S)  # noqa: B023
             assert NOT_EXECUTED in page(watching, session)

@@ -83,7 +83,7 @@ def delivered(stage: Stage) -> str:
     return one("delivered")
 
 
-@POST.scene("place-refused", PLACES, "This address is not public.", who="owen")
+@POST.scene("place-refused", PLACES, "This address is not public, and", who="owen")
 def place_refused(stage: Stage) -> Sent:
     return Sent(ENDPOINTS, {"url": "http://10.0.0.1/hook"})
 
