@@ -332,12 +332,13 @@ def argument(subject: Subject, name: str) -> Part:
     found = [leaf for leaf in subject.leaves if _is_of(leaf, name)]
     if not found:
         return Value("(not given)", untrusted=False)
-    texts = [subject.cell(leaf).text for leaf in found]
     value = _at(subject.args, name)
-    if isinstance(value, list) and len(texts) > 3:
+    if isinstance(value, list) and len(found) > 3:
         many = f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
         return Value(many, untrusted=False)
-    return Value(", ".join(text for text in texts if text) or "(empty)")
+    texts = tuple(filter(None, (subject.cell(leaf).text for leaf in found)))
+    joined = ", ".join(texts) or "(empty)"
+    return Value(joined, parts=texts if len(texts) > 1 else ())
 
 
 def _is_of(leaf: Leaf, name: str) -> bool:

@@ -18,6 +18,7 @@ HEAD, TAIL = 12, 4  # lines that are always in sight
 HEAD_ROWS, TAIL_ROWS = 24, 8  # and how many rows of a page they may take
 ROW = 84  # letters of a row at its widest
 CHIP = 60  # characters of a chip
+WHOLE = 160  # and of a value of several parts, which stand whole
 # A line this long is shown as several, so that one line cannot push the end away.
 WIDTH = 400
 WORD = 60  # letters that a word has at most
@@ -91,8 +92,32 @@ def chip(text: str, limit: int = CHIP) -> list[Segment]:
     Fewer when tokens would make it long: a chip stands inside a sentence.
     """
     found = _clipped(text, limit)
-    printed = sum(len(segment.text) for segment in found)
-    return chip(text, limit // 2) if printed > 2 * CHIP else found
+    return chip(text, limit // 2) if _size(found) > 2 * CHIP else found
+
+
+def chips(parts: Sequence[str]) -> list[list[Segment]]:
+    """The parts of one value, each whole; of a long one those between the first and the
+    last are counted. Only a part that is long by itself is cut inside."""
+    shown = [_part(text) for text in parts]
+    sizes = [_size(segments) + len(", ") for segments in shown]
+    if sum(sizes) <= WHOLE:
+        return shown
+    head = max(sum(size <= WHOLE - sizes[-1] for size in accumulate(sizes[:-1])), 1)
+    left_out = len(shown) - head - 1
+    cut = [[Segment("cut", f"{left_out} more")]] if left_out else []
+    return [*shown[:head], *cut, shown[-1]]
+
+
+def _part(text: str) -> list[Segment]:
+    if len(text) <= WHOLE:
+        found = tokens(text, chips=False)
+        if _size(found) <= WHOLE:
+            return found
+    return chip(text)
+
+
+def _size(found: Iterable[Segment]) -> int:
+    return sum(len(segment.text) for segment in found)
 
 
 def _clipped(text: str, limit: int) -> list[Segment]:
@@ -128,7 +153,7 @@ def _fitting(blocks: Sequence[Block], room: int) -> int:
 def _rows(block: Block) -> int:
     if isinstance(block, Blanks):
         return 1
-    return max(1, -(-sum(len(segment.text) for segment in block.segments) // ROW))
+    return max(1, -(-_size(block.segments) // ROW))
 
 
 def warnings(texts: Iterable[str]) -> list[str]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from policies import schemas
 
 from .shapes import Cell
 
@@ -19,6 +21,7 @@ Conceal = Callable[[str], str]
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _STEP = re.compile(r"\[(\d+)\]")
+_NUMBERED = re.compile(r"(.*\D)([1-9]\d?)")
 # Longer texts get lines of their own instead of a cell.
 LONG = 200
 # Text of this length without a space is probably something else in disguise.
@@ -43,22 +46,42 @@ def leaves(value: Mapping[str, Any]) -> list[Leaf]:
     ]
 
 
-def in_order(value: Any, schema: Any) -> Any:
-    """Objects with their members as the schema requires them, the others after.
+def in_order(value: Any, schema: Any, root: schemas.Schema | None = None) -> Any:
+    """Objects with their members as the schema requires them, the others after; a
+    second line stands below the first, also where it may be absent.
 
     Canonical bytes sort members by name, which nobody would read an address by.
     """
     if not isinstance(schema, Mapping):
         return value
+    root = schema if root is None else root
+    found = schemas.resolve(schema, root)
     if isinstance(value, list):
-        return [in_order(item, schema.get("items")) for item in value]
+        return [in_order(item, found.get("items"), root) for item in value]
     if not isinstance(value, Mapping):
         return value
-    parts = schema.get("properties", {})
-    names = dict.fromkeys([*schema.get("required", ()), *value])
+    parts = found.get("properties", {})
+    names = _with_neighbours(found.get("required", ()), value)
     return {
-        name: in_order(value[name], parts.get(name)) for name in names if name in value
+        name: in_order(value[name], parts.get(name), root)
+        for name in names
+        if name in value
     }
+
+
+def _with_neighbours(required: Iterable[str], given: Iterable[str]) -> list[str]:
+    """The names in the order required, then the others; `line2` after `line1`."""
+    names = list(dict.fromkeys(required))
+    for name in given:
+        if name in names:
+            continue
+        numbered = _NUMBERED.fullmatch(name)
+        before = f"{numbered[1]}{int(numbered[2]) - 1}" if numbered else ""
+        if numbered and before not in names:
+            before = numbered[1]  # address, address2
+        at = names.index(before) + 1 if before in names else len(names)
+        names.insert(at, name)
+    return names
 
 
 def cell(value: Any, conceal: Conceal | None = None) -> Cell:

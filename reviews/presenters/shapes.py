@@ -31,10 +31,14 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value in a sentence; an untrusted one is printed with `{% chip %}`."""
+    """A value in a sentence; an untrusted one is printed with `{% chip %}`.
+
+    `parts` are those of a value of several, such as an address: `text` joins them.
+    """
 
     text: str
     untrusted: bool = True
+    parts: tuple[str, ...] = ()
     value: ClassVar = True
 
 

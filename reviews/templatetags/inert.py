@@ -6,6 +6,7 @@ also where a page has switched escaping off.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
@@ -23,10 +24,14 @@ register = template.Library()
 _DRAWN = {
     "plain": "{0}",
     "hidden": '<span class="ctl">⟦{0}⟧</span>',
-    "mixed": '<u class="mixed">{0}</u><span class="ctl">{1}</span>',
+    "mixed": '<u class="mixed">{0}</u>',
     "redacted": '<span class="redacted">{0}</span>',
     "cut": '<span class="ctl">⋯ {0} ⋯</span>',
 }
+_NOTE = '<span class="ctl">{0}</span>'
+_CHIP = '<b class="chip">{0}</b>'
+# How far an address or a number goes on behind a marked word.
+_GOES_ON = re.compile(r"(?:\S*[^\s.,;:!?)\]}>\"'])?")
 
 
 @register.simple_tag
@@ -56,9 +61,32 @@ def cell(value: Any) -> SafeString:
 
 @register.simple_tag
 def segments(found: Iterable[inert.Segment]) -> SafeString:
-    """Segments one after another, without a character of our own between them."""
-    drawn = ((format_html(_DRAWN[s.kind], s.text, s.note),) for s in found)
-    return format_html_join("", "{}", drawn)
+    """Segments one after another, without a character of our own between them. Why a
+    word is marked stands behind the whole address or number that it is part of."""
+    return format_html_join("", "{}", ((piece,) for piece in _drawn(found)))
+
+
+def _drawn(found: Iterable[inert.Segment]) -> Iterator[SafeString]:
+    notes: dict[str, None] = {}  # of what is not at its end yet
+    for segment in found:
+        text = segment.text
+        if notes and segment.kind == "plain":
+            goes_on = _GOES_ON.match(text)
+            end = goes_on.end() if goes_on else 0
+            yield format_html("{}", text[:end])
+            if end == len(text):
+                continue
+            text = text[end:]
+        if notes and segment.kind != "mixed":
+            yield from _told(notes)
+            notes = {}
+        yield format_html(_DRAWN[segment.kind], text)
+        notes |= {segment.note: None} if segment.note else {}
+    yield from _told(notes)
+
+
+def _told(notes: Iterable[str]) -> Iterator[SafeString]:
+    return (format_html(_NOTE, note) for note in notes)
 
 
 _LINE = (
@@ -125,7 +153,7 @@ def _tokens(text: str, plain: str) -> SafeString:
 @register.simple_tag
 def chip(value: Any) -> SafeString:
     """A quoted value inside one of our sentences: at most 60 characters."""
-    return format_html('<b class="chip">{}</b>', _isolated(inert.chip(str(value))))
+    return format_html(_CHIP, _isolated(inert.chip(str(value))))
 
 
 def _isolated(found: Iterable[inert.Segment]) -> SafeString:
@@ -146,6 +174,9 @@ def sentence(parts: Iterable[Any]) -> SafeString:
 def _part(part: Any) -> SafeString:
     if not part.value:
         return format_html("{}", part.text)
+    if parts := getattr(part, "parts", ()):
+        drawn = ((_isolated(found),) for found in inert.chips(parts))
+        return format_html(_CHIP, format_html_join(", ", "{}", drawn))
     if getattr(part, "untrusted", True):
         return chip(part.text)
     return format_html("<b>{}</b>", part.text)

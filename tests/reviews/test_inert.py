@@ -241,3 +241,58 @@ def test_no_template_marks_text_as_safe():
         stored = path.name == "as_seen.html"  # what our own templates made, proved
         assert stored or "|safe" not in source, path
         assert "autoescape off" not in source, path
+
+
+PLACE = (
+    "51 Beacon Street",
+    "Rear building, bell 3, c/o Lindqvist",
+    "Hollins Ferry",
+    "MI",
+    "00497",
+    "US",
+)
+
+
+def test_an_address_in_a_sentence_stands_whole():
+    shown = draw_value(PLACE)
+    assert check(shown).text == ", ".join(PLACE)
+    assert shown.count("<bdi") == len(PLACE)
+    assert shown.count('class="chip"') == 1
+
+
+def test_a_value_of_many_parts_is_cut_between_them():
+    parts = [f"Part {n} of a list that is very long" for n in range(9)]
+    text = check(draw_value(parts)).text
+    assert text == ", ".join([*parts[:3], "\u22ef 5 more \u22ef", parts[-1]])
+
+
+def test_only_a_part_that_is_long_by_itself_is_cut_inside():
+    text = check(draw_value(["12 Alder Row", "x" * 5000, "Harwick"])).text
+    assert text.startswith("12 Alder Row, xxxx")
+    assert text.endswith("x, Harwick")
+    assert "4940 more" in text
+
+
+def draw_value(parts):
+    value = Piece(", ".join(parts))
+    value.parts = parts
+    template = Template("{% load inert %}{% sentence parts %}")
+    return template.render(Context({"parts": [value]}))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "Write to accounts@n\u043erthgate-shop.example, please",
+            "Write to accounts@n\u043erthgate-shop.example~, please",
+        ),
+        ("n\u043erth-s\u043euth.example", "n\u043erth-s\u043euth.example~"),
+        ("Ask \u0410nna now", "Ask \u0410nna~ now"),
+        ("(\u0410nna)", "(\u0410nna~)"),
+        ("\u0410nna\nnow", "\u0410nna~\u27e6U+000A\u27e7now"),
+    ],
+)
+def test_a_mark_stands_behind_the_whole_address(text, said):
+    page = check(draw("{% untrusted text inline=True %}", text))
+    assert page.text.replace("mixed alphabets", "~") == said

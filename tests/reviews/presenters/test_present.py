@@ -447,3 +447,25 @@ def test_members_stand_as_the_schema_requires_them_and_none_is_lost():
     assert ordered == args
     assert list(ordered) == ["line1", "city", "extra", "place"]
     assert list(ordered["place"]) == ["b", "a"]
+
+
+def test_a_second_line_stands_below_the_first():
+    text = {"type": "string"}
+    names = ["line1", "city", "region", "postcode", "country", "line2"]
+    place = {
+        "type": "object",
+        "properties": dict.fromkeys(names, text),
+        "required": names[:5],
+    }
+    schema = {
+        "type": "object",
+        "properties": {"address": {"$ref": "#/$defs/place"}},
+        "$defs": {"place": place},
+    }
+    args = {"address": {name: name.upper() for name in sorted(names)}}
+    ordered = in_order(args, schema)["address"]
+    assert list(ordered) == ["line1", "line2", *names[1:5]]
+    (value,) = present(tool(effect="{address}", schema=schema), args).sentence
+    assert value.parts == ("LINE1", "LINE2", "CITY", "REGION", "POSTCODE", "COUNTRY")
+    two = in_order({"place2": 2, "city": 1, "place": 0}, {"required": ["place"]})
+    assert list(two) == ["place", "place2", "city"]
