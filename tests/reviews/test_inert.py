@@ -92,8 +92,9 @@ WAYS = {
 
 
 class Piece:
-    def __init__(self, text, value=True, untrusted=True):
+    def __init__(self, text, value=True, untrusted=True, parts=()):
         self.text, self.value, self.untrusted = text, value, untrusted
+        self.parts = parts
 
 
 def draw(source, text):
@@ -274,8 +275,7 @@ def test_only_a_part_that_is_long_by_itself_is_cut_inside():
 
 
 def draw_value(parts):
-    value = Piece(", ".join(parts))
-    value.parts = parts
+    value = Piece(", ".join(parts), parts=parts)
     template = Template("{% load inert %}{% sentence parts %}")
     return template.render(Context({"parts": [value]}))
 

@@ -466,6 +466,7 @@ def test_a_second_line_stands_below_the_first():
     ordered = in_order(args, schema)["address"]
     assert list(ordered) == ["line1", "line2", *names[1:5]]
     (value,) = present(tool(effect="{address}", schema=schema), args).sentence
+    assert isinstance(value, Value)
     assert value.parts == ("LINE1", "LINE2", "CITY", "REGION", "POSTCODE", "COUNTRY")
     two = in_order({"place2": 2, "city": 1, "place": 0}, {"required": ["place"]})
     assert list(two) == ["place", "place2", "city"]
