@@ -346,3 +346,15 @@ def test_a_recorded_note_is_not_offered_again(
     expect(kept).not_to_have_attribute("open", "")
     expect(page.locator("#kept-text")).to_have_value("")
     assert desk.violations() == []
+
+
+def test_why_a_verb_is_missing_stands_clear_of_the_others(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    request = propose(gate.agent, amount="899.00").request
+    page = sit_down("sue").open(f"/requests/{request.pk}/")
+    why = page.get_by_test_id("not-offered").bounding_box()
+    verbs = page.locator(".verbs").bounding_box()
+    assert why
+    assert verbs
+    assert verbs["y"] - why["y"] - why["height"] >= 8
