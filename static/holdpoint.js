@@ -12,8 +12,8 @@
     setTimeout(() => { if (region.textContent === text) region.textContent = ""; }, 5000);
   };
 
-  /* Keys: `data-key` names the usual key of what it presses (reviews/shortcuts.py); what
-     a person chose instead is translated, and printed. */
+  /* `data-key` names the usual key (reviews/shortcuts.py); a person's own is translated,
+     and printed. */
   const root = document.documentElement;
   const { body } = document;
   const chosen = body.dataset.keys || "{}";
@@ -21,7 +21,7 @@
   const mine = keysOn ? JSON.parse(chosen) : {};
   const usual = Object.fromEntries(Object.entries(mine).map(([key, own]) => [own, key]));
   const meant = (key) => usual[key] || (key in mine ? "" : key);
-  const typing = (node) => node.closest("input:not([type=radio],[type=checkbox],[type=submit]),textarea:not([readonly]),select,[contenteditable]");
+  const typing = (node) => node.closest("input:not([type=radio],[type=checkbox],[type=submit]),textarea:not([readonly]),select");
   const shown = (node) => node.getClientRects().length > 0 && !node.disabled;
   const press = (key) => {
     const found = $$(`[data-key="${CSS.escape(key)}"]`);
@@ -45,9 +45,11 @@
     for (const one of all) one.open = open;
     return all.length > 0;
   };
+  /* An open look follows. */
+  const go = (by) => step("[data-row]", by) && (!$("#peek a") || acts.v() || true);
   const acts = {
-    j: () => step("[data-row]", 1),
-    k: () => step("[data-row]", -1),
+    j: () => go(1),
+    k: () => go(-1),
     o: () => document.activeElement.matches("[data-row]") && !document.activeElement.click(),
     Enter: () => document.activeElement === body && step("a[data-row]", 1) && !document.activeElement.click(),
     "[": () => step("main :is(h1,h2)", -1),
@@ -127,7 +129,7 @@
 
   for (const node of $$("[data-zone]")) node.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-  /* A note that was typed outlives every swap of the panel. */
+  /* A typed note outlives every swap. */
   let note = "";
   const keepNote = (root) => {
     const field = $("textarea[name=reason]", root);
@@ -171,6 +173,7 @@
     for (const error of $$("[data-for]", root)) document.getElementById(error.dataset.for)?.setAttribute("aria-invalid", String(!error.hidden));
     keepNote(root);
     hints(root);
+    for (const row of $$(".beside [data-row]")) row.ariaCurrent = row.href === $("#peek a")?.href;
     for (const gone of $$("[data-gone]")) {
       const row = $(`tr[data-request="${gone.dataset.gone}"]`);
       if (row) { row.className = "row-gone"; row.cells[3].textContent = gone.textContent; }
@@ -179,7 +182,7 @@
   };
   prepare(document);
 
-  /* What went wrong on the way: said in one place, above the content. */
+  /* What went wrong: said above the content. */
   const trouble = (text, link) => {
     const box = $("#trouble");
     if (!box) return;
@@ -192,7 +195,7 @@
     box.hidden = false;
     say(text, true);
   };
-  const clear = () => { const box = $("#trouble"); if (box) box.hidden = true; };
+  const clear = () => $("#trouble")?.toggleAttribute("hidden", true);
   const on = (name, handler) => body.addEventListener(`htmx:${name}`, handler);
   on("beforeRequest", (event) => {
     const { elt, requestConfig } = event.detail;
@@ -228,7 +231,7 @@
     if (node?.dataset?.say) say(node.dataset.say, "urgent" in node.dataset);
   };
   on("afterSwap", (event) => announce(event.detail.elt));
-  /* What had the focus may go away under it: then the same place keeps it. */
+  /* Where what had the focus goes away, the same place keeps it. */
   let within = "", writing = false;
   on("oobBeforeSwap", (event) => {
     const { target } = event.detail;
@@ -265,12 +268,12 @@
 
   on("oobAfterSwap", (event) => announce(event.detail.target?.id && document.getElementById(event.detail.target.id)));
 
-  /* Live: one stream while this page is visible; it carries the numbers. When it fails,
-     what polls goes on polling. */
+  /* Live: one stream while this page is visible carries the numbers. When it fails, the
+     polls go on. */
   let source, streaming = false, heard = 0, saidAt = 0, later, address;
   const bar = () => $("#fresh[hx-get]");
   const asks = (name) => new URL(bar().getAttribute("hx-get"), location.href).searchParams.get(name);
-  /* An answer on its way may be older than what is told: look once it is there. */
+  /* An answer on its way may be older: look once it is there. */
   const look = (what) => setTimeout(() => { const node = $(what); if (node) $(".htmx-request") ? look(what) : window.htmx.trigger(node, "look"); }, Math.random() * 200);
   const shut = () => { clearTimeout(later); source?.close(); source = undefined; streaming = false; };
   const listen = () => {
@@ -381,7 +384,7 @@
     const row = event.target.closest("tr");
     $("[data-open]", row).offsetParent ? $("[data-open]", row).click() : $("summary", row.nextElementSibling).click();
   });
-  /* The newest press wins: an older one that had to wait, or its answer, does not undo it. */
+  /* The newest press wins over an older one that had to wait, and over its answer. */
   on("beforeRequest", (event) => {
     const { elt, xhr, requestConfig } = event.detail;
     if (!elt.matches("#batch,.items")) return;
@@ -389,7 +392,7 @@
     xhr.at < newest ? event.preventDefault() : newest = xhr.at;
   });
   on("beforeSwap", ({ detail }) => { if (detail.xhr.at < newest) detail.shouldSwap = false; });
-  /* At once: its button goes, and the focus with it. */
+  /* At once: its button goes. */
   on("afterSwap", ({ detail: { target } }) => {
     if (!target?.matches(".items tr")) return;
     $("summary", target.nextElementSibling)?.focus();

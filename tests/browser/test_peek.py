@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from reviews.models import Lease, SavedView
-from tests.browser.conftest import SitDown
+from tests.browser.conftest import PAINTED, SitDown, settle
 from tests.conftest import Gate
 from tests.factories import propose
 
@@ -34,6 +34,48 @@ def test_a_look_by_key_at_one_row_and_the_next(gate: Gate, sit_down: SitDown) ->
     assert (desk.violations(), desk.overflow()) == ([], 0)
     page.keyboard.press("o")
     page.wait_for_url(f"**/requests/{ids[1]}/")
+
+
+def test_an_open_look_follows_the_row_and_marks_it(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    ids = [propose(gate.agent, customer=f"C-{n}").request.pk for n in range(3)]
+    desk = sit_down("rita")
+    page = desk.open("/queue/")
+    link = page.get_by_test_id("peek").get_by_role("link", name="Open to decide")
+    marked = page.locator("[data-row][aria-current=true]")
+    page.keyboard.press("j")
+    assert page.locator("#peek a").count() == marked.count() == 0
+    page.keyboard.press("v")
+    for key, number in (("", 0), ("j", 1), ("j", 2), ("k", 1)):
+        if key:
+            page.keyboard.press(key)
+        place = f"/requests/{ids[number]}/"
+        expect(link).to_have_attribute("href", place)
+        expect(marked).to_have_count(1)
+        expect(marked).to_have_attribute("href", place)
+        expect(marked).to_be_focused()
+    assert (desk.violations(), desk.overflow()) == ([], 0)
+
+
+def test_the_look_of_the_newest_row_stays_however_late_another_comes(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    ids = [propose(gate.agent, customer=f"C-{n}").request.pk for n in range(3)]
+    page = sit_down("rita").open("/queue/")
+    page.keyboard.press("j")
+    page.keyboard.press("v")
+    link = page.get_by_test_id("peek").get_by_role("link", name="Open to decide")
+    expect(link).to_have_attribute("href", f"/requests/{ids[0]}/")
+    late: list[Route] = []
+    page.route(f"**/{ids[1]}/peek/", lambda route: late.append(route))
+    with page.expect_request(f"**/{ids[1]}/peek/"):
+        page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.evaluate(PAINTED)
+    late[0].continue_()
+    settle(page)
+    expect(link).to_have_attribute("href", f"/requests/{ids[2]}/")
 
 
 def test_a_look_from_nowhere_is_at_the_first_row(gate: Gate, sit_down: SitDown) -> None:
