@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
@@ -21,11 +22,12 @@ from reviews.queries.switches import Switch
 from ..choices import ThreadStatus
 from ..models import Agent, Thread
 from ..outcomes import with_status
-from . import deliveries, history, steps
+from . import activity, deliveries, history, steps
 from .history import History
 from .listing import AgentLine, line_of, load, running_word
 
 RUNS = 50
+GOING_ON = 10  # shown at once; of those that were left, who opens them sees the rest
 DAY = timedelta(hours=24)
 MINUTE = timedelta(minutes=1)
 MOST_READ = 5000  # proposals of a day
@@ -40,6 +42,7 @@ class RunLine:
     word: str
     icon: str
     waiting: int
+    goes_on: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ class AgentPage:
     outcomes: list[tuple[str, int]]
     history: History
     runs: list[RunLine]
+    not_over: int
     switches: list[Switch]
     stop_url: str
     hears: bool  # whether this person may see where it hears back
@@ -87,6 +91,20 @@ class AgentPage:
 
     @property
     def live(self) -> list[RunLine]:
+        """The newest that go on."""
+        return [run for run in self._open if run.goes_on][:GOING_ON]
+
+    @property
+    def rest(self) -> list[RunLine]:
+        """Of the others that the agent has not ended the newest."""
+        return self._open[len(self.live) :]
+
+    @property
+    def rest_count(self) -> int:
+        return self.not_over - len(self.live)
+
+    @property
+    def _open(self) -> list[RunLine]:
         return [run for run in self.runs if run.finished_at is None]
 
     @property
@@ -103,7 +121,8 @@ def agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
     mine = visible.proposals(person).filter(agent=slug)
     held = switches.over(person, slug)
     waiting = _waiting(person, slug)
-    runs = _runs(person, agent, mine)
+    every = _seen(person, agent, mine)
+    runs = _runs(every, slug, now)
     modes = _modes_of(agent, held, runs)
     return AgentPage(
         agent=agent,
@@ -114,6 +133,7 @@ def agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
         outcomes=_today(mine, now),
         history=history.lately(person, mine, now),
         runs=[_run(agent, run, waiting, modes[run.name]) for run in runs],
+        not_over=every.filter(status=ThreadStatus.RUNNING).count(),
         switches=held,
         stop_url=reverse("agents:stop_agent", args=[slug]),
         hears=deliveries.may_read(person, agent),
@@ -195,17 +215,24 @@ def _today(mine: QuerySet[Proposal], now: datetime) -> list[tuple[str, int]]:
     return steps.counted(said)
 
 
-def _runs(person: Person, agent: Agent, mine: QuerySet[Proposal]) -> list[Thread]:
-    """Those that go on, then those that are over; of each the newest."""
+def _seen(person: Person, agent: Agent, mine: QuerySet[Proposal]) -> QuerySet[Thread]:
+    """The runs that this person may see, the newest first."""
     runs = agent.threads.order_by("-started_at")
-    if agent.owner_id != person.pk:
-        runs = runs.filter(Exists(mine.filter(thread=OuterRef("name"))))
+    if agent.owner_id == person.pk:
+        return runs
+    return runs.filter(Exists(mine.filter(thread=OuterRef("name"))))
+
+
+def _runs(every: QuerySet[Thread], slug: str, now: datetime) -> list[Any]:
+    """Those that go on, those that the agent left open, then those that are over; of
+    what is open and of what is over the newest."""
+    runs = activity.marked(every, slug, now)
     live, over = (runs.filter(status=one) for one in ThreadStatus)
-    return [*live[:RUNS], *over[:RUNS]]
+    return [*live.order_by("-goes_on", "-started_at")[:RUNS], *over[:RUNS]]
 
 
 def _run(
-    agent: Agent, run: Thread, waiting: dict[str, int], modes: set[StopMode]
+    agent: Agent, run: Any, waiting: dict[str, int], modes: set[StopMode]
 ) -> RunLine:
     word, icon = _run_word(run, waiting.get(run.name, 0), modes)
     return RunLine(
@@ -216,12 +243,13 @@ def _run(
         word=word,
         icon=icon,
         waiting=waiting.get(run.name, 0),
+        goes_on=run.goes_on,
     )
 
 
-def _run_word(run: Thread, waiting: int, modes: set[StopMode]) -> tuple[str, str]:
+def _run_word(run: Any, waiting: int, modes: set[StopMode]) -> tuple[str, str]:
     if run.status == ThreadStatus.FINISHED:
         return run.result.replace("_", " ").capitalize(), "ok"
     if waiting and not modes:
         return f"{waiting} waiting for people", "wait"
-    return running_word(modes)
+    return running_word(modes, goes_on=run.goes_on)

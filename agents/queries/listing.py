@@ -79,11 +79,13 @@ def line_of(agent: Agent, waiting: int, switched: Mapping[str, StopMode]) -> Age
     )
 
 
-def running_word(modes: set[StopMode]) -> tuple[str, str]:
+def running_word(modes: set[StopMode], *, goes_on: bool = True) -> tuple[str, str]:
     """What the switches in force make of an agent or a run."""
     if StopMode.STOPPED in modes:
         return "Stopped", "stop"
-    return ("Paused", "pause") if modes else ("Running", "run")
+    if modes:
+        return "Paused", "pause"
+    return ("Running", "run") if goes_on else ("Nothing done for 24 hours", "wait")
 
 
 def load(person: Person, slug: str) -> Agent:

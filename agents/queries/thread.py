@@ -25,7 +25,7 @@ from reviews.queries.switches import Switch
 from ..choices import ThreadStatus
 from ..models import Agent, Checkpoint, Thread
 from ..outcomes import with_status
-from . import relatives, steps, suspended
+from . import activity, relatives, steps, suspended
 from .listing import load, running_word
 from .relatives import Relative
 from .steps import Step
@@ -88,7 +88,7 @@ def thread_page(person: Person, slug: str, name: str, now: datetime) -> ThreadPa
     Raises NotFound. The opaque blob is never read here.
     """
     agent = load(person, slug)
-    run = agent.threads.filter(name=name).first()
+    run = activity.marked(agent.threads.filter(name=name), slug, now).first()
     mine = visible.proposals(person).filter(agent=slug, thread=name)
     found = steps.read(person, mine.order_by("-created_at")[:STEPS], now)
     if run is None or not (found or agent.owner_id == person.pk):
@@ -134,13 +134,13 @@ def _under_way(person: Person, slug: str, name: str) -> list[Action]:
     return in_flight.actions(person, Scope.THREAD, stops.thread_key(slug, name))
 
 
-def _word(run: Thread, held: Iterable[Switch], waiting: int) -> tuple[str, str]:
+def _word(run: Any, held: Iterable[Switch], waiting: int) -> tuple[str, str]:
     if run.status == ThreadStatus.FINISHED:
         return f"Finished: {run.result.replace('_', ' ')}", "ok"
     modes = {StopMode.PAUSED if one.paused else StopMode.STOPPED for one in held}
     if not modes and waiting:
         return f"Waits for people, {waiting} asked", "wait"
-    return running_word(modes)
+    return running_word(modes, goes_on=run.goes_on)
 
 
 def _asks(person: Person, slug: str, name: str) -> list[Asks]:

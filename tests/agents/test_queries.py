@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -40,6 +41,39 @@ def source(gate: Gate, name: str, path: str = RUN) -> str:
     client = Client()
     client.force_login(gate.people[name], "django.contrib.auth.backends.ModelBackend")
     return str(client.get(path).content.decode())
+
+
+def test_only_what_waits_or_was_done_within_a_day_goes_on(gate: Gate) -> None:
+    """An agent that never says that its runs are over."""
+    propose(gate.agent, thread="waits")
+    for number in range(3):
+        request = propose(gate.agent, customer=f"C-{number}", thread=f"t-{number}")
+        decide(request.request, gate.rita, "reject")
+    page = agent_page(gate)
+    assert sorted(run.name for run in page.live) == ["t-0", "t-1", "t-2", "waits"]
+    assert (page.rest, page.rest_count) == ([], 0)
+    late = clock.now() + timedelta(hours=25)
+    page = queries.agent_page(fresh(gate.sue), "riley", late)
+    assert [run.name for run in page.live] == ["waits"]
+    assert [(run.name, run.word) for run in page.rest] == [
+        (f"t-{number}", "Nothing done for 24 hours") for number in (2, 1, 0)
+    ]
+    run = queries.thread_page(fresh(gate.sue), "riley", "t-1", late)
+    assert run.state == "Nothing done for 24 hours"
+    assert run_page(gate, run="t-1").state == "Running"
+
+
+def test_the_newest_ten_go_on_at_once_and_the_rest_on_demand(gate: Gate) -> None:
+    for number in range(13):
+        propose(gate.agent, customer=f"C-{number}", thread=f"t-{number}")
+    page = agent_page(gate)
+    assert [run.name for run in page.live] == [f"t-{n}" for n in range(12, 2, -1)]
+    assert [run.name for run in page.rest] == ["t-2", "t-1", "t-0"]
+    assert page.rest_count == 3
+    shown = source(gate, "sue", "/agents/riley/")
+    folded = shown.index("3 more that Riley has not ended")
+    assert shown.index("/threads/riley/t-3/") < folded
+    assert folded < shown.index("/threads/riley/t-2/")
 
 
 def test_an_agent_shows_what_the_registry_has(gate: Gate) -> None:
