@@ -19,7 +19,8 @@ from .exchange import App, Message, Receive, Scope, Send
 API = "/api/v1/"
 HEADER = b"holdpoint-caller"  # from hitl.middleware; nobody outside sees it
 NOBODY = "nobody"
-ANSWERED = "holdpoint.answered"  # in the scope: somebody was let in
+# In the scope: somebody was let in; nobody could be, for something is broken.
+ANSWERED, BROKEN = "holdpoint.answered", "holdpoint.broken"
 MOST_KNOWN = 10_000
 STANDS_S = 600.0
 
@@ -51,7 +52,7 @@ class Callers:
 
 class Introduced:
     """ASGI middleware right around the threads: learns from every answer whose it was,
-    and says no more of it."""
+    and says no more of it. An answer of 500 and more says nothing of who called."""
 
     def __init__(self, app: App, callers: Callers) -> None:
         self.app, self.callers = app, callers
@@ -61,7 +62,8 @@ class Introduced:
             if message["type"] == "http.response.start":
                 headers = list(message["headers"])
                 said = [value for name, value in headers if name.lower() == HEADER]
-                if said:
+                scope[BROKEN] = message["status"] >= 500
+                if said and not scope[BROKEN]:
                     caller = said[0].decode("latin1")
                     self.callers.learn(scope, caller)
                     scope[ANSWERED] = caller != NOBODY

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from .callers import ANSWERED, API, Callers, address_of
+from .callers import ANSWERED, API, BROKEN, Callers, address_of
 from .exchange import Answer, App, Receive, Scope, Send, ask, read_body, refusal
 from .strangers import Strangers, tries
 
@@ -66,7 +66,7 @@ class Fair:
                     await _too_many_strangers(scope).send(send)
                     return
                 await self.app(scope, receive, send)
-                if tries(scope) and not scope.get(ANSWERED):
+                if tries(scope) and not (scope.get(ANSWERED) or scope.get(BROKEN)):
                     failures.count(address)
                 return
         await self(scope, receive, send)

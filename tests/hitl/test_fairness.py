@@ -39,7 +39,8 @@ class Threads:
         self.most[caller] = max(self.most[caller], self.inside[caller])
         await self.go.wait()
         self.inside[caller] -= 1
-        headers = [(b"holdpoint-caller", caller.encode())]
+        said = caller if self.status < 500 else NOBODY  # nobody could be let in
+        headers = [(b"holdpoint-caller", said.encode())]
         start = {"type": "http.response.start", "status": self.status}
         await send({**start, "headers": headers})
         await send({"type": "http.response.body", "body": b"{}"})
@@ -279,6 +280,28 @@ def test_an_address_fails_only_so_often(settings: Settings) -> None:
         assert (await door.call("x", client="10.0.0.2")).status == 201
         await door.know("loud")
         assert (await door.call("loud")).status == 201, "who is known already"
+
+    loops.run(story())
+
+
+def test_an_outage_is_nobodys_failure_and_nobody_is_forgotten(
+    settings: Settings,
+) -> None:
+    """Else all who call from one address were told to wait when it is over."""
+    settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
+        update={"failures_per_minute": 1}
+    )
+
+    async def story() -> None:
+        door = Door()
+        door.threads.go.set()
+        await door.know("loud")
+        door.threads.status = 503
+        names = ("x", "y", "quiet", "loud")
+        assert {(await door.call(name)).status for name in names} == {503}
+        assert door.callers.of(made("loud", PROPOSE, "POST")) == "agent:loud"
+        door.threads.status = 201
+        assert (await door.call("quiet")).status == 201
 
     loops.run(story())
 
