@@ -19,6 +19,7 @@ LOOK_S = 0.3  # between two looks
 TRIES = 12
 # A sign-in whose answer was lost: not the last word on what was asked.
 SIGNED_OUT = {302, 401, 403}
+LATER = 429
 
 Found = dict[str, Any]
 
@@ -86,7 +87,7 @@ class Desk:
         if status in SIGNED_OUT:
             self.session.leave()
             return False
-        return status < 500
+        return status < 500 and status != LATER
 
 
 def _accepted(answer: httpx.Response) -> httpx.Response:
