@@ -44,12 +44,14 @@ def drafts(shown: Presentation, schema: Schema) -> Iterator[Draft]:
     """Everything that could be asked, the rarest kinds first."""
     yield from _changed(shown, schema)
     yield from of_rows(
-        shown.other,
+        shown.beside,
         "given",
         lambda row: f"{CHANGES}, the arguments, row {row}",
         schema,
         shown,
     )
+    on_top = f"{CHANGES}, the arguments stated on top"
+    yield from of_rows(shown.stated, "stated", lambda _: on_top, schema, shown)
     yield from _recipients(shown)
     yield from _outside(shown)
     yield from _which_changes(shown, schema)

@@ -10,7 +10,7 @@ from typing import Any
 
 from policies import amounts, money
 from policies.amounts import Moved
-from policies.documents import Chip, Piece, Segment, ToolDefinition
+from policies.documents import Chip, MoneyField, Piece, Segment, ToolDefinition
 
 from . import current, inert
 from .amounts import in_all, sums
@@ -139,11 +139,17 @@ class Subject:
 
     def amount(self) -> money.Money | None:
         """The first declared amount, when it is one."""
+        found = self.headline
+        return found[1] if found else None
+
+    @cached_property
+    def headline(self) -> tuple[MoneyField, money.Money] | None:
+        """The same with the arguments that say it."""
         for part in self.definition.money:
             if self._is_sensitive(part.amount):
                 continue
             try:
-                return money.parse(
+                return part, money.parse(
                     self.args.get(part.amount), self.args.get(part.currency)
                 )
             except money.InvalidMoney:

@@ -63,6 +63,8 @@ class Comparison:
         after = None if new is None else self.cell(new)
         if before and after and before.said == after.said:
             before, after = _told(before), _told(after)
+        elif before and not (after and after.text == before.settled.text):
+            before = _plain(before)
         kind, path = _kind(old, new), present.path
         return Change(kind, self.label(path), path, before, after)
 
@@ -107,6 +109,11 @@ def _told(cell: Cell) -> Cell:
     """With its type beside it, whatever the schema says: it is all that changed."""
     kind = "as text" if cell.kind == "text" else cell.kind
     return replace(cell, kind=kind, sure=False)
+
+
+def _plain(cell: Cell) -> Cell:
+    """What was empty is none, however it was: nothing runs on what was."""
+    return cell.settled if cell.kind in ("nothing", "empty text") else cell
 
 
 def _was_nothing(old: Leaf | None) -> bool:

@@ -56,7 +56,8 @@ def rows(subject: Subject, name: str) -> list[Row]:
 def text(subject: Subject, name: str) -> str:
     """A fact in one line, for a sentence or a cell; empty where it is not known."""
     found = [row.cell for row in rows(subject, name)]
-    return ", ".join(one.text for one in found if one is not NOT_KNOWN)
+    known = (one for one in found if one is not NOT_KNOWN and one.kind != "empty text")
+    return ", ".join(one.text for one in known)
 
 
 def conflicts(subject: Subject) -> Iterator[Tag]:

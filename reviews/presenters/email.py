@@ -46,6 +46,7 @@ def show(subject: Subject) -> Presentation:
         *_carried(subject),
         sentence=sentence(subject, said),
         other=tuple(_rows(subject)),
+        makes="A new message",
     )
 
 
@@ -56,7 +57,7 @@ def _rows(subject: Subject) -> Iterator[Row]:
         own = [leaf.path for leaf in subject.under(role)]
         yield from (_noted(subject, rows.pop(path)) for path in own if path in rows)
         if not own and role in _ALWAYS and _is_mail(subject):
-            yield Row(subject.label(role), role, cell(None))
+            yield Row(subject.label(role), role, cell(None).settled)
     for row in rows.values():
         yield from _body(subject, row)
 

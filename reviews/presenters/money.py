@@ -60,6 +60,7 @@ def show(subject: Subject) -> Presentation:
         ),
         changes=(*moved, *subject.rows.changes),
         now=tuple(row for row in subject.rows.now if row.path not in covered),
+        headline=_headline(subject),
     )
 
 
@@ -234,14 +235,16 @@ def _shares(subject: Subject, amount: Money) -> Iterator[tuple[str, float]]:
 
 
 def _said(subject: Subject, amount: Money) -> dict[str, Part]:
-    """The first declared amount and its currency, as we read them."""
-    text, _, currency = figure(amount).rpartition(" ")
-    for part in subject.definition.money[:1]:
-        return {
-            part.amount: Value(text, untrusted=False),
-            part.currency: Value(currency, untrusted=False),
-        }
-    return {}
+    """The arguments of the headline, as we read them."""
+    found = figure(amount).rpartition(" ")[::2]
+    pairs = zip(_headline(subject), found, strict=False)
+    return {path: Value(text, untrusted=False) for path, text in pairs}
+
+
+def _headline(subject: Subject) -> tuple[str, ...]:
+    """The arguments that are the amount on top, and its currency."""
+    found = subject.headline
+    return (found[0].amount, found[0].currency) if found else ()
 
 
 def _merged(parts: tuple[Part, ...]) -> tuple[Part, ...]:

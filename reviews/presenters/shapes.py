@@ -78,9 +78,12 @@ class Cell:
 
     @property
     def settled(self) -> Cell:
-        """The same where nothing runs on it; an empty text would print nothing."""
-        keeps = self.kind in ("sensitive", "empty text")
-        return self if keeps else replace(self, sure=True)
+        """The same where nothing runs on it: an empty text is none, like all that is
+        empty."""
+        if self.kind == "sensitive":
+            return self
+        empty = self.kind == "empty text"
+        return replace(self, text="none" if empty else self.text, sure=True)
 
     @property
     def said(self) -> str:
@@ -192,12 +195,33 @@ class Presentation:
     arguments: int = 0  # that are not as before
     top: tuple[Row, ...] = ()  # of the state as read: what decides
     gone: str = "none"  # what a removed field says afterwards
+    makes: str = ""  # what comes to be, where there is nothing to compare it with
+    headline: tuple[str, ...] = ()  # arguments that the figures on top state
 
     @property
     def counts(self) -> dict[str, int]:
         """How many rows of each kind of change, for the line under the heading."""
         kinds = [change.kind for change in self.changes]
         return {kind: kinds.count(kind) for kind in ("changed", "added", "removed")}
+
+    @property
+    def compared(self) -> str:
+        """What the comparison came to, where it has no row."""
+        if self.makes or not self.before_known:
+            return self.makes or "Nothing to compare"
+        if self.unchanged:
+            return "No field of the record changes"
+        return "The arguments name no field of the record"
+
+    @property
+    def beside(self) -> tuple[Row, ...]:
+        """The other arguments without those of the headline."""
+        return tuple(row for row in self.other if row.path not in self.headline)
+
+    @property
+    def stated(self) -> tuple[Row, ...]:
+        """Those of the headline, exactly as they were sent."""
+        return tuple(row for row in self.other if row.path in self.headline)
 
     @property
     def lines(self) -> int:

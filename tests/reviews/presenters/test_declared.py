@@ -70,5 +70,6 @@ def test_a_cell_says_its_type_in_a_doubt_only() -> None:
     assert Cell("5", "number").badge == "number"
     assert Cell("5", "number").settled.badge == ""
     assert Cell("none", "nothing").said == "none (nothing)"
-    assert Cell("", "empty text").settled.badge == "empty text"
+    assert Cell("", "empty text").said == " (empty text)"
+    assert Cell("", "empty text").settled.said == "none"
     assert Cell("[#1]", "sensitive").settled.badge == "sensitive"

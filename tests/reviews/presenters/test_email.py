@@ -154,3 +154,12 @@ def test_a_line_break_in_a_header_is_called_out_and_no_class_of_ours(name):
 def test_a_routed_address_is_outside_the_company():
     shown = show(to=[f"x%evil.example@{OWN}"])
     assert "1 recipient outside the company" in tags(shown)
+
+
+def test_a_message_is_new_and_not_compared():
+    assert show().compared == show(before={"mails": 3}).compared == "A new message"
+
+
+def test_nobody_in_bcc_is_said_in_one_word():
+    (bcc,) = [row for row in show().other if row.path == "bcc"]
+    assert bcc.cell.said == "none"

@@ -206,3 +206,29 @@ def test_facts_that_are_no_numbers_are_left_out():
     assert [pair.note for pair in odd.size if pair.label == "To"] == [
         "account ending 2051"
     ]
+
+
+def test_the_amount_on_top_is_not_said_again():
+    shown = show("12500.00")
+    assert [row.path for row in shown.beside] == ["order_id"]
+    stated = {row.path: row.cell.text for row in shown.stated}
+    assert stated == {"amount": "12500.00", "currency": "USD"}
+    assert {row.path for row in with_fee("5.00").beside} == {
+        "order_id",
+        "fee",
+        "fee_currency",
+    }
+    unread = show("much")
+    assert not unread.stated
+    assert len(unread.beside) == 3
+
+
+def test_what_the_second_amount_says_is_not_said_of_the_first():
+    definition = tool(
+        **REFUND
+        | {"money": [*REFUND["money"], FEE], "effect": "Refund {amount} with {fee}"}
+    )
+    shown = present(definition, {"order_id": "7", "fee": "5.00", "fee_currency": "USD"})
+    said = "".join(part.text for part in shown.sentence)
+    assert said == "Refund (not given) with 5.00"
+    assert [row.path for row in shown.beside] == ["order_id"]

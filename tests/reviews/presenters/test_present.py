@@ -470,3 +470,30 @@ def test_a_second_line_stands_below_the_first():
     assert value.parts == ("LINE1", "LINE2", "CITY", "REGION", "POSTCODE", "COUNTRY")
     two = in_order({"place2": 2, "city": 1, "place": 0}, {"required": ["place"]})
     assert list(two) == ["place", "place2", "city"]
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (None, "Nothing to compare"),
+        ({"labels": 3}, "The arguments name no field of the record"),
+        ({"order_id": "78291"}, "No field of the record changes"),
+    ],
+)
+def test_what_is_not_compared_says_so(before, said):
+    assert present(define("record"), ARGS, before=before).compared == said
+
+
+@pytest.mark.parametrize("nothing", ["", None])
+def test_what_is_empty_in_a_record_is_none(nothing):
+    record = {"carrier": nothing, "order_id": nothing}
+    shown = present(
+        define("record", review={"facts": ["carrier"]}), ARGS, before=record
+    )
+    assert row(shown.top, "carrier").cell.said == "none"
+    assert row(shown.changes, "order_id").before.said == "none"
+    (change,) = present(define("record"), {"v": None}, before={"v": ""}).changes
+    assert change.before
+    assert change.after
+    assert change.before.said == " (empty text)"
+    assert change.after.said == "none (nothing)"
