@@ -109,7 +109,8 @@ class TestWorker:
     ) -> None:
         start_serving(watching, "celery")
         wait_until(lambda: says(watching, "effects"), SAID_S)
-        assert readyz(watching)["sweeps"] == "late: reviews.tasks.pulse_effects"
+        # On a busy machine others are late beside it, for a while.
+        assert standstills.PULSE in readyz(watching)["sweeps"]
         assert NOT_EXECUTED in page(watching, signed_in(gate.sue))
 
     def test_sweeps_that_nobody_sends_are_said(
