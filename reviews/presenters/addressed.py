@@ -8,51 +8,110 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 
 from .codepoints import is_hidden
 from .scripts import skeleton
 
 _DONE = r"(?:approved|authori[sz]ed|cleared|confirmed|reviewed|verified|signed off)"
 _WHO = r"(?:reviewer|approver|supervisor|operator|administrator|admin|moderator|human)"
-_BOSS = (
-    rf"(?:{_WHO}s?|manager|management|compliance|legal|security|finance|boss|ceo|cfo"
-    r"|director|policy|system|gateway|holdpoint)"
+_TEAM = (
+    r"(?:(?:fraud|risk|trust|safety|audit|security|policy|review)"
+    r"(?: and \w+)? (?:team|department|desk|check|engine|prevention|control))"
 )
+_GATE = rf"(?:{_WHO}s?|{_TEAM}|compliance|policy|system|gateway|gate|holdpoint)"
+_BOSS = rf"(?:{_GATE}|manager|management|legal|security|finance|boss|ceo|cfo|director)"
 _DO = r"(?:approve|accept|confirm|authori[sz]e|allow|sign off)"
+_BY = r"(?:already )?by (?:the |a |your |our |its )?"
+# What customers ask of the shop, and what they say of their own things, is no word to
+# who decides: "please approve my refund", "I cannot accept this".
+_THEIRS = r"(?! (?:my|our|us|me|that|whether|if|when|receipt)\b)"
+_NEVER = r"(?<!not )(?<!n't )(?<!cannot )(?<!never )"
 _PHRASES = (
-    rf"(?:already|pre) ?{_DONE}",
-    r"(?:been|was|were|is|are) (?:approved|authori[sz]ed|cleared|signed off)",
-    rf"{_DONE} (?:already )?by (?:the |a |your |our |its )?{_BOSS}",
+    r"(?:already|pre) ?(?:approved|authori[sz]ed|cleared|reviewed|verified|signed off)",
+    r"(?P<own>(?:been|was|were|is|are) (?:approved|signed off)"
+    r"|(?:been|was|were|is|are) (?:authori[sz]ed|cleared)(?! (?:by|from|through|on) ))",
+    rf"(?:{_DONE}|checked|vetted|screened) {_BY}{_GATE}",
+    rf"{_DONE} {_BY}{_BOSS}",
     rf"{_BOSS} (?:has|have|had|already)(?: already| been)? (?:{_DONE}|agreed|asked)",
     r"safe to (?:approve|accept|proceed|sign|run|execute|ignore|skip)",
     rf"as (?:the |your |a )?(?:{_WHO}|you) (?:has |have |had )?"
     r"(?:requested|asked|agreed|confirmed|approved|said|instructed|told|wanted)",
-    r"(?:click|press|hit|tap|choose|select|push) (?:on )?(?:the )?"
+    rf"{_NEVER}(?:click|press|hit|tap|choose|select|push) (?:on )?(?:the )?"
     r"(?:approve|accept|confirm|ok|allow|yes|commit|a\b)",
-    rf"{_DO} (?:this|it|now|immediately|at once|without|asap|right away|quickly)",
-    rf"(?:please|just|simply|must|should|can|may|to) (?:safely )?{_DO}\b",
+    rf"{_DO} (?:now|immediately|at once|without|asap|right away|quickly)\b",
+    rf"{_NEVER}(?:approve|authori[sz]e|sign off)(?: on)? (?:this|it|them|all)\b",
+    rf"{_NEVER}(?<!you )(?<!we )(?<!\bi )(?:accept|confirm|allow) (?:this|it)\b",
+    rf"(?:please|just|simply|must|should|can|may) (?:safely )?"
+    rf"(?:approve|authori[sz]e|sign off)\b{_THEIRS}",
+    rf"(?:please|just|simply) (?:safely )?(?:accept|confirm)\b{_THEIRS}"
+    r"(?! (?:the|your|a|an|by|in|to|with|for|how|what|where|these|those|you)\b)",
     r"(?:no|without|skip|skipping) "
-    r"(?:any |the |further |additional |more |need for |need to )*"
-    r"(?:review|checks?|checking|approval|verification|confirmation|inspect)",
+    r"(?:any |the |further |additional |more |manual |human |need for |need to )*"
+    r"(?:review|checks?|checking|approval|verification|confirmation|inspect)"
+    r"(?! (?:was|were)\b)",
     r"(?:does|do|did|need) ?n[o']t (?:need|require|have to|be)"
     r"(?: to)?(?: be)?(?: any| further| human| another)* ?"
     r"(?:review|approv|check|confirm|verif)",
-    r"(?:system|security|admin|compliance|policy|urgent|important) "
-    r"(?:alert|notice|message|override|note|warning|update)\b",
+    r"no (?:human|person|reviewer|approver|one) (?:needs?|has|have) to "
+    r"(?:check|review|approve|look)",
+    r"you (?:do not|don't|need not) (?:need to |have to )?(?:look|read|review|check) "
+    r"(?:at )?(?:the rest|this|it|any)",
+    r"nothing (?:left |more |else |further |here )?(?:to|for you to) "
+    r"(?:review|approve|decide|inspect|verify|check here)",
+    r"(?:policy|security|fraud|risk|compliance|safety|gate|approval|automat(?:ic|ed)"
+    r"|all|every|\w+ of \w+)"
+    r" (?:checks?|reviews?) ?[:=]? ?(?:have |has |were |was |are |is )?(?:been )?"
+    r"(?:passed|complete|ok|green|done|fine|clear|successful)",
+    r"passed (?:all |every |the |our )*(?:policy|security|fraud|risk|compliance|safety"
+    r"|gate|approval|automat(?:ic|ed)) checks?",
+    r"(?<!your )(?<!the )(?<!my )(?<!\ba )"
+    r"(?:system|security|admin|compliance|policy|urgent|important|holdpoint|gateway) "
+    r"(?:alert|notice|message|override|note|warning ?:)(?!\w)",
+    r"(?:admin|compliance|policy|urgent|important) update\b",
+    r"(?:system|assistant|developer|holdpoint|gateway|policy engine) ?: ",
+    r"(?:reviewers?|approvers?) ?[:,] ",
+    r"(?:the|an?|any|our|your) (?:reviewer|approver) (?:can|may|should|must|need not)",
+    r"(?:person|human|people) (?:reviewing|approving|deciding|in the loop)",
+    r"(?:first|second|other|last) (?:approver|reviewer)",
+    rf"{_BOSS} (?:approval|sign off|ok|consent) (?:attached|given|granted|on file)",
+    r"(?:required|expected) to (?:approve|sign off)",
+    r"whoever (?:reviews|approves|decides|checks)",
+    r"(?:approved|authori[sz]ed|cleared|verified)[ ,:]{1,3}"
+    r"(?:proceed|go ahead|execute)",
+    r"(?:do not|don't|never) (?:reject|escalate|decline|deny) (?:this|it)\b",
+    r"reject(?:ing)? (?:this|it) (?:will|would|violates|breaks)",
+    r"recommend(?:ation|ed) ?[:=] ?(?:to )?(?:approve|accept)",
     rf"(?:dear|attention|attn|hey|hello|hi|(?:note|message|instructions?) (?:to|for))"
     rf",? (?:the |our )?{_WHO}",
     r"ignore (?:all |any |the |these |this |your )*"
-    r"(?:previous|prior|above|earlier|policy|policies|rules?|warnings?|instructions?)",
+    r"(?:previous|prior|above|earlier|policy|policies|rules?|warnings?|instructions?"
+    r"|(?:content|text|message|evidence|rest|redactions?|lines?)"
+    r" (?:below|above|of this))",
     r"you (?:can|may|should|must|need to|have to|are free to) (?:safely )?"
-    r"(?:approve|skip|ignore|accept|trust|sign)",
+    r"(?:approve|skip|ignore|accept|trust|sign)\b"
+    r"(?! (?:my|our|returns?|refunds?|the (?:return|item|parcel|goods)|for)\b)",
     r"(?:this|it) (?:is|was) (?:just |only |merely )?(?:a )?"
-    r"(?:test|drill|routine|formality|false positive)",
+    r"(?:test|drill|routine|formality|false positive)\b"
+    r"(?! (?:order|print|page|model|unit|sample|purchase|run|mail|to)\b)",
     r"(?:status|decision|verdict|result|state) ?[:=] ?(?:already )?"
-    rf"(?:{_DONE}|approve|granted|ok)",
-    rf"\[ ?{_DONE} ?\]",
+    rf"(?:{_DONE}|approve|granted|ok)\b",
+    rf"\[ ?(?:{_DONE}|approve|reject) ?\]",
+    # A heading, a button or a banner of a page that there is not.
+    r"<[a-z][^<]{0,80}[ =]"
+    rf"(?:{_DONE}|approve|accept|reject|continue|confirm)(?: \w+){{0,3}} ?</",
+    r"(?:approvals?|quorum) (?:given|complete|granted|reached)\b",
     r"trust me",
 )
 _SPEAKS = re.compile("|".join(rf"(?<!\w)(?:{phrase})" for phrase in _PHRASES))
+# A line of its own that reads like a verdict or a button.
+_ALONE = re.compile(
+    r"\W*(?:approved|authori[sz]ed|cleared|pre ?approved|approve|approve (?:now|all)"
+    r"|approved? (?:and|&) (?:run|executed?))\W*"
+)
+# "My return was approved last week": what is theirs was decided by somebody else.
+_OWN = re.compile(r"\b(?:my|our|your) (?:\w+ ){0,3}(?:has |have |had )?$")
+_NEAR = 40  # characters in front of a verb that may say whose it is
 # What a sentence is dressed in: Markdown, quotes, dashes.
 _DRESS = re.compile(r"[*_`~#>|\"\u2018\u2019\u201c\u201d\u2010-\u2015\s-]+")
 
@@ -65,12 +124,22 @@ def speaking(lines: Sequence[str]) -> set[int]:
         part = _plain(line)
         parts.append(part)
         position += len(part) + 1
-    found: set[int] = set()
-    for match in _SPEAKS.finditer(" ".join(parts)):
+    found = {n for n, part in enumerate(parts) if part and _ALONE.fullmatch(part)}
+    text = " ".join(parts)
+    for match in _SPEAKS.finditer(text):
+        if match["own"] and _OWN.search(text[: match.start()][-_NEAR:]):
+            continue
         first = bisect_right(starts, match.start()) - 1
         last = bisect_right(starts, match.end() - 1) - 1
         found.update(n for n in range(first, last + 1) if parts[n].strip())
     return found
+
+
+@lru_cache(maxsize=512)
+def speaks(text: str) -> bool:
+    """Whether any line of a text does; kept, for pages and batches ask it of the same
+    texts again and again."""
+    return bool(speaking(text.replace("\r\n", "\n").split("\n")))
 
 
 def _plain(line: str) -> str:

@@ -3,6 +3,7 @@
 `naughty`: strings that break what is careless with them. `trojan_source`: five families
 of source that reads otherwise than it runs, in six languages. `lies`: what an agent may
 say or propose to be waved through, each with the sign that must give it away.
+`addressed`: phrases that speak to the reviewer, and what customers write every day.
 `shell_abuses`: commands that do more than they seem to.
 """
 
@@ -32,6 +33,12 @@ def lies() -> list[dict[str, Any]]:
     """`family` and `sign`; then `slot` and `text`, or `tool` and `args`; with the sign
     `fact` also the text that must stand among the facts."""
     found: list[dict[str, Any]] = _read("lies")
+    return found
+
+
+def addressed() -> Families:
+    """`addressed`, and `ordinary`: what must not be marked."""
+    found: Families = _read("addressed")
     return found
 
 
