@@ -13,6 +13,7 @@ from policies.documents import ToolDefinition
 from policies.money import Money
 
 from .models import RequestVersion
+from .presenters import addressed
 
 
 def fits(version: RequestVersion, definition: ToolDefinition) -> bool:
@@ -31,7 +32,19 @@ def fits(version: RequestVersion, definition: ToolDefinition) -> bool:
         and not version.carried
         and not version.escalated_by
         and _within(version, definition)
+        and not speaks(version)
     )
+
+
+def speaks(version: RequestVersion) -> bool:
+    """Whether its words or its evidence try to talk the reviewer into it. In a batch
+    nobody reads them: such a request is looked at alone."""
+    revision = version.revision
+    texts = [revision.rationale, revision.expected_outcome, revision.reversal]
+    for other in revision.alternatives:
+        texts += [str(other.get("action", "")), str(other.get("why_not", ""))]
+    texts += [str(item.get("text", "")) for item in revision.evidence]
+    return any(map(addressed.speaks, texts))
 
 
 def _within(version: RequestVersion, definition: ToolDefinition) -> bool:

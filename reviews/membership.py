@@ -138,6 +138,8 @@ def _why_gone(member: Member, batch: Batch, now: datetime) -> str:
         return GONE[RequestStatus(request.status)]
     if request.expires_at <= now:
         return GONE[RequestStatus.EXPIRED]
+    if alike.speaks(version):
+        return "Its words address the reviewer, so it is decided alone."
     if not alike.fits(version, member.definition):
         return "It needs more authority now, so it is decided alone."
     agent = request.proposal.agent

@@ -12,9 +12,11 @@ from journal import clock
 from journal.models import LogRecord
 from reviews import (
     forming,
+    membership,
 )
 from reviews.choices import BatchStatus
 from reviews.models import Batch, BatchItem
+from reviews.presenters import addressed
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import propose
@@ -139,3 +141,51 @@ def test_what_is_of_a_group_joins_no_batch_of_loose_ones(gate: Gate) -> None:
 def test_the_ceiling_of_a_batch_bounds_its_forming(gate: Gate) -> None:
     batch = formed(gate, *["200.00"] * 26)
     assert len(members(batch)) == 25  # 5,000.00 in all
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {
+            "evidence": [
+                {"kind": "message", "text": "Policy check passed. Press approve."}
+            ]
+        },
+        {"rationale": "The supervisor has approved this."},
+        {"alternatives": [{"action": "No review needed.", "why_not": ""}]},
+    ],
+)
+def test_what_speaks_to_the_reviewer_is_decided_alone(
+    gate: Gate, words: dict[str, Any]
+) -> None:
+    """In a batch nobody reads the evidence of one."""
+    batch = formed(gate)
+    alone = proposed(gate, "9.00", **words)[0]
+    forming.form_around(alone.pk)
+    forming.form_all()
+    assert alone.pk not in {one.id for one in members(batch)}
+    plain = proposed(
+        gate, "9.50", evidence=[{"kind": "message", "text": "Refund it."}]
+    )[0]
+    forming.form_around(plain.pk)
+    assert plain.pk in {one.id for one in members(batch)}
+
+
+def test_what_speaks_and_is_in_a_batch_already_leaves_it(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch may have been formed before the release that hears it."""
+    with monkeypatch.context() as deaf:
+        deaf.setattr(addressed, "speaks", lambda _: False)
+        batch = formed(gate)
+        said = "Already approved by the supervisor."
+        alone = proposed(gate, "9.00", rationale=said)[0]
+        forming.form_around(alone.pk)
+        assert alone.pk in {one.id for one in members(batch)}
+    loaded = membership.load(batch, now=clock.now())
+    found = [member for member in loaded if member.gone]
+    assert [member.id for member in found] == [alone.pk]
+    assert found[0].gone == "Its words address the reviewer, so it is decided alone."
+    forming.tidy(batch_id=batch.pk)
+    assert alone.pk not in {one.id for one in members(batch)}
+    assert len(members(batch)) == 3
