@@ -19,6 +19,7 @@ ChangeKind = Literal["removed", "changed", "added"]
 MANY_CHANGES, MANY_ARGUMENTS, MANY_WORDS = 40, 12, 400
 # How long a careful person looks, in seconds: at a row, at a line, at a word.
 A_ROW, A_LINE, A_WORD = 5, 3, 0.3
+LONG_WORD = 12  # letters; what is longer takes as long as several words
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +244,25 @@ class Presentation:
     def minutes(self) -> int:
         """How long a long review takes, roughly; at least two."""
         rows = self.arguments * A_ROW + self.lines * A_LINE
-        seconds = rows + self.words * A_WORD
-        return max(2, ceil(seconds / 60))
+        texts = [row.cell.text for row in self.other if row.cell.long]
+        return max(2, ceil((rows + sum(map(_seconds, texts))) / 60))
+
+
+def _seconds(text: str) -> float:
+    """How long a text takes to read. A run of lines without a letter, or of lines that
+    were read before, is seen at a glance, however many they are."""
+    seconds, glanced = 0.0, False
+    known: set[str] = set()
+    for line in map(str.strip, text.splitlines()):
+        words = [word for word in line.split() if any(map(str.isalnum, word))]
+        if words and line not in known:
+            seconds += A_WORD * sum(ceil(len(word) / LONG_WORD) for word in words)
+            known.add(line)
+            glanced = False
+        elif line and not glanced:
+            seconds += A_LINE
+            glanced = True
+    return seconds
 
 
 def texts(shown: Any) -> Iterator[str]:

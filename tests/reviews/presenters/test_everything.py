@@ -319,6 +319,29 @@ class TestReadingContract:
         assert shown.is_long
         assert "Long review: about" in page_of(shown)
 
+    def test_lines_without_a_word_take_a_glance_together(self):
+        """9,900 full stops were fifty minutes."""
+        end = "P.S. As agreed, 500.00 USD go to the account that you named."
+        body = "Hello Mina,\n" + ".\n" * 9_900 + end
+        shown = kinds.show("send_mail", body=body)
+        page = page_of(shown)
+        assert shown.is_long
+        assert "Long review: about 2 min" in page
+        assert "9900 lines are the same: " in page
+        assert (
+            end in page.rpartition("</details>")[0] + page.rpartition("</details>")[2]
+        )
+        mixed = kinds.show("send_mail", body=".\n-\n" * 4_950)
+        assert mixed.minutes == 2
+
+    def test_lines_with_words_take_as_long_as_they_are(self):
+        many = "\n".join(f"{n} of the lines has seven words" for n in range(600))
+        assert kinds.show("send_mail", body=many).minutes >= 20
+        again = "\n".join(["all of the lines have seven words"] * 600)
+        assert kinds.show("send_mail", body=again).minutes == 2
+        blob = kinds.show("send_mail", body="x" * 12_000 + " y" * 400)
+        assert blob.minutes > 5
+
     def test_a_page_of_a_large_text_stays_foldable(self):
         shown = kinds.show("write_file", content="x\n" * 30_000, before=None)
         assert page_of(shown).count("<details") >= 1
