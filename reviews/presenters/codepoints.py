@@ -38,6 +38,19 @@ MOST_MARKS = 3
 MOST_SPACES = 32
 
 
+# What is obeyed and not read, but for the breaks of lines and tabs of any text.
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+    "|[\U000e0000-\U000e007f]"
+)
+
+
+def controls(text: str) -> bool:
+    """Whether a text tries to steer a terminal or a direction, or hides letters. What
+    ordinary mail brings along, a space that does not break, is none of it."""
+    return _OBEYED.search(text) is not None
+
+
 @lru_cache(maxsize=8192)
 def is_hidden(char: str) -> bool:
     """Whether this one character must be shown as a token."""

@@ -7,9 +7,11 @@ stored bytes are untouched (ux.md 3.5).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
+from types import MappingProxyType
 from typing import Literal
 
 from . import addressed, codepoints, scripts
@@ -29,17 +31,22 @@ _REDACTED = re.compile(r"\[[A-Za-z][A-Za-z -]{0,30} · redacted · #[0-9a-f]{4}\
 _PADDING = re.compile(f" {{{codepoints.MOST_SPACES + 1},}}")
 _PIECES = re.compile(f"({_REDACTED.pattern}|{_PADDING.pattern})")
 
-Kind = Literal["plain", "hidden", "mixed", "redacted", "cut"]
+Kind = Literal["plain", "hidden", "mixed", "redacted", "same", "cut"]
+# Chips of redaction, each with what stands in the clear for the same value.
+Same = Mapping[str, str]
+NOTHING: Same = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A run of one kind. `text` is what to print: for `hidden` the names of the code
-    points, for `cut` how much is left out; `note` says why a word is marked."""
+    points, for `cut` how much is left out; `note` says why a word is marked, and
+    `equals` what a redacted value is equal to; `text` ends in front of it."""
 
     kind: Kind
     text: str
     note: str = ""
+    equals: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,13 @@ class Display:
     tail: tuple[Block, ...]
     lines: int
     size: int  # bytes of UTF-8
+    same: int = 0  # lines that say the same, where they are most of a long text
+    common: str = ""  # what they say
+
+    @property
+    def speaks(self) -> bool:
+        """Whether what opens on demand holds a line to the reviewer."""
+        return any(isinstance(one, Line) and one.speaks for one in self.folded)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -132,16 +146,27 @@ def _clipped(text: str, limit: int) -> list[Segment]:
     return _bare(found, chips=False)
 
 
-def display(text: str, *, chips: bool = True) -> Display:
-    """The text as blocks: the first 12 and the last 4 always in sight."""
+def display(text: str, *, chips: bool = True, same: Same = NOTHING) -> Display:
+    """The text as blocks: the first 12 and the last 4 always in sight. `same` names
+    what a redacted value is equal to."""
     lines = text.replace("\r\n", "\n").split("\n")
-    blocks = tuple(_blocks(lines, scripts.Words(text), chips))
+    blocks = tuple(_blocks(lines, scripts.Words(text), chips, same))
     size = len(text.encode("utf-8", "surrogatepass"))
     if len(blocks) <= HEAD + TAIL and sum(map(_rows, blocks)) <= HEAD_ROWS + TAIL_ROWS:
         return Display(blocks, (), (), len(lines), size)
     head = _fitting(blocks[:HEAD], HEAD_ROWS)
     tail = len(blocks) - _fitting(blocks[head:][: -TAIL - 1 : -1], TAIL_ROWS)
-    return Display(blocks[:head], blocks[head:tail], blocks[tail:], len(lines), size)
+    parts = (blocks[:head], blocks[head:tail], blocks[tail:])
+    return Display(*parts, len(lines), size, *_common(lines))
+
+
+def _common(lines: Sequence[str]) -> tuple[int, str]:
+    """How many lines say the same, and what, where they are most of the text."""
+    said = Counter(line.strip() for line in lines if not _is_blank(line))
+    for line, count in said.most_common(1):
+        if count > 1 and count > len(lines) / 2:
+            return count, line
+    return 0, ""
 
 
 def _fitting(blocks: Sequence[Block], room: int) -> int:
@@ -169,13 +194,22 @@ def warnings(texts: Iterable[str]) -> list[str]:
     return [warning for warning, holds in said.items() if holds]
 
 
-def _bare(found: Iterable[Segment], chips: bool) -> list[Segment]:
+def _bare(found: Iterable[Segment], chips: bool, same: Same = NOTHING) -> list[Segment]:
     if chips:
-        return list(found)
+        return [_named(one, same) if one.kind == "redacted" else one for one in found]
     return [replace(s, kind="plain") if s.kind == "redacted" else s for s in found]
 
 
-def _blocks(lines: Sequence[str], words: scripts.Words, chips: bool) -> Iterator[Block]:
+def _named(chip: Segment, same: Same) -> Segment:
+    """A redacted value with what it is equal to in the place of its tag."""
+    if not (name := same.get(chip.text)):
+        return chip
+    return Segment("same", chip.text.rpartition("#")[0] + "same as ", equals=name)
+
+
+def _blocks(
+    lines: Sequence[str], words: scripts.Words, chips: bool, same: Same
+) -> Iterator[Block]:
     speaking = addressed.speaking(lines)
     for blank, group in groupby(enumerate(lines), key=lambda one: _is_blank(one[1])):
         run = list(group)
@@ -183,7 +217,7 @@ def _blocks(lines: Sequence[str], words: scripts.Words, chips: bool) -> Iterator
             yield Blanks(len(run), any(line.strip(" \t") for _, line in run))
             continue
         for number, line in run:
-            segments = _bare(_segments(line, words, "\t"), chips)
+            segments = _bare(_segments(line, words, "\t"), chips, same)
             yield from _line(segments, number in speaking)
 
 
@@ -202,7 +236,7 @@ def _pieces(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
             yield piece
             piece, room = [], WIDTH
         piece.append(segment)
-        room -= len(segment.text) + len(segment.note)
+        room -= len(segment.text + segment.note + segment.equals)
     yield piece
 
 

@@ -20,6 +20,12 @@ from bleach.sanitizer import Cleaner
 _MARKUP = re.compile(r"<[a-zA-Z!/][^<>]*>")
 _NAMES = re.compile(r"</?([a-zA-Z!][^\s<>/]*)")
 _KNOWN = HTML_TAGS | {"!doctype", "!--", "center", "font", "tt", "big", "strike"}
+# Elements that draw, load, ask or run something: no letter quotes them by chance.
+_ACTIVE = re.compile(
+    r"<(?:a|base|button|dialog|embed|form|h[1-6]|iframe|img|input|link|meta|object"
+    r"|script|style|svg|textarea|video)\b[^<>]*>",
+    re.IGNORECASE,
+)
 _HOST = re.compile(r"[a-z0-9.-]{1,80}")
 _SKIPPED = frozenset({"script", "style", "title", "template", "noscript"})
 _BREAKS = frozenset({"br", "p", "div", "tr", "li", "hr", "pre", "ul", "ol"})
@@ -70,6 +76,11 @@ class Reading:
 def is_html(text: str) -> bool:
     """Whether a text holds tags; `a < b` is none."""
     return _MARKUP.search(text) is not None
+
+
+def is_active(text: str) -> bool:
+    """Whether a text holds elements that would do something on a page."""
+    return _ACTIVE.search(text) is not None
 
 
 def is_document(text: str) -> bool:

@@ -20,16 +20,16 @@ from policies import tools
 from policies.choices import ExecutionClass, Tier
 from policies.models import Person
 from policies.money import Money
-from reviews import permissions
+from reviews import permissions, redacting
 from reviews.choices import REVERSAL
 from reviews.models import Proposal, RequestVersion, Revision, StateReading
 from reviews.permissions import Permission
-from reviews.presenters import Presentation
+from reviews.presenters import Presentation, addressed
 from reviews.presenters.common import UNKNOWN_REVERSAL
 from reviews.presenters.current import figure
 from reviews.presenters.shapes import Part, Reversal
 
-from . import showing
+from . import equal_values, showing
 
 RADII = {
     1: "Leaves no trace",
@@ -63,6 +63,14 @@ class Since:
     number: int
     rows: list[showing.Moved]
     words: bool  # whether the agent's words or its evidence changed too
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What is wrong with the words further down, and where they stand."""
+
+    text: str
+    place: str  # of the page
 
 
 class Regions:
@@ -243,6 +251,35 @@ class Regions:
     @cached_property
     def evidence(self) -> list[showing.Evidence]:
         return showing.evidence(self.revision)
+
+    @cached_property
+    def signs(self) -> list[Sign]:
+        """What nobody must find out only by reading to the end. Facts stand above the
+        words; what the words try is one of them."""
+        who = "Proposer" if self.by_person else "Agent"
+        said = [self.rationale, *(text for _, text in self.claims)]
+        found = (
+            (any(map(addressed.speaks, said)), f"{who} text addresses", "r5"),
+            (any(item.speaks for item in self.evidence), "Evidence addresses", "r6"),
+        )
+        signs = [Sign(f"{what} the reviewer", at) for holds, what, at in found if holds]
+        has = {
+            "control characters": any(item.controls for item in self.evidence),
+            "markup": any(item.markup for item in self.evidence),
+        }
+        if tries := " and ".join(name for name, holds in has.items() if holds):
+            signs.append(Sign(f"Evidence has {tries}", "r6"))
+        return signs
+
+    @cached_property
+    def same(self) -> dict[str, str]:
+        """What stands on this page for the redacted values in the words."""
+        if self.shown is None:
+            return {}
+        texts = [self.rationale, *(text for _, text in self.claims)]
+        texts += [item.text for item in self.evidence]
+        key = redacting.of(self.agent, self.thread).key
+        return equal_values.named(self.shown, texts, key)
 
     @property
     def redactions(self) -> int:

@@ -15,7 +15,7 @@ from journal import ids
 from policies import conflicts, facts, tools
 from reviews import redacting, redaction
 from reviews.models import Proposal, Revision
-from reviews.presenters import Presentation, codepoints, markup, present
+from reviews.presenters import Presentation, addressed, codepoints, markup, present
 from reviews.presenters.shapes import Change, Part, Text, Value
 
 from .words import lines_of
@@ -51,6 +51,21 @@ class Evidence:
     def is_short(self) -> bool:
         """Whether it is read at a glance, so that it need not be opened."""
         return self.size <= SHORT_EVIDENCE
+
+    @property
+    def speaks(self) -> bool:
+        """Whether any of it is addressed to the reviewer."""
+        return addressed.speaks(self.text)
+
+    @property
+    def controls(self) -> bool:
+        """Whether it holds what a terminal or the direction of a text obeys."""
+        return codepoints.controls(self.text)
+
+    @property
+    def markup(self) -> bool:
+        """Whether it holds elements of a page, which are text here."""
+        return markup.is_active(self.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,8 @@ PARTS = (
 # What else makes the bytes: how values are worked out, escaped and drawn.
 SOURCES = (
     "reviews/presenters",
+    "reviews/redaction",
+    "reviews/queries/equal_values.py",
     "reviews/queries/regions.py",
     "reviews/queries/showing.py",
     "reviews/templatetags/desk.py",

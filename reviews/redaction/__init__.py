@@ -29,7 +29,9 @@ __all__ = [
     "Concealed",
     "Redacted",
     "chip",
+    "chips_for",
     "chips_in",
+    "chips_of",
     "concealed",
     "kinds_in",
     "redact",
@@ -146,10 +148,27 @@ def checked(text: str, *, key: bytes, hidden: Sequence[Concealed] = ()) -> Redac
 def chips_in(value: Any) -> int:
     """How many chips stand in a text or JSON value."""
     if isinstance(value, str):
-        return len(_CHIPS.findall(value))
+        return len(chips_of(value))
     if isinstance(value, Mapping):
         return sum(chips_in(k) + chips_in(v) for k, v in value.items())
     return sum(map(chips_in, value)) if isinstance(value, list | tuple) else 0
+
+
+def chips_of(text: str) -> list[str]:
+    """The chips that stand in a text."""
+    return _CHIPS.findall(text)
+
+
+def chips_for(value: str, key: bytes) -> dict[str, str]:
+    """Every chip that could stand for exactly this value, whatever it is taken for,
+    each with the normal form that it was made from."""
+    plain = fold(value).text.strip()
+    forms = {kind: labels.normal(kind, plain) for kind in KINDS}
+    found = {chip(kind, form, key): form for kind, form in forms.items() if form}
+    scanned = redact(value, key=key).text.strip()
+    if _CHIPS.fullmatch(scanned):  # a phone's code of its country is not in its digits
+        found.setdefault(scanned, plain)
+    return found
 
 
 def chip(kind: str, value: str, key: bytes) -> str:

@@ -26,6 +26,7 @@ _DRAWN = {
     "hidden": '<span class="ctl">⟦{0}⟧</span>',
     "mixed": '<u class="mixed">{0}</u>',
     "redacted": '<span class="redacted">{0}</span>',
+    "same": '<span class="redacted">{0}{1}]</span>',
     "cut": '<span class="ctl">⋯ {0} ⋯</span>',
 }
 _NOTE = '<span class="ctl">{0}</span>'
@@ -35,14 +36,20 @@ _GOES_ON = re.compile(r"(?:\S*[^\s.,;:!?)\]}>\"'])?")
 
 
 @register.simple_tag
-def untrusted(text: Any, inline: bool = False, chips: bool = True) -> SafeString:
+def untrusted(
+    text: Any,
+    inline: bool = False,
+    chips: bool = True,
+    same: inert.Same = inert.NOTHING,
+) -> SafeString:
     """A whole text in blocks, for inside `.foreign`; `inline=True` for one line.
 
     `chips=False` where nothing is ever redacted: an agent may write what looks so.
+    `same` names what the page shows in the clear for a redacted value.
     """
     if inline:
         return _isolated(inert.tokens(str(text), chips=chips))
-    display = inert.display(str(text), chips=chips)
+    display = inert.display(str(text), chips=chips, same=same)
     shown = render_to_string("reviews/_untrusted.html", {"display": display})
     return mark_safe(shown.rstrip("\n"))  # noqa: S308  # a template of ours, escaped
 
@@ -80,13 +87,18 @@ def _drawn(found: Iterable[inert.Segment]) -> Iterator[SafeString]:
         if notes and segment.kind != "mixed":
             yield from _told(notes)
             notes = {}
-        yield format_html(_DRAWN[segment.kind], text)
+        yield format_html(_DRAWN[segment.kind], text, _equals(segment))
         notes |= {segment.note: None} if segment.note else {}
     yield from _told(notes)
 
 
 def _told(notes: Iterable[str]) -> Iterator[SafeString]:
     return (format_html(_NOTE, note) for note in notes)
+
+
+def _equals(segment: inert.Segment) -> SafeString | str:
+    """A label of the page may be an agent's word as well."""
+    return _isolated(inert.chip(segment.equals)) if segment.equals else ""
 
 
 _LINE = (

@@ -8,13 +8,20 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-# The regions that are ours: what happens, what changes, what if, why asked.
+# The regions that are ours: what happens, what changes, what if, why asked. Signs say
+# what the words further down try, so they differ with the words.
 _FACTS = r"""
 () => {
   const ours = "[aria-labelledby=h1], [data-testid=diff], [data-testid=reversal],"
     + " [data-testid=why-asked]";
-  const found = [...document.querySelectorAll(ours)];
+  const found = [...document.querySelectorAll(ours)].map((one) => {
+    const bare = one.cloneNode(true);
+    for (const sign of bare.querySelectorAll(".sign")) sign.remove();
+    return bare;
+  });
+  const signs = [...document.querySelectorAll(".sign")];
   return {
+    signs: signs.map((one) => one.textContent),
     html: found.map((one) => one.outerHTML).join("\n"),
     text: found.map((one) => one.textContent).join("\n"),
     marked: found.flatMap((one) => [...one.querySelectorAll(".ctl, .mixed, .tag-loud")])
@@ -40,12 +47,14 @@ _FENCED = r"""
   };
 })
 """
-# All that is selected, without what is fenced and what is asked for again and again.
+# All that is selected, without what is fenced, what is asked for again and again, and
+# what says of the fenced words that they speak to the reviewer.
 _OURS = r"""
 (selector) => {
   const found = [...document.querySelectorAll(selector)].map((one) => {
     const ours = one.cloneNode(true);
-    for (const other of ours.querySelectorAll(".untrusted, .news")) other.remove();
+    const others = ours.querySelectorAll(".untrusted, .news, .sign");
+    for (const other of others) other.remove();
     return ours.outerHTML;
   });
   return found.join("\n");
