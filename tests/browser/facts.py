@@ -8,27 +8,34 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-# The regions that are ours: what happens, what changes, what if, why asked. Signs say
-# what the words further down try, so they differ with the words.
-_FACTS = r"""
-() => {
+# Signs say what the words further down try, so they differ with the words.
+_UNSIGN = r"""
+  const unsign = (one) => {
+    for (const sign of one.querySelectorAll(".sign")) {
+      const list = sign.parentElement;
+      sign.remove();
+      if (!list.children.length) list.remove();
+    }
+    return one;
+  };
+"""
+# The regions that are ours: what happens, what changes, what if, why asked.
+_FACTS = rf"""
+() => {{ {_UNSIGN}
   const ours = "[aria-labelledby=h1], [data-testid=diff], [data-testid=reversal],"
     + " [data-testid=why-asked]";
-  const found = [...document.querySelectorAll(ours)].map((one) => {
-    const bare = one.cloneNode(true);
-    for (const sign of bare.querySelectorAll(".sign")) sign.remove();
-    return bare;
-  });
+  const all = [...document.querySelectorAll(ours)];
+  const found = all.map((one) => unsign(one.cloneNode(true)));
   const signs = [...document.querySelectorAll(".sign")];
-  return {
+  return {{
     signs: signs.map((one) => one.textContent),
     html: found.map((one) => one.outerHTML).join("\n"),
     text: found.map((one) => one.textContent).join("\n"),
     marked: found.flatMap((one) => [...one.querySelectorAll(".ctl, .mixed, .tag-loud")])
       .map((one) => one.textContent),
     loud: [...document.querySelectorAll(".tag-loud")].map((one) => one.textContent),
-  };
-}
+  }};
+}}
 """
 # Every fenced text: under which heading, what stands in sight, and how it is marked.
 _FENCED = r"""
@@ -49,16 +56,15 @@ _FENCED = r"""
 """
 # All that is selected, without what is fenced, what is asked for again and again, and
 # what says of the fenced words that they speak to the reviewer.
-_OURS = r"""
-(selector) => {
-  const found = [...document.querySelectorAll(selector)].map((one) => {
-    const ours = one.cloneNode(true);
-    const others = ours.querySelectorAll(".untrusted, .news, .sign");
-    for (const other of others) other.remove();
+_OURS = rf"""
+(selector) => {{ {_UNSIGN}
+  const found = [...document.querySelectorAll(selector)].map((one) => {{
+    const ours = unsign(one.cloneNode(true));
+    for (const other of ours.querySelectorAll(".untrusted, .news")) other.remove();
     return ours.outerHTML;
-  });
+  }});
   return found.join("\n");
-}
+}}
 """
 # Ids, digests, marks of a form, times, and what a clock says.
 _CHANGING = re.compile(

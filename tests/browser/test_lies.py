@@ -43,6 +43,8 @@ def test_whatever_it_says_the_facts_are_the_same(
     for batch in in_batches(chosen):
         found = _facts(hostile, eyes, said(batch))
         assert found["html"] == truth, batch
+        spoken = [one for one in batch if one["sign"] == "speaks"]
+        assert found["signs"] or not [s for s in spoken if s["slot"] != "summary"]
         texts = found["fenced"]
         eyes.look("/threads/riley/t-1/")
         texts += fenced(desk.page)
