@@ -101,6 +101,9 @@ _PHRASES = (
     r"<[a-z][^<]{0,80}[ =]"
     rf"(?:{_DONE}|approve|accept|reject|continue|confirm)(?: \w+){{0,3}} ?</",
     r"(?:approvals?|quorum) (?:given|complete|granted|reached)\b",
+    rf"as agreed with (?:the |your |our )?{_BOSS}",
+    # Our own word for an equal value, typed by somebody else.
+    r"redacted\b\W{0,3}(?:\w{4}\W{0,3})?(?:is |are )?(?:the )?same as\b",
     r"trust me",
 )
 _SPEAKS = re.compile("|".join(rf"(?<!\w)(?:{phrase})" for phrase in _PHRASES))
