@@ -55,6 +55,13 @@ COVERED = """() => {
   return near ? "" : `${said(one)} under ${said(top)}`
 }"""
 WHO = "document.activeElement.outerHTML.slice(0, 160)"
+# What is pressed and less than 24 px wide or high. A label is pressed with its field.
+SMALL = """() => [...document.querySelectorAll("a,button,input,select,summary")]
+  .filter(one => one.getClientRects().length && !one.closest(".foreign"))
+  .filter(one => {
+    const boxes = [one, ...(one.labels || [])].map(each => each.getBoundingClientRect())
+    return !boxes.some(box => box.width >= 24 && box.height >= 24)
+  }).map(one => one.outerHTML.slice(0, 160))"""
 TARGETS: dict[str, Any] = {"runOnly": {"type": "rule", "values": ["target-size"]}}
 
 Place = Callable[[Stage], str]
@@ -109,6 +116,43 @@ def desk(
     found = sit_down("rita", reduced_motion="reduce")
     found.open(place)
     return found
+
+
+@pytest.mark.parametrize(
+    "place", ["/stop/", "/threads/riley/ticket-7/stop/", "/log/", "/agents/riley/"]
+)
+def test_what_is_pressed_is_24_px_wide_and_high(
+    gate: Gate, sit_down: SitDown, tmp_path: Path, place: str
+) -> None:
+    made = stage.set_up(gate, tmp_path)
+    for amount in ("59.00", "61.00"):
+        made.refund(amount, thread="ticket-7")
+    desk = sit_down("sue")
+    desk.open(place)
+    for size in sizes(desk):
+        assert desk.page.evaluate(SMALL) == [], size
+
+
+def test_the_line_below_the_strip_reaches_both_edges(
+    gate: Gate, sit_down: SitDown, tmp_path: Path
+) -> None:
+    place = path(stage.set_up(gate, tmp_path).refund())
+    for width in (1280, 1366, 1600):
+        desk = sit_down("rita", viewport={"width": width, "height": 650})
+        page = desk.open(place)
+        box = page.locator(".strip").bounding_box()
+        assert box is not None
+        last = box["y"] + box["height"] - 1
+
+        def pixel(x: float, y: float, page: Page = page) -> bytes:
+            one = {"x": x, "y": y, "width": 1, "height": 1}
+            return page.screenshot(clip=one)  # type: ignore[arg-type]
+
+        for at in (last, last - 1):
+            middle = pixel(width / 2, at)
+            assert [pixel(x, at) for x in (1, width - 2)] == [middle] * 2, width
+        assert pixel(1, last) != pixel(1, last - 1) != pixel(1, last + 1)
+        assert desk.overflow() == 0
 
 
 def test_all_of_a_page_is_within_reach(desk: Desk) -> None:
