@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from policies.documents import ToolDefinition
 from policies.money import Money
 from reviews import alike
 from reviews.presenters.current import figure
 
+from . import costs
+from .costs import Cost
 from .loaded import Loaded
 from .shapes import Line
 from .table import total_of
@@ -67,7 +70,16 @@ class Choice:
 
     @property
     def total_said(self) -> str:
-        return figure(self.total) if self.total else ""
+        """What they move or cost together; empty where nothing says so."""
+        if self.total:
+            return figure(self.total)
+        chosen = [line for line in self.lines if line.id in set(self.ids)]
+        return ", ".join(
+            cost.said
+            if cost.known == len(chosen)
+            else f"{cost.said} for {cost.known} of them"
+            for cost in costs_of(self.definition, chosen)
+        )
 
     @property
     def too_much(self) -> str:
@@ -82,4 +94,10 @@ class Choice:
     def what(self) -> str:
         """`36 refunds, 1,788.20 USD`: what a commit repeats."""
         said = called(self.definition, len(self.ids))
-        return f"{said}, {self.total_said}" if self.total else said
+        return f"{said}, {self.total_said}" if self.total_said else said
+
+
+def costs_of(definition: ToolDefinition, lines: Iterable[Line]) -> list[Cost]:
+    """What these cost together, as they were read."""
+    read = (line.subject.facts.get("before") for line in lines)
+    return costs.total(definition, read)

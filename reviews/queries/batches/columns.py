@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from policies.documents import ToolDefinition
 from policies.money import Money
-from reviews.presenters import current
+from reviews.presenters import addressed, current, inert
 from reviews.presenters.common import Subject
 from reviews.presenters.current import figure
 from reviews.presenters.leaves import humanise
@@ -15,6 +16,7 @@ from reviews.presenters.shapes import Cell
 from .shapes import Column, Constant, Line
 
 NONE = Cell("not given", "nothing")
+MOST_NARROW = 40  # letters of a label
 
 
 def differing(lines: Sequence[Line], varying: Sequence[str]) -> list[str]:
@@ -50,10 +52,13 @@ def column(path: str, lines: Sequence[Line]) -> Column:
     known = {one: number for one, number in numbers.items() if number is not None}
     numeric = len(known) == len(lines)
     amount = _amount(lines[0], path) if numeric else None
+    label = lines[0].subject.label(path)
+    plain = plain_label(lines[0].subject.definition, _name_of(path, lines))
     return Column(
         path,
-        lines[0].subject.label(path),
-        plain_label(lines[0].subject, _name_of(path, lines)),
+        label,
+        plain,
+        _narrow(label, plain),
         amount.currency if amount else "",
         known if numeric else {},
     )
@@ -99,9 +104,10 @@ def of_facts(lines: Sequence[Line]) -> tuple[list[Column], list[Constant]]:
         cells = [fact(line.subject, name) for line in lines]
         if all(one == NONE for one in cells):
             continue
-        label, plain = subject.label(name), plain_label(subject, name)
+        label, plain = subject.label(name), plain_label(subject.definition, name)
         if len(set(cells)) > 1:
-            found.append(Column(f"before.{name}", label, plain, fact=name))
+            narrow = _narrow(label, plain)
+            found.append(Column(f"before.{name}", label, plain, narrow, fact=name))
         else:
             same.append(Constant(label, cells[0]))
     return found, same
@@ -122,7 +128,15 @@ def constants(lines: Sequence[Line], columns: Sequence[Column]) -> list[Constant
     ]
 
 
-def plain_label(subject: Subject, name: str) -> str:
+def plain_label(definition: ToolDefinition, name: str) -> str:
     """By the policy alone: what stands in one of our own sentences is never the
     agent's or the reader's."""
-    return subject.definition.labels.get(name) or humanise(name or "value")
+    return definition.labels.get(name) or humanise(name or "value")
+
+
+def _narrow(label: str, plain: str) -> str:
+    """Beside each cell of a narrow page it stands as an attribute: the label of the
+    wide page where nothing in it has to be marked."""
+    short = len(label) <= MOST_NARROW and not addressed.speaking([label])
+    marked = any(token.kind != "plain" for token in inert.tokens(label))
+    return label if short and not marked else plain

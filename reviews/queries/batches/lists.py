@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, F, Min, Q, QuerySet, Sum
 from django.urls import reverse
 
@@ -21,6 +22,7 @@ from reviews.presenters.shapes import Part
 from reviews.queries import clocks
 from reviews.queries.clocks import Clock
 
+from . import costs
 from .loaded import OPEN, visible
 from .titles import title
 
@@ -54,7 +56,8 @@ class ListPage:
 
 
 def listed(person: Person, *, now: datetime) -> ListPage:
-    """What waits by deadline, then what was decided in a week, in four queries."""
+    """What waits by deadline, then what was decided in a week, in four queries, and
+    those of `costs`."""
     waiting = list(visible(person).filter(status__in=OPEN).order_by("formed_at")[:MOST])
     decided = list(_decided(person, now).order_by("-settled_at")[:MOST])
     facts = _facts([*waiting, *decided], now)
@@ -69,7 +72,8 @@ def listed(person: Person, *, now: datetime) -> ListPage:
 
 
 def sentences(ids: Collection[str], now: datetime) -> dict[str, tuple[Part, ...]]:
-    """What each of these does as a whole, by id, in two queries."""
+    """What each of these does as a whole, by id, in two queries, and those of
+    `costs`."""
     found = list(Batch.objects.filter(pk__in=ids).select_related("tool"))
     facts = _facts(found, now)
     return {
@@ -127,7 +131,8 @@ def _place(batch: Batch) -> Place:
 
 
 def _facts(batches: Sequence[Batch], now: datetime) -> dict[str, Mapping[str, Any]]:
-    """How many there are in each, their sum and the earliest deadline."""
+    """How many there are in each, their sum, what they cost and the earliest deadline.
+    One query, and those of `costs`."""
     place = "request__batch_items"
     waiting = Q(request__status=RequestStatus.PENDING, request__expires_at__gt=now)
     decided = Q(**{f"{place}__batch__status": BatchStatus.DECIDED})
@@ -142,6 +147,7 @@ def _facts(batches: Sequence[Batch], now: datetime) -> dict[str, Mapping[str, An
         .values(batch=F(f"{place}__batch"))
         .annotate(
             count=Count("pk"),
+            revisions=ArrayAgg("revision"),
             sum=Sum("revision__amount_minor"),
             currency=Min("revision__currency"),
             expires=Min("request__expires_at"),
@@ -152,7 +158,10 @@ def _facts(batches: Sequence[Batch], now: datetime) -> dict[str, Mapping[str, An
         )
         .order_by()
     )
-    return {row["batch"]: row for row in rows}
+    found = {row["batch"]: row for row in rows}
+    inside = {pk: row["revisions"] for pk, row in found.items()}
+    cost = costs.of_many(batches, inside)
+    return {pk: {**row, "costs": cost.get(pk, [])} for pk, row in found.items()}
 
 
 def _line(batch: Batch, facts: Mapping[str, Any], now: datetime) -> Listed:
@@ -161,7 +170,9 @@ def _line(batch: Batch, facts: Mapping[str, Any], now: datetime) -> Listed:
     return Listed(
         id=batch.pk,
         url=reverse("reviews:batch", args=[batch.pk]),
-        title=title(tools.definition(batch.tool), facts["count"], total, None),
+        title=title(
+            tools.definition(batch.tool), facts["count"], total, None, facts["costs"]
+        ),
         risk=facts["risk"],
         tier=facts["tier"],
         tool=batch.tool.name,

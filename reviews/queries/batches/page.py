@@ -15,7 +15,7 @@ from reviews.queries.undoing import Reverses
 
 from . import notes, samples, timing
 from .changes import News
-from .choice import Choice, Selection
+from .choice import Choice, Selection, costs_of
 from .facts import Facts
 from .loaded import Loaded
 from .rows import Peek, Row, line_of, peek_of, sent_of
@@ -55,7 +55,8 @@ class BatchPage:
     @property
     def title(self) -> tuple[Part, ...]:
         total, largest = total_of(line.amount for line in self.lines)
-        return title(self.definition, len(self.lines), total, largest)
+        found = costs_of(self.definition, self.lines)
+        return title(self.definition, len(self.lines), total, largest, found)
 
     @cached_property
     def choice(self) -> Choice:

@@ -22,7 +22,7 @@ from reviews.presenters.shapes import Part
 from reviews.queries import states
 from reviews.queries.states import State
 
-from . import columns
+from . import columns, costs
 from .given import Given, given
 from .loaded import Loaded
 from .rows import amount_of, reading_of, subject_of
@@ -64,15 +64,18 @@ class ResultPage:
 
     @property
     def title(self) -> tuple[Part, ...]:
-        amounts = (amount_of(member) for member in self.loaded.members)
-        total, largest = total_of(amounts)
-        return title(self.definition, len(self.loaded.members), total, largest)
+        members = self.loaded.members
+        total, largest = total_of(amount_of(member) for member in members)
+        subjects = map(_subject, members)
+        read = [subject.facts.get("before") for subject in subjects]
+        found = costs.total(self.definition, read)
+        return title(self.definition, len(members), total, largest, found)
 
     @cached_property
     def headings(self) -> list[tuple[int, str]]:
         """The facts that the policy names and that some item has: place and heading."""
         review, first = self.definition.review, _subject(self.loaded.members[0])
-        plain = [columns.plain_label(first, name) for name in review.columns]
+        plain = [columns.plain_label(first.definition, name) for name in review.columns]
         named = [*plain, *review.result.values()]
         return [
             (place, heading)

@@ -64,6 +64,7 @@ class Column:
     path: str
     label: str  # may be the reader's, so it is printed as such
     plain: str  # the policy's, for our own sentences
+    narrow: str  # what a cell says of itself where there are no columns
     unit: str = ""
     numbers: Mapping[str, Decimal] = field(default_factory=dict)
     fact: str = ""  # of the reader, where it is no argument

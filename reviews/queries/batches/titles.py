@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from policies.documents import ToolDefinition
 from policies.money import Money
 from reviews.presenters.current import figure
 from reviews.presenters.shapes import Part, Text, Value
 
+from .costs import Cost
+
 
 def title(
-    definition: ToolDefinition, count: int, total: Money | None, largest: Money | None
+    definition: ToolDefinition,
+    count: int,
+    total: Money | None,
+    largest: Money | None,
+    costs: Sequence[Cost] = (),
 ) -> tuple[Part, ...]:
     """What the batch as a whole does, in the policy's own words and our figures."""
     parts: list[Part] = [Text(f"{definition.title}: ")]
@@ -18,6 +26,10 @@ def title(
         parts += [Text(", "), Value(figure(total), untrusted=False), Text(" in all")]
     if largest is not None:
         parts += [Text(", largest "), Value(figure(largest), untrusted=False)]
+    for cost in costs:
+        parts += [Text(", "), Value(cost.said, untrusted=False), Text(" in all")]
+        known = f", known of {cost.known}" if cost.known < count else ""
+        parts.append(Text(f" ({cost.label}{known})"))
     return tuple(parts)
 
 
