@@ -38,18 +38,29 @@ def choice(
     people: Sequence[Voter],
 ) -> Choice:
     """For somebody who may decide; `people` are who decides in the request's queue."""
-    given = [step for step, _ in votes]
-    lacking = voters.lacking_when_asked(
-        escalated_steps(version, given),
+    found = lacking(person, request, version, votes, people)
+    return Choice(
+        permissions.why_uncounted(person, version, [step for step, _ in votes]),
+        f"It cannot be escalated: too few people could decide then ({found})."
+        if found
+        else "",
+    )
+
+
+def lacking(
+    person: Person,
+    request: ApprovalRequest,
+    version: RequestVersion,
+    votes: Counted,
+    people: Sequence[Voter],
+) -> str:
+    """Which people would be missing once this person escalates it; empty when they
+    would be enough."""
+    return voters.lacking_when_asked(
+        escalated_steps(version, [step for step, _ in votes]),
         people,
         request,
         version,
         votes,
         without=person.public_id,
-    )
-    return Choice(
-        permissions.why_uncounted(person, version, given),
-        f"It cannot be escalated: too few people could decide then ({lacking})."
-        if lacking
-        else "",
     )

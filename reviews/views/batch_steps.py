@@ -14,9 +14,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
+from journal.errors import DomainError, TooFast
 from reviews import htmx
+from reviews.choices import Verdict
 from reviews.forms.batches import BatchForm, Do
-from reviews.queries.batches import Loaded, changes
+from reviews.queries.batches import BatchPage, Loaded, changes
 
 from . import batch_commits, batch_panels
 from .batch_answers import TEMPLATE, anew, foot, load, see, shown, told, whole
@@ -79,11 +81,18 @@ def _refresh(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpRespo
 
 def _arm(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
     page, verdict = shown(request, loaded, form), form.armed
-    error = batch_commits.not_yet(page, verdict)
+    error = batch_commits.not_yet(page, verdict) or _in_vain(page, verdict)
     if error is not None:
         return told(request, page, error)
     page.armed = batch_panels.build(page, verdict, form)
     return foot(request, page)
+
+
+def _in_vain(page: BatchPage, verdict: Verdict) -> DomainError | None:
+    """What has no button is not armed either."""
+    if verdict is not Verdict.ESCALATE or page.choice.escalates:
+        return None
+    return TooFast(page.choice.why_not_escalate)
 
 
 STEPS: Mapping[Do, Step] = {

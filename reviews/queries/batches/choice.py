@@ -90,6 +90,30 @@ class Choice:
         most = figure(batch.total.money) if batch.total else ""
         return f"Together this is above {most}, the most for one batch."
 
+    @cached_property
+    def in_vain(self) -> list[str]:
+        """Of these whom too few people could decide once they are escalated, and whom
+        that lacks."""
+        lacking = (self.loaded.lacking(pk) for pk in self.ids)
+        return [one for one in lacking if one]
+
+    @property
+    def why_not_escalate(self) -> str:
+        """What the page says of it; empty when all of these can be."""
+        if not self.in_vain:
+            return ""
+        many, of = len(self.in_vain), len(self.ids)
+        which = "These" if many == of else f"{many} of these"
+        return (
+            f"{which} cannot be escalated: too few people could decide then"
+            f" ({self.in_vain[0]})."
+        )
+
+    @property
+    def escalates(self) -> bool:
+        """Whether that verdict would be taken on any of these."""
+        return not self.ids or len(self.in_vain) < len(self.ids)
+
     @property
     def what(self) -> str:
         """`36 refunds, 1,788.20 USD`: what a commit repeats."""

@@ -13,11 +13,12 @@ from journal.errors import DomainError, NotFound
 from policies import tools
 from policies.documents import ToolDefinition
 from policies.models import Person
-from reviews import membership, permissions
+from reviews import membership, permissions, voters
 from reviews.choices import BatchStatus
 from reviews.membership import Member
 from reviews.models import Batch, Decision, Execution, Lease
 from reviews.permissions import Permission
+from reviews.queries import choosing
 from reviews.queries.states import Tally
 
 LEAST = 2  # members; fewer are decided alone
@@ -100,6 +101,22 @@ class Loaded:
         """The approvals that one has of those it asks for."""
         required = sum(step["required"] for step in member.version.steps)
         return Tally(self.votes.get(member.id, 0), required)
+
+    def lacking(self, request_id: str) -> str:
+        """Which people would be missing once this one is escalated; empty when they
+        would be enough, or nobody may escalate here."""
+        return self._lacking.get(request_id, "")
+
+    @cached_property
+    def _lacking(self) -> dict[str, str]:
+        """One query. Nobody has voted: one vote decides what is in a batch."""
+        if self.why_not or self.told is not None:
+            return {}
+        people = voters.of_queue(self.batch.queue_id)
+        return {
+            one.id: choosing.lacking(self.person, one.request, one.version, (), people)
+            for one in self.members
+        }
 
     @cached_property
     def choosable(self) -> list[str]:

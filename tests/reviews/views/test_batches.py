@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agents import reversals
+from policies.models import Person
 from reviews import executions, forming, leases
 from reviews.choices import BatchStatus, RequestStatus
 from reviews.models import ApprovalRequest, Batch, Decision, Execution
@@ -21,7 +22,7 @@ from tests.reviews.views.batch_form import ASKED, Form, inputs, source, statuses
 from tests.reviews.views.conftest import SignIn
 
 KB = 1024
-MOST_QUERIES = 12
+MOST_QUERIES = 13  # one for who could decide what would be escalated
 LIKE_OTHERS = ["7.00"] * 47
 
 
@@ -207,6 +208,33 @@ def test_all_are_rejected_with_a_reason_and_the_text_is_kept(
     form.press("commit", reason_code="duplicate", reason="They asked twice.")
     assert form.status == 303
     assert statuses() == {RequestStatus.REJECTED}
+
+
+def test_what_nobody_could_decide_then_is_not_offered_to_escalate(
+    gate: Gate, as_: SignIn
+) -> None:
+    Person.objects.filter(pk=gate.sam.pk).update(is_active=False)
+    form = Form(as_("sue"), formed(gate))
+    assert (
+        "These cannot be escalated: too few people could decide then"
+        " (0 of 1 supervisors)." in form.text
+    )
+    assert 'value="arm:escalate"' not in form.text
+    form.press("arm:escalate")
+    assert (form.status, 'data-testid="panel"' in form.text) == (422, False)
+    assert 'value="arm:escalate"' in Form(as_("rita"), form.batch).text
+
+
+def test_what_some_could_not_be_escalated_for_is_said(gate: Gate, as_: SignIn) -> None:
+    barring = {"on_behalf_of": {"kind": "user", "id": gate.sam.email}}
+    (odd,) = proposed(gate, "7.00", **barring)
+    form = Form(as_("sue"), formed(gate))
+    assert odd.pk in form.items
+    assert "1 of these cannot be escalated" in form.text
+    assert 'value="arm:escalate"' in form.text
+    form.items.remove(odd.pk)
+    form.press("select")
+    assert "cannot be escalated" not in form.text
 
 
 def test_a_batch_is_taken_apart_by_a_value(gate: Gate, as_: SignIn) -> None:
