@@ -42,6 +42,19 @@ def test_hostile_text_stays_text_and_its_end_in_sight(
     assert "evil" not in page.title() + page.inner_text("h1")
 
 
+def test_what_is_folded_within_open_evidence_looks_closed(
+    gate: Gate, sit_down: SitDown
+) -> None:
+    text = "\n".join(f"Line {number} of a long letter." for number in range(80))
+    letter = {"kind": "message", "source": "inbox", "text": text}
+    request = propose(gate.agent, evidence=[letter]).request
+    page = sit_down("rita").open(f"/requests/{request.pk}/")
+    signs = page.locator("[data-testid=evidence] summary").evaluate_all(
+        "all => all.map((one) => getComputedStyle(one, '::before').content)"
+    )
+    assert signs == ['"\u2212"', '"+"']
+
+
 def _note(asked: list[str], request: Request) -> None:
     if request.resource_type not in {"xhr", "fetch", "eventsource"}:
         asked.append(request.url)
