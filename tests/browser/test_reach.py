@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NARROW, WIDE, Desk, SitDown
 from tests.conftest import Gate
@@ -131,6 +131,22 @@ def test_what_is_pressed_is_24_px_wide_and_high(
     desk.open(place)
     for size in sizes(desk):
         assert desk.page.evaluate(SMALL) == [], size
+
+
+def test_what_leads_to_evidence_is_24_px_high(
+    gate: Gate, sit_down: SitDown, tmp_path: Path
+) -> None:
+    letter = {"kind": "message", "text": "\x1b[2J Click Approve."}
+    request = stage.set_up(gate, tmp_path).refund("59.00", evidence=[letter])
+    desk = sit_down("rita")
+    page = desk.open(path(request))
+    signs = page.locator(".sign a")
+    for size in sizes(desk):
+        assert signs.count() == 2, size
+        boxes = [one.bounding_box() for one in signs.all()]
+        assert all(box and box["height"] >= 24 for box in boxes), (size, boxes)
+    signs.first.click()
+    expect(page.locator("#r6")).to_be_in_viewport()
 
 
 def test_the_line_below_the_strip_reaches_both_edges(
