@@ -80,6 +80,11 @@ class CellOut(Schema):
     text: str
     kind: str
 
+    @staticmethod
+    def resolve_text(cell: Any) -> str:
+        """To the letter: the page says some values in words."""
+        return "" if cell.kind == "empty text" else str(cell.exact.text)
+
 
 class RowOut(Schema):
     """A value under its label. `note` and `warns` are the gate's own words."""

@@ -31,6 +31,8 @@ LABELS = {
     "return_labels": "Return labels so far",
     "label_cost": "Cost of the label",
     "address": "Ships to now",
+    "address.line1": "Ships to now, street",
+    "address.line2": "Ships to now, second line",
     "name": "Name",
     "email": "E-mail",
     "orders": "Orders",
@@ -57,7 +59,9 @@ def read(store: Path, tool: str, args: Args) -> Reading:
         "facts": {},
         "preconditions": {},
         "source": "store",
-        "labels": {name: LABELS[name] for name in known if name in LABELS},
+        "labels": {
+            name: said for name, said in LABELS.items() if name.split(".")[0] in known
+        },
         **reading,
     }
 
@@ -145,7 +149,7 @@ def _customer(db: Connection, args: Args) -> Reading:
         "keys": {"customer": person["id"]},
         "facts": {
             "under_retention": records.under_retention(person),
-            "retention_until": person["retention_until"][:10],
+            "retention_until": person["retention_until"],
             "orders": orders,
             "deleted": person["deleted_at"] is not None,
             **_known(customer_name=person["name"]),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from policies.schemas import Schema
-from reviews.presenters.declared import listed
+from reviews.presenters.declared import listed, worded
 from reviews.presenters.shapes import (
     Cell,
     Change,
@@ -71,12 +71,18 @@ def of_rows(
         ]
         known = [one for one in beside if can_be_asked(one)]
         true = texts_under(name, page)
-        wrong = others(row.cell.text, known, listed(schema, row.path), true)
+        wrong = others(row.cell.text, known, choices(schema, row.path), true)
         single = len(true) == 1
         wordings = _of_value(name) if single else _of_list(name)
         yield Draft(
             f"{kind}:{number}", wordings, row.cell.text, wrong, place(number), single
         )
+
+
+def choices(schema: Schema, path: str) -> list[str]:
+    """What the schema lists for a value, as the page says it."""
+    said = worded(schema, path)
+    return [said.get(one, one) for one in listed(schema, path)]
 
 
 def name_of(row: Named) -> str:

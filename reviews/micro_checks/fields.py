@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from policies.schemas import Schema
-from reviews.presenters.declared import declared, listed
+from reviews.presenters.declared import declared
 from reviews.presenters.shapes import Presentation
 
 from .drafts import (
@@ -17,6 +17,7 @@ from .drafts import (
     Wordings,
     about,
     can_be_asked,
+    choices,
     field_of,
     name_of,
     of_rows,
@@ -71,7 +72,7 @@ def _changed(shown: Presentation, schema: Schema) -> Iterator[Draft]:
             for cell in (other.before if other is change else None, other.after)
             if can_be_asked(cell)
         ]
-        could_be = listed(schema, change.path)
+        could_be = choices(schema, change.path)
         wrong = others(after.text, known, could_be, true)
         single = len(true) == 1
         wordings = _afterwards(name) if single else _among(name)

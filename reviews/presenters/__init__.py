@@ -7,6 +7,7 @@ plain text: the template tags of `inert` print them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from policies.documents import ToolDefinition
@@ -59,16 +60,18 @@ def present(
     facts: Mapping[str, Any] | None = None,
     conceal: Conceal = lambda _: HIDDEN,
     dry_run: Mapping[str, Any] | None = None,
+    at: datetime | None = None,
 ) -> Presentation:
     """Present one effect.
 
     `before` and `labels` are the reader's (a `Reading`), `facts` the stored facts of
     the rules, with money in minor units. `conceal` makes the text that stands for a
     value the schema marks sensitive, from its JSON; it should be keyed, so that equal
-    values can be told without being read. `dry_run` is as the reading keeps it.
+    values can be told without being read. `dry_run` is as the reading keeps it, and
+    `at` is when it was made.
     """
     args = in_order(args, definition.arguments)
     subject = Subject(
-        definition, args, before, labels or {}, facts or {}, conceal, dry_run
+        definition, args, before, labels or {}, facts or {}, conceal, dry_run, at
     )
     return _KINDS.get(definition.presenter, table.show)(subject)

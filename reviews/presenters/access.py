@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 
 from .common import Subject, present, tagged, warned
-from .compare import Comparison
 from .shapes import Presentation, Row, Tag
 from .views import Group
 
@@ -86,9 +85,7 @@ def _effective(subject: Subject) -> Iterator[Group]:
     before, after = subject.read("effective"), subject.read("effective_after")
     if not isinstance(before, list) or not isinstance(after, list):
         return
-    found = Comparison(subject.cell, subject.label).rows(
-        {"effective": after}, {"effective": before}
-    )
+    found = subject.comparison.rows({"effective": after}, {"effective": before})
     rows = [
         Row(
             "Gets" if change.after else "Loses",

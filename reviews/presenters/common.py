@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ from policies.documents import Chip, MoneyField, Piece, Segment, ToolDefinition
 from . import current, inert
 from .amounts import in_all, sums
 from .compare import Comparison, Rows
-from .declared import settles
+from .declared import is_moment, settles, worded
 from .leaves import HIDDEN, Conceal, Leaf, cell, humanise, is_blob, label, leaves
 from .shapes import (
     Cell,
@@ -55,6 +56,7 @@ class Subject:
     facts: Mapping[str, Any] = field(default_factory=dict)
     conceal: Conceal = lambda _: HIDDEN
     dry_run: Mapping[str, Any] | None = None  # as the reading keeps it
+    at: datetime | None = None  # of the reading
     # Paths that a presenter conceals beyond the schema: the key in a header.
     secret: frozenset[str] = frozenset()
 
@@ -74,13 +76,31 @@ class Subject:
 
     @cached_property
     def rows(self) -> Rows:
-        return Comparison(self.cell, self.label).rows(self.args, self.known)
+        return self.comparison.rows(self.args, self.known)
+
+    @property
+    def comparison(self) -> Comparison:
+        """How this subject writes leaves down."""
+        return Comparison(self.told, self.label, self.as_read)
 
     def cell(self, leaf: Leaf) -> Cell:
         """The leaf as text and type, concealed where the schema says so."""
         made = cell(leaf.value, self.conceal if self._is_sensitive(leaf.path) else None)
         schema = self.definition.arguments
+        if made.kind == "text" and made.text in (said := worded(schema, leaf.path)):
+            return replace(made, text=said[made.text], raw=made.text)
         return made.settled if settles(schema, leaf.path, made.kind) else made
+
+    def told(self, leaf: Leaf) -> Cell:
+        """The same, a moment in words where the schema says that it is one."""
+        made = self.cell(leaf)
+        is_one = is_moment(self.definition.arguments, leaf.path)
+        return current.dated(made) if is_one else made
+
+    def as_read(self, leaf: Leaf) -> Cell:
+        """A leaf of what the reader said: a text that is a moment, and nothing besides,
+        is meant as one. Nothing runs on it."""
+        return current.dated(self.cell(leaf).settled)
 
     def label(self, path: str) -> str:
         """The policy's label before the reader's."""
@@ -135,7 +155,7 @@ class Subject:
         """What these parts say, leaf by leaf, as text in small letters."""
         found = [leaf for role in roles for leaf in self.under(role)]
         shown = [self.cell(leaf) for leaf in found]
-        return [one.text.casefold() for one in shown if one.kind != "sensitive"]
+        return [one.exact.text.casefold() for one in shown if one.kind != "sensitive"]
 
     def amount(self) -> money.Money | None:
         """The first declared amount, when it is one."""
@@ -342,7 +362,7 @@ def argument(subject: Subject, name: str) -> Part:
     if isinstance(value, list) and len(found) > 3:
         many = f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
         return Value(many, untrusted=False)
-    texts = tuple(filter(None, (subject.cell(leaf).text for leaf in found)))
+    texts = tuple(filter(None, (subject.told(leaf).text for leaf in found)))
     joined = ", ".join(texts) or "(empty)"
     return Value(joined, parts=texts if len(texts) > 1 else ())
 

@@ -38,6 +38,7 @@ class Comparison:
 
     cell: MakeCell
     label: MakeLabel
+    read: MakeCell  # a leaf of the state alone
 
     def rows(self, args: Mapping[str, Any], before: Mapping[str, Any] | None) -> Rows:
         """Compare the arguments with the state that was read, if any."""
@@ -62,7 +63,7 @@ class Comparison:
         before = None if old is None else self.cell(old)
         after = None if new is None else self.cell(new)
         if before and after and before.said == after.said:
-            before, after = _told(before), _told(after)
+            before, after = _told(before.exact), _told(after.exact)
         elif before and not (after and after.text == before.settled.text):
             before = _plain(before)
         kind, path = _kind(old, new), present.path
@@ -96,7 +97,7 @@ class Comparison:
         return Row(self.label(leaf.path), leaf.path, self.cell(leaf))
 
     def _read(self, leaf: Leaf) -> Row:
-        return Row(self.label(leaf.path), leaf.path, self.cell(leaf).settled)
+        return Row(self.label(leaf.path), leaf.path, self.read(leaf))
 
 
 def _kind(old: Leaf | None, new: Leaf | None) -> ChangeKind:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from policies.money import Money, format_amount
 
-from .leaves import Leaf, cell, leaves
+from . import moments
+from .leaves import cell, leaves
 from .shapes import Cell, Row, Tag
 
 if TYPE_CHECKING:
@@ -33,7 +35,30 @@ def split(
     names = subject.definition.review.facts
     top = tuple(row for name in names for row in rows(subject, name))
     shown = {row.path for row in top}
-    return top, tuple(row for row in rest if row.path not in shown)
+    below = (row for row in rest if row.path not in shown)
+    return _noted(subject, top), _noted(subject, below)
+
+
+def dated(made: Cell) -> Cell:
+    """The cell in words, where its text is a moment or a day and nothing besides."""
+    at = moments.known(made.text) if made.kind == "text" and not made.raw else None
+    if at is None:
+        return made
+    return replace(made, text=moments.in_words(at), raw=made.text, at=at)
+
+
+def _noted(subject: Subject, found: Iterable[Row]) -> tuple[Row, ...]:
+    """With where a moment lies from when it was read: over, or still to come."""
+    return tuple(
+        replace(row, note=moments.against(row.cell.at, subject.at, is_end=_is_end(row)))
+        if row.cell.at and subject.at
+        else row
+        for row in found
+    )
+
+
+def _is_end(row: Row) -> bool:
+    return row.path.endswith("until") or row.label.endswith(" until")
 
 
 def rows(subject: Subject, name: str) -> list[Row]:
@@ -45,7 +70,7 @@ def rows(subject: Subject, name: str) -> list[Row]:
     if name in record:
         found = leaves({name: record[name]})
         return [
-            Row(subject.label(leaf.path), leaf.path, subject.cell(leaf).settled)
+            Row(subject.label(leaf.path), leaf.path, subject.as_read(leaf))
             for leaf in found
         ]
     if not record and not _facts(subject):
@@ -75,7 +100,7 @@ def _as_read(subject: Subject, name: str) -> Cell | None:
     value, currency = facts[name], facts.get(f"{name}_currency")
     if currency and isinstance(value, int):
         return Cell(figure(Money(value, str(currency))))
-    return cell(Leaf(name, name, value).value).settled
+    return dated(cell(value).settled)
 
 
 def _facts(subject: Subject) -> Mapping[str, Any]:

@@ -10,6 +10,8 @@ from typing import Any
 from policies import schemas
 
 _STEP = re.compile(r"\[\d+\]")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
+_MOMENTS = {"date-time", "date"}
 # The words of a cell, and what a schema calls them. An empty text prints nothing and
 # nothing reads like a word, so neither is ever beyond doubt.
 _CALLED = {
@@ -39,6 +41,23 @@ def listed(schema: schemas.Schema, path: str) -> tuple[str, ...]:
         return ()
     found = _of(schema, path).get("enum", ())
     return tuple(one for one in found if isinstance(one, str))
+
+
+def worded(schema: schemas.Schema, path: str) -> dict[str, str]:
+    """What those texts are in words: `not_received` is "not received". Only names of
+    that kind, and none where two would read alike."""
+    found = {one: one.replace("_", " ") for one in listed(schema, path)}
+    said = list(found.values())
+    return {
+        one: words
+        for one, words in found.items()
+        if _NAME.fullmatch(one) and said.count(words) == 1
+    }
+
+
+def is_moment(schema: schemas.Schema, path: str) -> bool:
+    """Whether the schema says that it is a moment or a day."""
+    return '["' not in path and _of(schema, path).get("format") in _MOMENTS
 
 
 def _of(schema: schemas.Schema, path: str) -> Mapping[str, Any]:

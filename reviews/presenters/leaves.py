@@ -21,6 +21,7 @@ Conceal = Callable[[str], str]
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _STEP = re.compile(r"\[(\d+)\]")
+_NUMBER = re.compile(r"(?<=[a-z]{4})(?=[1-9]\b)")
 _NUMBERED = re.compile(r"(.*\D)([1-9]\d?)")
 # Longer texts get lines of their own instead of a cell.
 LONG = 200
@@ -119,8 +120,9 @@ def _from_parts(path: str, labels: Mapping[str, str]) -> str:
 
 
 def humanise(name: str) -> str:
-    """`order_id` as `Order id`."""
+    """`order_id` as `Order id`, `line1` as `Line 1`."""
     words = re.sub(r"[_.\s-]+", " ", name).strip() or name
+    words = _NUMBER.sub(" ", words)
     return words[:1].upper() + words[1:]
 
 

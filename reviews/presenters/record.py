@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from . import moments
 from .common import Subject, count, is_in, present
-from .compare import Comparison
 from .leaves import leaves
 from .personal import is_personal
 from .shapes import Presentation, Row, Tag
@@ -35,7 +34,8 @@ def show_deletion(subject: Subject) -> Presentation:
     Without a record, what the arguments name is what is removed.
     """
     record = {n: value for n, value in (subject.before or {}).items() if n != COUNT}
-    change = Comparison(subject.cell, subject.label).change
+    write = subject.as_read if record else subject.told
+    change = replace(subject.comparison, cell=write).change
     named = [
         Row(subject.label(leaf.path), leaf.path, subject.cell(leaf))
         for leaf in subject.leaves

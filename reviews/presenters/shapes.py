@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from math import ceil
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -60,12 +60,16 @@ class Cell:
 
     `long` asks for the full untrusted display instead of one line. `sure` says that the
     type needs no telling: the schema allows no other, or nothing will run on it.
+    Where the text says a value in words, `raw` is the value, and `at` the moment or
+    the day that it is.
     """
 
     text: str
     kind: str = "text"
     long: bool = False
     sure: bool = False
+    raw: str = ""
+    at: datetime | date | None = None
 
     @property
     def hides(self) -> bool:
@@ -85,6 +89,11 @@ class Cell:
             return self
         empty = self.kind == "empty text"
         return replace(self, text="none" if empty else self.text, sure=True)
+
+    @property
+    def exact(self) -> Cell:
+        """The same to the letter."""
+        return replace(self, text=self.raw, raw="", at=None) if self.raw else self
 
     @property
     def said(self) -> str:

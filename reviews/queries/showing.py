@@ -9,13 +9,23 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+
+from django.utils.dateparse import parse_datetime
 
 from journal import ids
 from policies import conflicts, facts, tools
 from reviews import redacting, redaction
 from reviews.models import Proposal, Revision
-from reviews.presenters import Presentation, addressed, codepoints, markup, present
+from reviews.presenters import (
+    Presentation,
+    addressed,
+    codepoints,
+    markup,
+    moments,
+    present,
+)
 from reviews.presenters.shapes import Change, Part, Text, Value
 
 from .words import lines_of
@@ -46,6 +56,12 @@ class Evidence:
         """What it is and where it is from, in the agent's words: untrusted."""
         kind = self.kind[:1].upper() + self.kind[1:]
         return f"{kind} from {self.source}" if self.source else kind
+
+    @property
+    def when(self) -> datetime | None:
+        """The moment that `at` is; None for other words of the agent."""
+        found = moments.known(self.at)
+        return found if isinstance(found, datetime) else None
 
     @property
     def is_short(self) -> bool:
@@ -94,6 +110,7 @@ def presentation(
         facts=known,
         conceal=concealer(revision),
         dry_run=reading.get("dry_run"),
+        at=parse_datetime(str(reading.get("at", ""))),
     )
 
 

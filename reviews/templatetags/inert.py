@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import date, datetime
 from itertools import groupby
 from typing import Any
 
@@ -16,7 +17,9 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from reviews.presenters import addressed, inert
+from reviews.presenters import addressed, inert, moments
+
+from .desk import moment
 
 register = template.Library()
 
@@ -58,12 +61,24 @@ def untrusted(
 def cell(value: Any) -> SafeString:
     """A `Cell` on one line, with its type where the text leaves a doubt, and with a
     mark where it is addressed to the reviewer."""
+    if value.at:
+        return _when(value.at)
     shown = _isolated(inert.tokens(value.text, chips=value.hides))
+    if value.raw:
+        shown = format_html('<span title="{}">{}</span>', value.raw, shown)
     if value.kind == "text" and addressed.speaking([value.text]):
         shown = format_html("{}{}", shown, render_to_string("reviews/_speaks.html"))
     if not value.badge:
         return shown
     return format_html('{} <span class="lit">{}</span>', shown, value.badge)
+
+
+def _when(at: datetime | date) -> SafeString:
+    """A moment in the reader's zone; a day is the same in all of them."""
+    if isinstance(at, datetime):
+        return format_html("{}", moment(at))
+    said = moments.in_words(at)
+    return format_html('<time datetime="{}">{}</time>', at.isoformat(), said)
 
 
 @register.simple_tag

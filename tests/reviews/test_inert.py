@@ -4,15 +4,19 @@ becomes an element, an attribute or a request."""
 from __future__ import annotations
 
 import re
+from datetime import UTC, date, datetime
 from html.parser import HTMLParser
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.template import Context, Template
+from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reviews.presenters.inert import CHIP
+from reviews.presenters.shapes import Cell
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 
@@ -296,3 +300,25 @@ def draw_value(parts):
 def test_a_mark_stands_behind_the_whole_address(text, said):
     page = check(draw("{% untrusted text inline=True %}", text))
     assert page.text.replace("mixed alphabets", "~") == said
+
+
+def test_a_value_in_words_keeps_what_was_sent():
+    cell = Cell("not received", raw="not_received")
+    drawn = Template("{% load inert %}{% cell one %}").render(Context({"one": cell}))
+    assert 'title="not_received"' in drawn
+    assert re.sub("<[^>]*>", "", drawn) == "not received"
+
+
+def test_a_moment_is_a_time_in_the_readers_zone():
+    at = datetime(2026, 11, 23, 16, 29, 18, tzinfo=UTC)
+    cell = Cell("as told", raw="2026-11-23T16:29:18Z", at=at)
+    source = Template("{% load inert %}{% cell one %}")
+    with timezone.override(ZoneInfo("Asia/Kolkata")):
+        local = source.render(Context({"one": cell}))
+    assert 'datetime="2026-11-23T16:29:18+00:00"' in local
+    assert "21:59:18 IST, 23 November 2026" in local
+    with timezone.override(UTC):
+        assert "16:29:18 UTC, 23 November 2026" in source.render(Context({"one": cell}))
+    day = Cell("as told", raw="2026-11-23", at=date(2026, 11, 23))
+    said = source.render(Context({"one": day}))
+    assert said == '<time datetime="2026-11-23">23 November 2026</time>'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reviews.presenters import _KINDS, inert, present, texts
-from reviews.presenters.leaves import in_order, leaves
+from reviews.presenters.leaves import humanise, in_order, leaves
 from reviews.presenters.shapes import Cell, Tag, Text, Value
 from tests.reviews.definitions import TEXT, tool
 
@@ -215,7 +216,7 @@ class TestChanges:
         labels = {"address": "New address", "address.line1": "Street"}
         shown = present(define("record", labels=labels), args, before=before)
         assert [(c.kind, c.label) for c in shown.changes] == [
-            ("removed", "New address, line2"),
+            ("removed", "New address, line 2"),
             ("changed", "Street"),
         ]
         assert [r.label for r in shown.unchanged] == ["New address, city"]
@@ -249,8 +250,8 @@ class TestChanges:
         before = {"email": "dana@example.com", "address": {"city": "Ur"}}
         shown = present(definition, {"customer_id": "C-1"}, before=before)
         assert [(c.kind, c.before, c.after) for c in shown.changes] == [
-            ("removed", Cell("dana@example.com"), None),
-            ("removed", Cell("Ur"), None),
+            ("removed", Cell("dana@example.com").settled, None),
+            ("removed", Cell("Ur").settled, None),
         ]
         assert shown.gone == "erased"
         assert [r.path for r in shown.other] == ["customer_id"]
@@ -497,3 +498,106 @@ def test_what_is_empty_in_a_record_is_none(nothing):
     assert change.after
     assert change.before.said == " (empty text)"
     assert change.after.said == "none (nothing)"
+
+
+WORDED = {
+    "type": "object",
+    "properties": {
+        "reason": {"enum": ["not_received", "damaged"]},
+        "twice": {"enum": ["a_b", "a b"]},
+        "host": {"enum": ["a_b@x.example", "damaged"]},
+        "free": TEXT,
+        "due": {"type": "string", "format": "date-time"},
+        "day": {"type": "string", "format": "date"},
+    },
+}
+MOMENT, SAID = "2026-11-23T16:29:18Z", "16:29:18 UTC, 23 November 2026"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("reason", "not_received", "not received"),
+        ("reason", "damaged", "damaged"),
+        ("twice", "a_b", "a_b"),
+        ("host", "a_b@x.example", "a_b@x.example"),
+        ("free", "not_received", "not_received"),
+        ("due", MOMENT, SAID),
+        ("due", "2026-11-23T18:29:18+02:00", SAID),
+        ("due", "2026-11-23T16:29:18.5Z", "2026-11-23T16:29:18.5Z"),
+        ("day", "2026-11-23", "23 November 2026"),
+        ("free", MOMENT, MOMENT),
+    ],
+)
+def test_what_the_schema_knows_is_said_in_words(name, value, said):
+    definition = tool(effect=f"Do {{{name}}}", schema=WORDED, presenter="record")
+    shown = present(definition, {name: value})
+    cell = row(shown.other, name).cell
+    assert (cell.text, cell.exact.text) == (said, value)
+    assert shown.sentence[-1].text == said
+    changed = present(definition, {name: value}, before={name: "x"})
+    assert row(changed.changes, name).after.text == said
+
+
+def test_one_moment_written_otherwise_is_told_apart():
+    args, before = {"due": "2026-11-23T18:29:18+02:00"}, {"due": MOMENT}
+    definition = tool(schema=WORDED, presenter="record")
+    (change,) = present(definition, args, before=before).changes
+    assert change.before
+    assert change.after
+    assert [change.before.text, change.after.text] == [MOMENT, args["due"]]
+
+
+def test_what_a_reader_says_of_time_is_in_words():
+    record = {"since": MOMENT, "note": f"on {MOMENT}", "seen": MOMENT}
+    definition = define("record", review={"facts": ["seen"]})
+    shown = present(definition, ARGS, before=record)
+    assert row(shown.top, "seen").cell.text == SAID
+    assert row(shown.now, "since").cell.text == SAID
+    assert row(shown.now, "note").cell.text == f"on {MOMENT}"
+    gone = present(define("deletion"), ARGS, before=record)
+    assert row(gone.changes, "since").before.text == SAID
+    compared = present(definition, {"since": "tomorrow"}, before=record)
+    assert row(compared.changes, "since").before.text == MOMENT
+
+
+READ = datetime(2026, 11, 24, 17, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "note"),
+    [
+        ("kept_until", MOMENT, "over for 1 day when read"),
+        ("kept_until", "2026-11-26T18:00:00Z", "2 days left when read"),
+        ("kept_until", "2026-11-24T17:00:20Z", "less than a minute left when read"),
+        ("kept_until", "2026-11-23", "over for 5 hours when read"),
+        ("kept_until", "2026-11-24", ""),
+        ("kept_until", "2026-11-30", "4 days left when read"),
+        ("delivered", MOMENT, "1 day before it was read"),
+        ("delivered", "2026-11-24T20:00:00Z", "3 hours after it was read"),
+        ("kept_until", "nobody knows", ""),
+    ],
+)
+def test_a_fact_says_whether_it_is_over(fact, value, note):
+    definition = define("record", review={"facts": [fact]})
+    facts = {"before": {fact: value}}
+    (found,) = present(definition, ARGS, facts=facts, at=READ).top
+    assert found.note == note
+    (silent,) = present(definition, ARGS, facts=facts).top
+    assert silent.note == ""
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01", "9999-12-31", "9999-12-31T23:59:59Z"])
+def test_the_ends_of_the_calendar_stay_as_they_are(moment):
+    facts = {"before": {"kept_until": moment}}
+    definition = define("record", review={"facts": ["kept_until"]})
+    (found,) = present(definition, ARGS, facts=facts, at=READ).top
+    assert found.cell.text == moment
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("line1", "Line 1"), ("order_id", "Order id"), ("sha256", "Sha256")],
+)
+def test_a_name_is_said_in_words(name, said):
+    assert humanise(name) == said
