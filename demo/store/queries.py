@@ -200,8 +200,7 @@ def shown_time(stamp: str) -> str:
 
 def address(value: dict[str, str]) -> str:
     """An address on one line."""
-    names = ("line1", "line2", "city", "region", "postcode", "country")
-    return visible(", ".join(value[name] for name in names if value.get(name)))
+    return visible(records.line(value))
 
 
 def _newest(db: Connection, table: str) -> list[Row]:

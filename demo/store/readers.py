@@ -31,8 +31,6 @@ LABELS = {
     "return_labels": "Return labels so far",
     "label_cost": "Cost of the label",
     "address": "Ships to now",
-    "address.line1": "Ships to now, street",
-    "address.line2": "Ships to now, second line",
     "name": "Name",
     "email": "E-mail",
     "orders": "Orders",
@@ -59,9 +57,7 @@ def read(store: Path, tool: str, args: Args) -> Reading:
         "facts": {},
         "preconditions": {},
         "source": "store",
-        "labels": {
-            name: said for name, said in LABELS.items() if name.split(".")[0] in known
-        },
+        "labels": {name: LABELS[name] for name in known if name in LABELS},
         **reading,
     }
 
@@ -144,7 +140,7 @@ def _customer(db: Connection, args: Args) -> Reading:
         "before": {
             "name": person["name"],
             "email": person["email"],
-            "address": records.address(person),
+            "address": records.line(records.address(person)),
         },
         "keys": {"customer": person["id"]},
         "facts": {

@@ -90,6 +90,12 @@ def address(row: Row) -> dict[str, str]:
     return value
 
 
+def line(address: dict[str, str]) -> str:
+    """An address on one line."""
+    names = ("line1", "line2", "city", "region", "postcode", "country")
+    return ", ".join(address[name] for name in names if address.get(name))
+
+
 def under_retention(person: Row) -> bool:
     """Whether the law still wants the customer's invoices kept."""
     return str(person["retention_until"]) > database.now()

@@ -77,6 +77,12 @@ def test_deleting_sees_whether_invoices_must_be_kept(path, number, expected):
     assert reading["keys"] == {"customer": number}
 
 
+def test_deleting_sees_the_address_as_it_is_written_and_the_whole_moment(path):
+    reading = readers.read(path, "delete_customer", {"customer_id": "C-1043"})
+    assert reading["before"]["address"] == "211 Summit Avenue, Redfern, CO, 00809, US"
+    assert reading["facts"]["retention_until"].endswith("Z")
+
+
 def test_a_parcel_on_its_way_is_shipped_and_one_in_the_store_is_not(path):
     def shipped(order: str) -> bool:
         args = {"order_id": order}

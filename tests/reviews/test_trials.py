@@ -28,7 +28,12 @@ READING = {
 
 
 def refund(amount: str, **more: Any) -> dict[str, Any]:
-    args = {"order_id": "78291", "amount": amount, "currency": "USD", "reason": "damaged"}
+    args = {
+        "order_id": "78291",
+        "amount": amount,
+        "currency": "USD",
+        "reason": "damaged",
+    }
     return {"tool": "process_refund", "args": args, "reading": READING, **more}
 
 
