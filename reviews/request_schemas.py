@@ -83,6 +83,8 @@ class CellOut(Schema):
     @staticmethod
     def resolve_text(cell: Any) -> str:
         """To the letter: the page says some values in words."""
+        if isinstance(cell, dict):  # an answer, which is checked against this
+            return str(cell["text"])
         return "" if cell.kind == "empty text" else str(cell.exact.text)
 
 

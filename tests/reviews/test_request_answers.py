@@ -13,10 +13,11 @@ from django.test.utils import CaptureQueriesContext
 from journal import clock
 from reviews import state_readings, tokens
 from reviews.models import ApprovalRequest, Revision, StateReading
+from reviews.presenters.shapes import Cell
 from reviews.queries import asked, detail, visible
 from reviews.queries.regions import Regions
 from reviews.request_answers import in_full
-from reviews.request_schemas import RequestDetailOut, RequestPage
+from reviews.request_schemas import CellOut, RequestDetailOut, RequestPage
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose, revise
@@ -189,3 +190,15 @@ def test_a_line_of_the_list_has_its_sentence_and_what_must_not_be_missed(
     whole = told(gate, request)
     assert (line["title"], line["flags"]) == (whole["title"], whole["flags"])
     assert "rationale" not in line
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (Cell("not received", raw="not_received"), "not_received"),
+        (Cell("", "empty text").settled, ""),
+        (Cell("damaged"), "damaged"),
+    ],
+)
+def test_a_program_hears_a_value_to_the_letter(cell: Cell, text: str) -> None:
+    assert CellOut.from_orm(cell).text == text
