@@ -46,6 +46,10 @@ a row version, a balance |
 | `labels` | what the fields of `before` are called on the page |
 | `source` | where it was read, for the page |
 
+A text that is a moment with an offset (`2026-11-23T16:29:18Z`) or a day, and nothing
+besides, is shown as time and date. Of a fact on top of a page (`review.facts`) the page
+says how far that was from the reading; where its name ends in `until`, whether it is
+over or how long is left.
 Any other shape, an error and a time-out are a reading without values; the page says
 why.
 `reader: {tool: get_file, args: {file_id: $args.file_id}}` asks a tool that only reads
@@ -99,6 +103,8 @@ it is there it says `with recipient ...`, after its label, else nothing.
 stands for every argument that a call may leave out and that is not named elsewhere.
 `{before.owner}` is a fact of the reader that `facts` declares; one that the reader did
 not give reads `(not known)`, and with `[ of {before.owner?}]` nothing is said.
+The parts of an object stand in the order of its schema's `required`, the others after;
+`line2` stands after `line1`.
 """
 _CALLED: Mapping[type, str] = {
     str: "text",
