@@ -27,6 +27,7 @@ from reviews.queries import detail, holding, upnext
 from reviews.queries.detail import Loaded
 from reviews.queries.queue import Filters
 from reviews.queries.review import ReviewPage
+from reviews.queries.words import span
 
 from . import frame, strips
 from .who import person
@@ -64,8 +65,10 @@ def release(request: HttpRequest, pk: str) -> HttpResponse:
 def extend(request: HttpRequest, pk: str) -> HttpResponse:
     """More time, as far as the policy lets it wait."""
     loaded = _load(request, pk)
+    before = loaded.request.expires_at
     until = deadlines.extend(request_id=pk, person=loaded.person).expires_at
-    return _strip(request, pk, f"Extended: it expires at {time_of_day(until)}.")
+    said = f"Extended by {span(until - before)}: it expires at {time_of_day(until)}."
+    return _strip(request, pk, said)
 
 
 @require_POST

@@ -12,7 +12,7 @@ from journal.models import LogRecord
 from reviews import drafts, leases
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Draft, Lease
-from tests.browser.conftest import Desk, SitDown, arm
+from tests.browser.conftest import Desk, SitDown, arm, settle
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.stack import wait_until
@@ -128,6 +128,23 @@ def test_the_time_is_told_and_given_once_more(
     expect(expiry).to_contain_text(f"Expires {later:%H:%M:%S}")
     expect(page.locator("h1")).to_be_focused()
     assert LogRecord.objects.filter(kind="request.extended").count() == 1
+
+
+def test_a_second_press_at_once_extends_no_further(
+    waiting: ApprovalRequest, sit_down: SitDown
+) -> None:
+    desk = sit_down("rita")
+    page = open_(desk, waiting)
+    expect(state(page)).to_contain_text(MINE)
+    later = waiting.expires_at + timedelta(minutes=30)
+    page.keyboard.press("e")
+    page.keyboard.press("e")
+    expect(page.locator("#sr-status")).to_contain_text(
+        f"Extended by 30 min: it expires at {later:%H:%M:%S} UTC."
+    )
+    settle(page)
+    waiting.refresh_from_db()
+    assert waiting.expires_at == later
 
 
 def test_what_expires_under_a_panel_keeps_the_words(

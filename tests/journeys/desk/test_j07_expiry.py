@@ -81,7 +81,7 @@ def test_the_time_is_told_and_given_once_more(
     assert told(rita) == [
         "One minute left. E extends it.",
         "20 seconds left. E extends it.",
-        f"Extended: it expires at {request.expires_at:%H:%M:%S} UTC.",
+        f"Extended by 60 min: it expires at {request.expires_at:%H:%M:%S} UTC.",
     ]
     counts_down_in_silence(rita)
     assert LogRecord.objects.filter(kind="request.extended").count() == 1

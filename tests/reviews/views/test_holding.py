@@ -214,7 +214,7 @@ def test_more_time_is_offered_with_its_new_end(request_, as_: SignIn) -> None:
 def test_more_time_is_announced(request_, as_: SignIn) -> None:
     later = request_.expires_at + timedelta(minutes=30)
     answer = as_("rita", **HTMX).post(url(request_, "extend"))
-    said = f'data-say="Extended: it expires at {later:%H:%M:%S} UTC.'
+    said = f'data-say="Extended by 30 min: it expires at {later:%H:%M:%S} UTC.'
     assert said in answer.content.decode()
 
 
