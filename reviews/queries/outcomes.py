@@ -71,6 +71,7 @@ class Outcome:
     votes: Sequence[Vote]
     result: str
     links: Sequence[Link]
+    at: datetime | None = None  # of which the title says the time
     until: datetime | None = None
     until_words: str = ""
     until_said: str = ""
@@ -87,6 +88,7 @@ def of(loaded: Loaded) -> Outcome:
         votes=[_vote(loaded, one) for one in loaded.decisions],
         result=_result(loaded.execution),
         links=list(_links(loaded)),
+        at=state.at,
         until=state.until,
         until_words=state.until_words,
         until_said=state.until_said,

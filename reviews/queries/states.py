@@ -6,7 +6,7 @@ be known is never called failed (gate.md sections 3 and 7).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from journal.clock import time_of_day
@@ -27,6 +27,8 @@ class State:
     icon: str = "wait"
     quarters: int | None = None
     note: str = ""
+    at: datetime | None = None  # of which its word says the time
+    note_at: datetime | None = None
     until: datetime | None = None
     until_words: str = ""
     left: timedelta | None = None
@@ -91,12 +93,17 @@ def _held(state: State, held: Holding | None) -> State:
     """Who is at it comes first; what else it waits for stands beside it."""
     if held is None or held.free or state.key == "expired":
         return state
-    note = "" if state.word == "Waiting" else state.word
     if held.mine:
         said = f"You hold this until {time_of_day(held.until)}"
-        return State(state.key, said, icon="hold", note=note)
+        return _beside(state, State(state.key, said, icon="hold", at=held.until))
     said = f"{held.by} is deciding (since {time_of_day(held.since)})"
-    return State("held", said, quarters=2, note=note)
+    return _beside(state, State("held", said, quarters=2, at=held.since))
+
+
+def _beside(state: State, holds: State) -> State:
+    """What else it waits for stands beside who is at it."""
+    note = "" if state.word == "Waiting" else state.word
+    return replace(holds, note=note, note_at=state.at)
 
 
 def _pending(
@@ -107,13 +114,13 @@ def _pending(
     since: datetime | None,
 ) -> State:
     if not freezing.is_open(request, now):
-        return State("expired", _expired(request), icon="void")
+        return _expired(request)
     if tally.given:
         said = f"{tally.said} approvals"
         return State("waiting", said, quarters=2)
     if cause in {"escalated", "verifier"}:
         clock = f" since {time_of_day(since)}" if since else ""
-        return State("escalated", f"With supervisors{clock}", icon="up")
+        return State("escalated", f"With supervisors{clock}", icon="up", at=since)
     if cause == "returned":
         return State("waiting", "Returned with guidance", icon="back")
     if cause == "revoked":
@@ -123,8 +130,10 @@ def _pending(
     return State("waiting", "Waiting")
 
 
-def _expired(request: ApprovalRequest) -> str:
-    return f"Expired {time_of_day(request.expires_at)}. {inherited.said_of(request)}"
+def _expired(request: ApprovalRequest) -> State:
+    at = request.expires_at
+    said = f"Expired {time_of_day(at)}. {inherited.said_of(request)}"
+    return State("expired", said, icon="void", at=at)
 
 
 def _ended(request: ApprovalRequest, by: str) -> State:
@@ -132,11 +141,15 @@ def _ended(request: ApprovalRequest, by: str) -> State:
     clock = f" {time_of_day(at)}" if at else ""
     who = f" by {by}" if by else ""
     return {
-        RequestStatus.REJECTED: State("rejected", f"Rejected{who}{clock}", icon="no"),
-        RequestStatus.EXPIRED: State("expired", _expired(request), icon="void"),
-        RequestStatus.WITHDRAWN: State("withdrawn", f"Withdrawn{clock}", icon="stop"),
+        RequestStatus.REJECTED: State(
+            "rejected", f"Rejected{who}{clock}", icon="no", at=at
+        ),
+        RequestStatus.EXPIRED: _expired(request),
+        RequestStatus.WITHDRAWN: State(
+            "withdrawn", f"Withdrawn{clock}", icon="stop", at=at
+        ),
         RequestStatus.SUPERSEDED: State(
-            "superseded", f"Replaced by a later proposal{clock}", icon="void"
+            "superseded", f"Replaced by a later proposal{clock}", icon="void", at=at
         ),
     }[RequestStatus(request.status)]
 
@@ -152,18 +165,20 @@ def of_execution(execution: Execution | None) -> State:
         return State("authorized", "Authorized, waits for the agent", quarters=1)
     if status is ExecutionStatus.QUEUED and execution.attempts and execution.code:
         said = f"Failed without effect, tried again at {time_of_day(execution.due_at)}"
-        return State("queued", said, icon="wait")
+        return State("queued", said, icon="wait", at=execution.due_at)
     return {
         ExecutionStatus.QUEUED: State("queued", "Approved, starts now", quarters=1),
-        ExecutionStatus.CLAIMED: State("running", f"Running since{clock}", icon="run"),
-        ExecutionStatus.SUCCEEDED: State("executed", f"Done{clock}", icon="ok"),
+        ExecutionStatus.CLAIMED: State(
+            "running", f"Running since{clock}", icon="run", at=at
+        ),
+        ExecutionStatus.SUCCEEDED: State("executed", f"Done{clock}", icon="ok", at=at),
         ExecutionStatus.FAILED: State(
-            "failed", f"Failed{clock}. Nothing was changed.", icon="no"
+            "failed", f"Failed{clock}. Nothing was changed.", icon="no", at=at
         ),
         ExecutionStatus.UNKNOWN: State(
             "unknown", "Outcome unknown. A person must say.", icon="ask"
         ),
         ExecutionStatus.REFUSED: State(
-            "refused", f"Refused{clock}. Nothing was executed.", icon="void"
+            "refused", f"Refused{clock}. Nothing was executed.", icon="void", at=at
         ),
     }[status]

@@ -12,7 +12,7 @@ from django import template
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from journal.clock import time_of_day
@@ -77,6 +77,16 @@ def at(value: datetime | None) -> SafeString | str:
 def moment(value: datetime | None) -> SafeString | str:
     """The time of day and the date as one element."""
     return _time(value, f"{time_of_day(value)}, {day(value)}") if value else ""
+
+
+@register.simple_tag
+def timed(said: str, moment: datetime | None) -> SafeString | str:
+    """One of our own sentences in which the time of a moment is an element, too."""
+    time = time_of_day(moment) if moment else ""
+    if not time or time not in said:
+        return conditional_escape(said)
+    before, _, after = said.rpartition(time)
+    return format_html("{}{}{}", before, at(moment), after)
 
 
 def _time(value: datetime, said: str) -> SafeString:

@@ -19,7 +19,7 @@ from reviews.queries.selects import Option
 from reviews.queries.states import State
 from reviews.queries.words import span
 
-from .desk import at, day, icon, pie
+from .desk import at, day, icon, pie, timed
 
 register = template.Library()
 
@@ -30,7 +30,7 @@ _EXPIRES = (
 )
 _SETTLED = '<span class="lead">{}</span><p class="two">{}</p>'
 _FROZEN = '<span class="lead">{}Frozen, {} left</span>'
-_STANDS = '<span class="lead">{}{}{}</span>{}'
+_STANDS = '<span class="lead">{}<span>{}</span>{}</span>{}'
 _OPTION = '<option value="{}">{}</option>'
 _CHOSEN = '<option value="{}" selected>{}</option>'
 _UNTIL = ' <span data-until="{}" data-words="{}">{}</span>'
@@ -75,8 +75,9 @@ def row_state(state: State | None) -> SafeString | str:
     if state.until is not None:
         words, left = state.until_words, state.until_said
         until = format_html(_UNTIL, state.until.isoformat(), words, left)
-    note = format_html('<p class="two">{}</p>', state.note) if state.note else ""
-    return format_html(_STANDS, sign, state.word, until, note)
+    said = timed(state.note, state.note_at)
+    note = format_html('<p class="two">{}</p>', said) if said else ""
+    return format_html(_STANDS, sign, timed(state.word, state.at), until, note)
 
 
 @register.simple_tag

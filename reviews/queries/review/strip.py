@@ -27,8 +27,10 @@ class Strip(SeenRegions):
         if not self.target_moved:
             return self.loaded.state
         found = self.loaded.reading
-        at = f" at {time_of_day(found.at)}" if found else ""
-        return State("moved", f"The record changed{at}", icon="warn")
+        if found is None:
+            return State("moved", "The record changed", icon="warn")
+        said = f"The record changed at {time_of_day(found.at)}"
+        return State("moved", said, icon="warn", at=found.at)
 
     @property
     def takes_up(self) -> bool:

@@ -64,7 +64,11 @@ def test_the_page_takes_it_and_says_until_when(gate: Gate, request_, as_) -> Non
     source = response.content.decode()
     lease = Lease.objects.get()
     assert lease.holder == gate.rita
-    assert f"You hold this until {lease.until:%H:%M:%S}" in source
+    assert lease.until is not None
+    said = f">{lease.until:%H:%M:%S} UTC</time>"
+    assert f'You hold this until <time datetime="{lease.until.isoformat()}"{said}' in (
+        source
+    )
     assert 'data-testid="release"' in source
     assert lease.token in source
 
@@ -395,3 +399,18 @@ def test_bad_input_is_never_a_failure(request_, as_: SignIn) -> None:
         assert client.post(url(request_, path), bad).status_code < 500
     assert client.post(url(request_, "notes"), {}).status_code == 422
     assert client.post("/queue/next/", {"from": "r-%00", "filters": "&&="}).status_code
+
+
+def test_the_times_of_a_state_are_elements(gate: Gate, as_: SignIn) -> None:
+    """Strip, outcome and look: the time that our own sentence says names its day."""
+    request = propose(gate.agent).request
+    decide(request, gate.sue, "reject")
+    request.refresh_from_db()
+    at = request.settled_at
+    assert at is not None
+    time = f'<time datetime="{at.isoformat()}">{at:%H:%M:%S} UTC</time>'
+    client = as_("rita")
+    source = shown(client, request)
+    assert source.count(f"Rejected by Sue Example {time}") == 2
+    row = client.get(f"/requests/{request.pk}/peek/").content.decode()
+    assert f"Rejected by Sue Example {time}" in row
