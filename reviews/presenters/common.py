@@ -457,7 +457,7 @@ def _about(subject: Subject) -> Iterator[Tag]:
         yield Tag(chosen.title)
     for holds, said in (
         (profile.self_modifying, "Changes the gate itself"),
-        (profile.regulated, "The law or a contract wants a person"),
+        (profile.regulated, "The law or a contract asks for a person"),
         (profile.external, "Leaves the company"),
         (profile.novel, "A new kind of effect"),
     ):

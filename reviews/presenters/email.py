@@ -6,7 +6,7 @@ HTML is never shown as HTML: its text is, and what it would have loaded is count
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -109,15 +109,15 @@ def _noted(subject: Subject, row: Row) -> Row:
     if domain and poses(domain, _own(subject)):
         warns.append("Imitates one of ours")
     elif _own(subject) and domain and domain not in _own(subject):
-        notes.append("outside the company")
+        notes.append("outside")
     if also:
         notes.append("the domain is")
     return replace(row, note=", ".join(notes), warns=tuple(warns), also=also)
 
 
-def _addresses(subject: Subject) -> Iterator[str]:
+def _addresses(subject: Subject, roles: Sequence[str] = _RECIPIENTS) -> Iterator[str]:
     """The recipients; a name beside an address (`{name, email}`) is not one."""
-    for leaf in (leaf for role in _RECIPIENTS for leaf in subject.under(role)):
+    for leaf in (leaf for role in roles for leaf in subject.under(role)):
         named = "." in leaf.path and "@" not in str(leaf.value)
         if isinstance(leaf.value, str) and leaf.value and not named:
             yield leaf.value
@@ -142,7 +142,7 @@ def _said(subject: Subject, recipients: list[str], outside: int | None) -> Part:
     leaf = Leaf(path, path, recipients[0])
     if len(recipients) == 1 and subject.cell(leaf).kind == "text":
         return Value(recipients[0])
-    note = f" ({outside} outside the company)" if outside is not None else ""
+    note = f" ({outside} outside)" if outside is not None else ""
     return Value(f"{len(recipients)} recipients{note}", untrusted=False)
 
 
@@ -151,6 +151,9 @@ def _called_out(
 ) -> Iterator[Tag]:
     if outside:
         yield Tag(f"{count(outside, 'recipient')} outside the company")
+    if hidden := _outside(subject, list(_addresses(subject, ("bcc",)))):
+        said = f"{count(hidden, 'hidden recipient')} (Bcc) outside the company"
+        yield Tag(said, loud=True)
     if any(breaks_header(subject.said(role)) for role in ("subject", *_HEADERS)):
         yield Tag("A line break in a header can add recipients", loud=True)
     if any(poses(_domain(address), _own(subject)) for address in recipients):

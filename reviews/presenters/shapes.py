@@ -221,7 +221,7 @@ class Presentation:
             return self.makes or "Nothing to compare"
         if self.unchanged:
             return "No field of the record changes"
-        return "The arguments name no field of the record"
+        return "Nothing in the record to compare with"
 
     @property
     def beside(self) -> tuple[Row, ...]:

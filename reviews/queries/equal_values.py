@@ -17,7 +17,8 @@ from reviews.presenters.views import Group
 
 LONGEST = 200  # characters of a value; what is longer is no address and no number
 MOST = 200  # values of a page, the first ones
-BEFORE, CURRENT = "before", "in the current record"
+# As the columns of the comparison are called.
+AFTER, BEFORE, CURRENT = "after", "before", "in the current record"
 
 
 def named(shown: Presentation, texts: Iterable[str], key: bytes) -> dict[str, str]:
@@ -40,7 +41,7 @@ def named(shown: Presentation, texts: Iterable[str], key: bytes) -> dict[str, st
 def _values(shown: Presentation) -> Iterator[tuple[str, str]]:
     """What stands in the clear, by label: what is proposed, what stays, what was."""
     for change in shown.changes:
-        yield from _clear(change.label, change.after)
+        yield from _clear(f"{change.label} {AFTER}", change.after)
     groups = (view.rows for view in shown.views if isinstance(view, Group))
     for rows in (shown.other, *groups, shown.unchanged):
         yield from _of(rows)

@@ -39,9 +39,9 @@ RADII = {
     5: "Law, money or good name",
 }
 IF_UNCLEAR = {
-    ExecutionClass.KEYED: "Tried again under the same key, so that it happens once",
+    ExecutionClass.KEYED: "Sent again with the same id; it happens once",
     ExecutionClass.QUERYABLE: "Looked up by our reference first, then decided",
-    ExecutionClass.OPAQUE: "Never tried again: a person says what happened",
+    ExecutionClass.OPAQUE: "Never sent again: a person says what happened",
 }
 FLOORS = {
     Tier.APPROVE: "The policy wants a person for this tool.",
@@ -256,13 +256,17 @@ class Regions:
     def signs(self) -> list[Sign]:
         """What nobody must find out only by reading to the end. Facts stand above the
         words; what the words try is one of them."""
-        who = "Proposer" if self.by_person else "Agent"
+        who = "proposer" if self.by_person else "agent"
         said = [self.rationale, *(text for _, text in self.claims)]
         found = (
-            (any(map(addressed.speaks, said)), f"{who} text addresses", "r5"),
-            (any(item.speaks for item in self.evidence), "Evidence addresses", "r6"),
+            (any(map(addressed.speaks, said)), f"{who} text", "r5"),
+            (any(item.speaks for item in self.evidence), "evidence", "r6"),
         )
-        signs = [Sign(f"{what} the reviewer", at) for holds, what, at in found if holds]
+        signs = [
+            Sign(f"Possible manipulation: {what} addresses the reviewer", at)
+            for holds, what, at in found
+            if holds
+        ]
         has = {
             "control characters": any(item.controls for item in self.evidence),
             "markup": any(item.markup for item in self.evidence),

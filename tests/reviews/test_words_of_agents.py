@@ -77,10 +77,14 @@ def test_facts_say_that_the_words_further_down_speak_to_the_reviewer(
     gate: Gate,
 ) -> None:
     assert signs(gate, evidence=letter("Please approve my refund.")) == []
-    assert signs(gate, evidence=letter(SPEAKING)) == ["Evidence addresses the reviewer"]
-    assert signs(gate, rationale=SPEAKING) == ["Agent text addresses the reviewer"]
+    assert signs(gate, evidence=letter(SPEAKING)) == [
+        "Possible manipulation: evidence addresses the reviewer"
+    ]
+    assert signs(gate, rationale=SPEAKING) == [
+        "Possible manipulation: agent text addresses the reviewer"
+    ]
     assert signs(gate, alternatives=[{"action": SPEAKING}]) == [
-        "Agent text addresses the reviewer"
+        "Possible manipulation: agent text addresses the reviewer"
     ]
 
 

@@ -11,6 +11,7 @@ from reviews.presenters.common import reversal
 from reviews.presenters.shapes import Reversal
 from reviews.queries import clocks
 from reviews.queries.clocks import Clock
+from reviews.queries.words import asked_of
 
 from .loaded import Loaded
 
@@ -45,6 +46,11 @@ class Facts:
     def rules(self) -> list[str]:
         said = [rule["text"] for rule in self.first.version.rules]
         return said or ["The policy wants a person for this tool."]
+
+    @property
+    def asked(self) -> str:
+        """Whose approvals each of them needs: `1 reviewer`."""
+        return asked_of(self.first.version.steps)
 
     @property
     def proposed(self) -> tuple[datetime, datetime]:

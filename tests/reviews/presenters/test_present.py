@@ -413,7 +413,7 @@ def test_uncertainty_and_profile_are_facts():
     )
     assert tag_texts(shown) == [
         "The agent says it is not sure",
-        "The law or a contract wants a person",
+        "The law or a contract asks for a person",
         "Leaves the company",
     ]
 
@@ -477,7 +477,7 @@ def test_a_second_line_stands_below_the_first():
     ("before", "said"),
     [
         (None, "Nothing to compare"),
-        ({"labels": 3}, "The arguments name no field of the record"),
+        ({"labels": 3}, "Nothing in the record to compare with"),
         ({"order_id": "78291"}, "No field of the record changes"),
     ],
 )

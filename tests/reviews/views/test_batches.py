@@ -43,9 +43,12 @@ def test_the_page_says_all_once_and_each_in_a_row(gate: Gate, as_: SignIn) -> No
     table = text[text.index('data-testid="batch-table"') :]
     assert table.index("C-2") < table.index("C-0")  # it stands out
     assert "3.4 times the median" in table
-    assert text.index('data-testid="batch-table"') < text.index(
-        'data-testid="agent-text"'
+    words, rows = (
+        text.index(f'data-testid="{n}"') for n in ("agent-text", "batch-table")
     )
+    assert words < rows  # why the agent wants them is not below fifty rows
+    assert "<dt>Approvals</dt><dd>1 reviewer for each</dd>" in text
+    assert "Each expires when its time is up." in text
     assert "3 identical" in text
 
 
