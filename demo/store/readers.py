@@ -25,6 +25,7 @@ LABELS = {
     "carrier_status": "Carrier says",
     "customer": "Customer number",
     "customer_name": "Customer",
+    "customer_email": "E-mail of the account",
     "payment_method": "Paid with",
     "destination": "Shipped to",
     "labels": "Labels now",
@@ -128,6 +129,9 @@ def _address(db: Connection, args: Args) -> Reading:
     reading = _order(db, args)
     order = records.order(db, args["order_id"])
     shown = {name: reading["before"][name] for name in ("status", "carrier_status")}
+    # Whether it is the customer who asks: an address in a letter is compared with it.
+    person = records.customer(db, order["customer"])
+    shown |= _known(customer_email=person["email"])
     return {**reading, "before": {"address": records.address(order), **shown}}
 
 

@@ -209,6 +209,12 @@ def test_a_return_label_has_a_cost_before_it_is_ordered(path):
     assert "label_cost" not in readers.read(path, "create_return_label", other)["facts"]
 
 
+def test_a_change_of_address_reads_whose_account_it_is(path):
+    reading = readers.read(path, "change_shipped_address", {"order_id": "78283"})
+    assert reading["before"]["customer_email"] == "farah.siddiqui@example.org"
+    assert reading["labels"]["customer_email"] == "E-mail of the account"
+
+
 def test_a_refund_reads_its_payee_and_how_it_is_paid(path):
     facts = readers.read(path, "process_refund", REFUND)["facts"]
     assert facts["customer_name"] == "Casey Lindholm"
