@@ -101,7 +101,7 @@ def test_a_note_that_was_dragged_larger_is_swapped_without_inline_style(
     assert "height" in (note.get_attribute("style") or "")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#reason-error")).to_be_visible()
-    page.wait_for_function("!document.querySelector('.htmx-settling, .htmx-request')")
+    expect(page.locator(".htmx-settling, .htmx-request")).to_have_count(0)
     assert desk.complaints() == []
 
 

@@ -164,7 +164,8 @@ def test_a_request_follows_what_happens_to_it(
     outside.post(f"/proposals/{made['id']}/withdraw", {})
     expect(page.locator("[data-testid=state]")).to_contain_text("Withdrawn")
     assert tom.desk.focus() == focus != "BODY"
-    assert len(tom.polls()) == 1
+    # The word of their own hold may still be on its way when they begin to listen.
+    assert 1 <= len(tom.polls()) <= 2
 
 
 def test_what_is_told_while_an_answer_is_under_way_is_looked_up(
