@@ -106,7 +106,8 @@ _PHRASES = (
     r"redacted\b\W{0,3}(?:\w{4}\W{0,3})?(?:is |are )?(?:the )?same as\b",
     r"trust me",
 )
-_SPEAKS = re.compile("|".join(rf"(?<!\w)(?:{phrase})" for phrase in _PHRASES))
+# Asked once where a word begins, not once for each phrase at every character.
+_SPEAKS = re.compile(rf"(?<!\w)(?:{'|'.join(f'(?:{one})' for one in _PHRASES)})")
 # A line of its own that reads like a verdict or a button.
 _ALONE = re.compile(
     r"\W*(?:approved|authori[sz]ed|cleared|pre ?approved|approve|approve (?:now|all)"
