@@ -191,7 +191,7 @@ def test_nobody_reaches_what_is_not_theirs(
     proof_n: Callable[..., int],
     record_proof: Callable[[str, str], None],
 ) -> None:
-    matrix = Matrix(world, proof_n(small=4, full=1))
+    matrix = Matrix(world, proof_n(small=8, full=1))
     paths = list(_paths(world))
     for turn, who in enumerate(Who):
         matrix.turn = turn
