@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from functools import cache
 from typing import Any, TypeVar
 
@@ -71,6 +72,14 @@ def number_of(version_id: int) -> int:
     """The number of a stored version: asked once a process, for it never changes, and
     without the document, which is large."""
     return PolicyVersion.objects.values_list("number", flat=True).get(pk=version_id)
+
+
+@cache
+def windows(version_id: int) -> Mapping[str, timedelta]:
+    """Over what time each measure of a stored version counts. Read once a process, for
+    a version that something was judged by never changes."""
+    document = compiled(PolicyVersion.objects.get(pk=version_id))
+    return {name: one.window for name, one in document.measures.items()}
 
 
 def compiled(version: PolicyVersion) -> Document:

@@ -32,6 +32,7 @@ LABELS = {
     "return_labels": "Return labels so far",
     "label_cost": "Cost of the label",
     "address": "Ships to now",
+    "postal_address": "Address",
     "name": "Name",
     "email": "E-mail",
     "orders": "Orders",
@@ -144,7 +145,7 @@ def _customer(db: Connection, args: Args) -> Reading:
         "before": {
             "name": person["name"],
             "email": person["email"],
-            "address": records.line(records.address(person)),
+            "postal_address": records.line(records.address(person)),
         },
         "keys": {"customer": person["id"]},
         "facts": {

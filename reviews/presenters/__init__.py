@@ -7,7 +7,7 @@ plain text: the template tags of `inert` print them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from policies.documents import ToolDefinition
@@ -61,6 +61,7 @@ def present(
     conceal: Conceal = lambda _: HIDDEN,
     dry_run: Mapping[str, Any] | None = None,
     at: datetime | None = None,
+    windows: Mapping[str, timedelta] | None = None,
 ) -> Presentation:
     """Present one effect.
 
@@ -68,10 +69,18 @@ def present(
     the rules, with money in minor units. `conceal` makes the text that stands for a
     value the schema marks sensitive, from its JSON; it should be keyed, so that equal
     values can be told without being read. `dry_run` is as the reading keeps it, and
-    `at` is when it was made.
+    `at` is when it was made. `windows` are those of the policy's measures, by name.
     """
     args = in_order(args, definition.arguments)
     subject = Subject(
-        definition, args, before, labels or {}, facts or {}, conceal, dry_run, at
+        definition,
+        args,
+        before,
+        labels or {},
+        facts or {},
+        conceal,
+        dry_run,
+        at,
+        windows or {},
     )
     return _KINDS.get(definition.presenter, table.show)(subject)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from policies import money
@@ -16,7 +17,14 @@ from .shapes import Pair
 if TYPE_CHECKING:
     from .common import Subject
 
-_WITH = "this one included"
+# Of how many seconds, and what several of them are called.
+_UNITS = (
+    ("year", "years", 365 * 86_400),
+    ("day", "days", 86_400),
+    ("h", "h", 3600),
+    ("min", "min", 60),
+    ("s", "s", 1),
+)
 
 
 def total(subject: Subject) -> Money | None:
@@ -57,16 +65,41 @@ def _note(amounts: int, currencies: int, *, of_reader: bool) -> str:
 
 
 def sums(subject: Subject) -> tuple[Pair, ...]:
-    """The rolling sums that the policy keeps, this proposal included; none of what is
-    in several currencies, for they are not added up."""
+    """The rolling sums that the policy keeps, this proposal included, with what else
+    is in each; none of what is in several currencies, for they are not added up."""
     currency, found = _currency(subject), subject.facts.get("sum")
     if not currency or not isinstance(found, Mapping):
         return ()
     return tuple(
-        Pair(humanise(name), figure(Money(total, currency)), _WITH)
+        Pair(humanise(name), figure(Money(total, currency)), counted(subject, name))
         for name, total in found.items()
         if isinstance(total, int)
     )
+
+
+def counted(subject: Subject, name: str) -> str:
+    """What a rolling sum counts beside this proposal, and over what time: what waits
+    is in every window, what ran is in it from its effect on (policies.facts)."""
+    found, window = subject.facts.get("count"), subject.windows.get(name)
+    number = found.get(name) if isinstance(found, Mapping) else None
+    if window is None or not isinstance(number, int) or number < 1:
+        return "this one included"
+    others = number - 1
+    if not others:
+        return f"this one alone in {_lasting(window)}"
+    more = f"{others:,} other{'' if others == 1 else 's'}"
+    return f"this one and {more}, open or done in {_lasting(window)}"
+
+
+def _lasting(window: timedelta) -> str:
+    """`24 h`, `7 days`, `10 years`: the largest unit of which it is a whole number, and
+    hours up to two days."""
+    seconds = int(window.total_seconds())
+    if seconds <= 2 * 86_400 and seconds % 3600 == 0:
+        return f"{seconds // 3600} h"
+    one, many, size = next(unit for unit in _UNITS if seconds % unit[2] == 0)
+    number = seconds // size
+    return f"{number:,} {one if number == 1 else many}"
 
 
 def _currency(subject: Subject) -> str:

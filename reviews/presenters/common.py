@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -45,8 +45,9 @@ UNKNOWN_REVERSAL = Reversal("Unknown: treat as irreversible", "never")
 class Subject:
     """One effect to present: what will run, and what is known about it.
 
-    `facts` are the stored facts of the rules (money in minor units); `conceal` makes
-    the text that stands for a sensitive value, from its JSON.
+    `facts` are the stored facts of the rules (money in minor units), `windows` the
+    time over which the policy's measures count; `conceal` makes the text that stands
+    for a sensitive value, from its JSON.
     """
 
     definition: ToolDefinition
@@ -57,6 +58,7 @@ class Subject:
     conceal: Conceal = lambda _: HIDDEN
     dry_run: Mapping[str, Any] | None = None  # as the reading keeps it
     at: datetime | None = None  # of the reading
+    windows: Mapping[str, timedelta] = field(default_factory=dict)
     # Paths that a presenter conceals beyond the schema: the key in a header.
     secret: frozenset[str] = frozenset()
 

@@ -41,7 +41,7 @@ def choice(
     found = lacking(person, request, version, votes, people)
     return Choice(
         permissions.why_uncounted(person, version, [step for step, _ in votes]),
-        f"It cannot be escalated: too few people could decide then ({found})."
+        f"It cannot be escalated: too few people could decide then ({found} needed)."
         if found
         else "",
     )

@@ -5,6 +5,7 @@ Always what happened, what did not happen, and what can be done (ux.md 3.10).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,7 @@ from datetime import datetime
 from django.urls import reverse
 
 from journal.clock import time_of_day
+from journal.models import LogRecord
 from policies.choices import Role
 from policies.tools import definition
 from reviews import approvers, inherited, permissions
@@ -35,6 +37,11 @@ from .log import HIDDEN_NAME
 from .words import people
 
 HALTED = "Its batch waits since a failure, until a person lets it go on."
+WITHDRAWN_BY = {
+    "withdrawn_by_agent": "The agent withdrew it.",
+    "thread_finished": "Its run is over, so it was withdrawn.",
+    "stopped": "A stop withdrew it.",
+}
 SAID = {
     Verdict.APPROVE: "Approved",
     Verdict.REJECT: "Rejected",
@@ -226,12 +233,29 @@ def _about(loaded: Loaded, status: RequestStatus) -> list[str]:
         ],
         RequestStatus.EXPIRED: ["Nobody answered in time. The agent is told."],
         RequestStatus.WITHDRAWN: [
-            f"There is nothing to decide. {inherited.said_of(loaded.request)}"
+            f"{_withdrawn_by(loaded)} There is nothing to decide."
+            f" {inherited.said_of(loaded.request)}"
         ],
         RequestStatus.SUPERSEDED: ["There is nothing to decide here any more."],
         RequestStatus.AUTHORIZED: [],
     }
     return said[status]
+
+
+def _withdrawn_by(loaded: Loaded) -> str:
+    """Who took it back, and why, as the log has it."""
+    if loaded.request.status != RequestStatus.WITHDRAWN:
+        return ""
+    record = (
+        LogRecord.objects.filter(
+            kind="request.withdrawn", proposal=loaded.request.proposal_id
+        )
+        .order_by("-pk")
+        .first()
+    )
+    data = json.loads(bytes(record.leaf))["data"] if record else None
+    code = (data or {}).get("code", "")
+    return WITHDRAWN_BY.get(code, "It was withdrawn.")
 
 
 def _if_paused(loaded: Loaded) -> list[str]:

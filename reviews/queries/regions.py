@@ -33,10 +33,10 @@ from . import equal_values, showing
 
 RADII = {
     1: "Leaves no trace",
-    2: "Wasted work at worst",
-    3: "This person's own data",
-    4: "Other systems or people",
-    5: "Law, money or good name",
+    2: "Wastes work at worst",
+    3: "Affects one person's own data",
+    4: "Affects other systems or people",
+    5: "Affects money, law or reputation",
 }
 IF_UNCLEAR = {
     ExecutionClass.KEYED: "Sent again with the same id; it happens once",

@@ -15,7 +15,7 @@ from typing import Any
 from django.utils.dateparse import parse_datetime
 
 from journal import ids
-from policies import conflicts, facts, tools
+from policies import active, conflicts, facts, tools
 from reviews import redacting, redaction
 from reviews.models import Proposal, Revision
 from reviews.presenters import (
@@ -59,8 +59,9 @@ class Evidence:
 
     @property
     def when(self) -> datetime | None:
-        """The moment that `at` is; None for other words of the agent."""
-        found = moments.known(self.at)
+        """The moment that `at` is, to the second; None for other words of the agent."""
+        at = moments.read(self.at)
+        found = moments.known(at.replace(microsecond=0).isoformat()) if at else None
         return found if isinstance(found, datetime) else None
 
     @property
@@ -111,6 +112,7 @@ def presentation(
         conceal=concealer(revision),
         dry_run=reading.get("dry_run"),
         at=parse_datetime(str(reading.get("at", ""))),
+        windows=active.windows(revision.policy_id) if revision.policy_id else {},
     )
 
 
@@ -212,12 +214,12 @@ def _moved(change: Change) -> Moved:
 
 def claims(proposal: Proposal, revision: Revision) -> list[tuple[str, str]]:
     """What else the agent says, by heading; all of it untrusted text."""
-    found = [("Claims", revision.expected_outcome), ("To undo", revision.reversal)]
+    found = [("Expected", revision.expected_outcome), ("To undo", revision.reversal)]
     for other in revision.alternatives:
         action = str(other.get("action", ""))
         why_not = str(other.get("why_not", ""))
-        found.append(("Instead", f"{action}: {why_not}" if why_not else action))
-    found.append(("For", _on_behalf(proposal.on_behalf_of)))
+        found.append(("Alternative", f"{action}: {why_not}" if why_not else action))
+    found.append(("On behalf of", _on_behalf(proposal.on_behalf_of)))
     if not ids.is_one(proposal.parent, "p"):
         found.append(("Part of", proposal.parent))
     if revision.uncertain:

@@ -10,10 +10,11 @@ from django.contrib.auth.models import Group
 from django.test import Client
 from guardian.shortcuts import remove_perm
 
+from agents import proposals as agent_proposals
 from journal import clock, errors
 from policies.choices import Risk, Role
 from policies.models import Person, Queue
-from reviews import permissions, preferences, stops
+from reviews import permissions, preferences, proposals, stops
 from reviews.choices import Scope, StopMode
 from reviews.models import ApprovalRequest, Lease
 from reviews.queries import badges, detail, log, queue, visible
@@ -307,3 +308,24 @@ def test_everybodys_numbers_are_a_few_queries(
     ids = [person.pk for person in gate.people.values()]
     with django_assert_num_queries(3):
         badges.of_people(ids, {})
+
+
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        ("agent", "The agent withdrew it."),
+        ("run", "Its run is over, so it was withdrawn."),
+        ("stop", "A stop withdrew it."),
+    ],
+)
+def test_the_page_says_who_withdrew_it(gate: Gate, by: str, said: str) -> None:
+    request = states.pending(gate)
+    proposal = request.proposal
+    if by == "agent":
+        states.withdraw(gate.agent, proposal)
+    elif by == "run":
+        agent_proposals.finish(agent=gate.agent, name=proposal.thread, result="done")
+    else:
+        proposals.withdraw_stopped(proposal_id=proposal.pk, code="stopped")
+    source = page_source(gate, "rita", request)
+    assert f"{said} There is nothing to decide. Nothing was executed." in source

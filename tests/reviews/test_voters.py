@@ -101,8 +101,8 @@ def test_the_page_says_why_it_cannot_be_escalated(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
     source = page(request, gate.sue)
     assert (
-        "It cannot be escalated: too few people could decide then (1 of 3 supervisors)."
-        in source
+        "It cannot be escalated: too few people could decide then"
+        " (1 of 3 supervisors needed)." in source
     )
     assert 'data-testid="verb-escalate"' not in source
     assert 'data-testid="verb-reject"' in source

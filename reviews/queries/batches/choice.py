@@ -106,7 +106,7 @@ class Choice:
         which = "These" if many == of else f"{many} of these"
         return (
             f"{which} cannot be escalated: too few people could decide then"
-            f" ({self.in_vain[0]})."
+            f" ({self.in_vain[0]} needed)."
         )
 
     @property

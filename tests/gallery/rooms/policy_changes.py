@@ -48,13 +48,13 @@ def _slow(stage: Stage) -> None:
     factories.policy(stage.gate.people, document)
 
 
-@ROOM.scene("reading", REVIEW, "3600 seconds to read.")
+@ROOM.scene("reading", REVIEW, "at least 3600 seconds.")
 def reading(stage: Stage) -> str:
     _slow(stage)
     return path(stage.refund("59.00"))
 
 
-@ROOM.scene("reading-armed", "reviews:decide", "3600 seconds to read.")
+@ROOM.scene("reading-armed", "reviews:decide", "at least 3600 seconds.")
 def reading_armed(stage: Stage) -> str:
     _slow(stage)
     return f"{path(stage.refund('49.00'), 'decide')}?arm=approve"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from reviews.presenters import present
@@ -15,9 +17,10 @@ ITEMS = [
 BEFORE = {"order_total": 89900, "order_total_currency": "USD"}
 
 
-def show(*declared, args=None, known=None, **parts):
+def show(*declared, args=None, known=None, windows=None, **parts):
     tool = order(*declared, **parts).tools["pay"]
-    return present(tool, args or {"items": ITEMS}, facts=known or {})
+    given = args or {"items": ITEMS}
+    return present(tool, given, facts=known or {}, windows=windows)
 
 
 def test_money_in_a_list_is_said_together():
@@ -58,6 +61,26 @@ def test_a_sum_is_said_in_the_currency_of_what_is_moved():
         "Spent", "1,250.00 USD", "this one included"
     )
     assert len(show(PRICE, known={**facts, "money": {"currency": ""}}).size) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "window", "note"),
+    [
+        (1, {"hours": 24}, "this one alone in 24 h"),
+        (2, {"hours": 24}, "this one and 1 other, open or done in 24 h"),
+        (3, {"days": 7}, "this one and 2 others, open or done in 7 days"),
+        (1201, {"days": 3650}, "this one and 1,200 others, open or done in 10 years"),
+        (2, {"minutes": 90}, "this one and 1 other, open or done in 90 min"),
+    ],
+)
+def test_a_sum_says_what_else_it_counts_and_since_when(number, window, note):
+    known = {
+        "sum": {"spent": 125000},
+        "count": {"spent": number},
+        "money": {"currency": "USD"},
+    }
+    windows = {"spent": timedelta(**window)}
+    assert show(PRICE, known=known, windows=windows).size[-1].note == note
 
 
 @pytest.mark.parametrize("hidden", ["items", "items.price"])

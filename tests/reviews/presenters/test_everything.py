@@ -75,7 +75,7 @@ def page_of(shown: Presentation) -> str:
         no_before="This tool declares no look-up. What follows are its arguments.",
         reversal=shown.reversal,
         declared="Declared by the tool, version 1",
-        radius="Law, money or good name",
+        radius="Affects money, law or reputation",
         if_unclear="Never tried again: a person says what happened",
     )
     return "".join(

@@ -31,7 +31,7 @@ from tests.reviews.views.test_requests import edited, panel, url
 TOKEN = re.compile(r'id="seen" name="seen" form="decide" value="([^"]+)"')
 
 
-ARMED_FLOOR = "seconds to read."
+ARMED_FLOOR = "is read for at least"
 
 
 def asking(gate: Gate, *, floor: int = 0, check: int = 0) -> ApprovalRequest:
@@ -102,7 +102,10 @@ def test_the_time_for_reading_is_said_before_the_decision(slow, as_: SignIn) -> 
     client = as_("rita")
     source = client.get(url(slow)).content.decode()
     until = seen.read(TOKEN.findall(source)[0]).rendered_at + timedelta(seconds=6)
-    assert f"from {until:%H:%M:%S} UTC</time>: 6 seconds to read." in source
+    assert (
+        f"from {until:%H:%M:%S} UTC</time>: a page is read for at least 6 seconds."
+        in source
+    )
     asked = {"arm": "approve", "seen": after(slow, 3)}
     assert ARMED_FLOOR in client.get(url(slow, "decide"), asked).content.decode()
     for verb, seconds in (("approve", 7), ("reject", 0)):
