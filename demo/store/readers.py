@@ -32,7 +32,6 @@ LABELS = {
     "return_labels": "Return labels so far",
     "label_cost": "Cost of the label",
     "address": "Ships to now",
-    "postal_address": "Address",
     "name": "Name",
     "email": "E-mail",
     "orders": "Orders",
@@ -53,14 +52,15 @@ def read(store: Path, tool: str, args: Args) -> Reading:
         except Refusal:
             reading = {"before": None}
     known = {**(reading.get("before") or {}), **(reading.get("facts") or {})}
+    labels = {name: LABELS[name] for name in known if name in LABELS}
     return {
         "before": None,
         "keys": {},
         "facts": {},
         "preconditions": {},
         "source": "store",
-        "labels": {name: LABELS[name] for name in known if name in LABELS},
         **reading,
+        "labels": labels | reading.get("labels", {}),
     }
 
 
@@ -145,7 +145,7 @@ def _customer(db: Connection, args: Args) -> Reading:
         "before": {
             "name": person["name"],
             "email": person["email"],
-            "postal_address": records.line(records.address(person)),
+            "address": records.line(records.address(person)),
         },
         "keys": {"customer": person["id"]},
         "facts": {
@@ -156,6 +156,7 @@ def _customer(db: Connection, args: Args) -> Reading:
             **_known(customer_name=person["name"]),
         },
         "preconditions": {"customer_version": person["version"]},
+        "labels": {"address": "Address"},
     }
 
 

@@ -79,7 +79,8 @@ def test_deleting_sees_whether_invoices_must_be_kept(path, number, expected):
 
 def test_deleting_sees_the_address_as_it_is_written_and_the_whole_moment(path):
     reading = readers.read(path, "delete_customer", {"customer_id": "C-1043"})
-    assert reading["before"]["postal_address"] == "211 Summit Avenue, Redfern, CO, 00809, US"
+    assert reading["labels"]["address"] == "Address"
+    assert reading["before"]["address"] == "211 Summit Avenue, Redfern, CO, 00809, US"
     assert reading["facts"]["retention_until"].endswith("Z")
 
 
