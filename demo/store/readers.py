@@ -30,6 +30,7 @@ LABELS = {
     "destination": "Shipped to",
     "labels": "Labels now",
     "return_labels": "Return labels so far",
+    "return_label_count": "Number of return labels",
     "label_cost": "Cost of the label",
     "address": "Ships to now",
     "name": "Name",
@@ -80,10 +81,14 @@ def _order_facts(db: Connection, order: Row) -> dict[str, Any]:
         "delivered": order["status"] == "delivered",
         "shipped": order["status"] in ("shipped", "delivered"),
         "parcel": PARCEL[order["status"]],
-        "carrier_status": order["carrier_status"],
+        "carrier_status": _of_carrier(order),
         "destination": f"{place['city']}, {place['region']}",
         **_known(customer_name=person["name"], payment_method=order["payment"]),
     }
+
+
+def _of_carrier(order: Row) -> str:
+    return order["carrier_status"] or "Nothing yet"
 
 
 def _known(**facts: str) -> dict[str, str]:
@@ -98,7 +103,7 @@ def _order(db: Connection, args: Args) -> Reading:
         "order_total": f"{facts['order_total']} {order['currency']}",
         "order_refunded": f"{facts['order_refunded']} {order['currency']}",
         "status": order["status"],
-        "carrier_status": order["carrier_status"],
+        "carrier_status": _of_carrier(order),
         "customer": order["customer"],
     }
     return {
@@ -121,6 +126,7 @@ def _return_label(db: Connection, args: Args) -> Reading:
     made = records.return_labels(db, str(args["order_id"]))
     cost = LABEL_COSTS.get(str(args.get("carrier")))
     facts = reading["facts"]
+    facts["return_label_count"] = len(made)
     if cost is not None:
         facts |= {"label_cost": money.text(cost), "label_cost_currency": money.CURRENCY}
     return {**reading, "before": {"return_labels": made, **reading["before"]}}

@@ -178,6 +178,21 @@ class Balance(Part):
     moves: Literal["up", "down"]
 
 
+class Count(Part):
+    """A fact of the reader, a whole number and no money, that each call moves by the
+    same number, to be shown as before and after: return labels, seats, attempts."""
+
+    fact: Name
+    label: Line
+    by: int = Field(default=1, ge=-1000, le=1000, strict=True)
+
+    @model_validator(mode="after")
+    def _moves(self) -> Count:
+        if not self.by:
+            raise ValueError("a count that a call does not move is not listed")
+        return self
+
+
 class Limit(Part):
     """A figure that something larger would pass: of one amount, or with a measure of
     its rolling sum. For the reviewer's eye; rules are what holds it."""
@@ -328,7 +343,7 @@ class ToolDefinition(Part):
     # What later releases added. A tool that does not use it is stored without it: its
     # digest, which names it for ever, must stay what it was.
     LATER: ClassVar = frozenset(
-        {"window", "audience", "retry", "compensation", "review", "amounts"}
+        {"window", "audience", "retry", "compensation", "review", "amounts", "counts"}
     )
 
     name: ToolName
@@ -364,6 +379,7 @@ class ToolDefinition(Part):
     reader: Reader | None = None
     dry_run: Rehearsal | None = None  # asked what the effect would do, without doing it
     balances: list[Balance] = []  # facts that the amount moves, shown before and after
+    counts: list[Count] = []  # facts that each call moves by a number, shown likewise
     limits: list[Limit] = []  # figures that the view money compares the amount with
     facts: list[Name] = []  # what rules may read of the reader's facts
     keys: list[Name] = []  # aggregation keys the reader must resolve

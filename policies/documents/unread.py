@@ -76,11 +76,12 @@ def _required(schema: Mapping[str, Any], path: str) -> Iterator[Problem]:
 def of_tool(tool: ToolDefinition, path: str) -> Iterator[Problem]:
     """Settings of a tool that have no effect beside what else it says."""
     yield from _of_money(tool, path)
-    for balance in tool.balances:
-        if balance.fact not in tool.facts:
-            hint = suggest(balance.fact, tool.facts) or "; add it there"
-            said = f"{balance.fact} is not among the tool's facts{hint}"
-            yield f"{path}.balances", said
+    for field in ("balances", "counts"):
+        for one in getattr(tool, field):
+            if one.fact not in tool.facts:
+                hint = suggest(one.fact, tool.facts) or "; add it there"
+                said = f"{one.fact} is not among the tool's facts{hint}"
+                yield f"{path}.{field}", said
 
 
 def _of_money(tool: ToolDefinition, path: str) -> Iterator[Problem]:

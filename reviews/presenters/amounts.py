@@ -86,7 +86,7 @@ def counted(subject: Subject, name: str) -> str:
         return "this one included"
     others = number - 1
     if not others:
-        return f"this one alone in {_lasting(window)}"
+        return f"no other in {_lasting(window)}"
     more = f"{others:,} other{'' if others == 1 else 's'}"
     return f"this one and {more}, open or done in {_lasting(window)}"
 

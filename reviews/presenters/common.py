@@ -20,6 +20,7 @@ from .declared import is_moment, settles, worded
 from .leaves import HIDDEN, Conceal, Leaf, cell, humanise, is_blob, label, leaves
 from .shapes import (
     Cell,
+    Change,
     DryRun,
     Part,
     Presentation,
@@ -240,8 +241,29 @@ def present(
         "arguments": len(subject.leaves) - len(rows.unchanged),
     }
     fields |= parts
+    counted = tuple(counts(subject))
+    paths = {change.path for change in counted}
+    fields["changes"] = (*counted, *fields["changes"])
+    fields["now"] = tuple(row for row in fields["now"] if row.path not in paths)
     top, rest = current.split(subject, fields["now"])
     return Presentation(**{**fields, "top": top, "now": rest})
+
+
+def counts(subject: Subject) -> Iterator[Change]:
+    """What the tool declares that each call moves by a number: before as read, after by
+    sum. Nothing of what was not read."""
+    for declared in subject.definition.counts:
+        was = subject.fact(declared.fact)
+        if isinstance(was, int) and not isinstance(was, bool):
+            now = was + declared.by
+            before, after = Cell(f"{was:,}", "number"), Cell(f"{now:,}", "number")
+            yield Change(
+                "changed",
+                declared.label,
+                declared.fact,
+                before.settled,
+                after.settled,
+            )
 
 
 def _stated(subject: Subject, views: Iterable[View]) -> set[str]:
@@ -459,7 +481,7 @@ def _about(subject: Subject) -> Iterator[Tag]:
         yield Tag(chosen.title)
     for holds, said in (
         (profile.self_modifying, "Changes the gate itself"),
-        (profile.regulated, "The law or a contract asks for a person"),
+        (profile.regulated, "A person must decide: law or contract"),
         (profile.external, "Leaves the company"),
         (profile.novel, "A new kind of effect"),
     ):

@@ -59,7 +59,8 @@ def against(at: datetime | date, read: datetime, *, is_end: bool) -> str:
     begins, ends = (at, at) if isinstance(at, datetime) else _everywhere(at)
     if read >= ends:
         ago = _long(read - ends)
-        return f"over for {ago} when read" if is_end else f"{ago} before it was read"
+        ended = "ended " if is_end else ""
+        return f"{ended}{ago} before it was read"
     if read < begins:
         ahead = _long(begins - read)
         return f"{ahead} left when read" if is_end else f"{ahead} after it was read"

@@ -41,10 +41,16 @@ def choice(
     found = lacking(person, request, version, votes, people)
     return Choice(
         permissions.why_uncounted(person, version, [step for step, _ in votes]),
-        f"It cannot be escalated: too few people could decide then ({found} needed)."
-        if found
-        else "",
+        f"It cannot be escalated: {too_few(found)}." if found else "",
     )
+
+
+def too_few(lacking: str) -> str:
+    """`that needs 3 supervisors, and 1 could decide`, of `1 of 3 supervisors`."""
+    have, _, need = lacking.partition(" of ")
+    if need.startswith("1 "):
+        need = need.replace("supervisors", "supervisor").replace("people", "person")
+    return f"that needs {need}, and {'none' if have == '0' else have} could decide"
 
 
 def lacking(

@@ -267,9 +267,10 @@ class Regions:
             for holds, what, at in found
             if holds
         ]
+        hides = any(item.controls for item in self.evidence)
         has = {
-            "control characters": any(item.controls for item in self.evidence),
-            "markup": any(item.markup for item in self.evidence),
+            "characters that hide or reverse text": hides,
+            "HTML": any(item.markup for item in self.evidence),
         }
         if tries := " and ".join(name for name, holds in has.items() if holds):
             signs.append(Sign(f"Evidence has {tries}", "r6"))

@@ -11,6 +11,7 @@ from django.test import Client
 from guardian.shortcuts import remove_perm
 
 from agents import proposals as agent_proposals
+from agents.choices import ThreadResult
 from journal import clock, errors
 from policies.choices import Risk, Role
 from policies.models import Person, Queue
@@ -324,7 +325,9 @@ def test_the_page_says_who_withdrew_it(gate: Gate, by: str, said: str) -> None:
     if by == "agent":
         states.withdraw(gate.agent, proposal)
     elif by == "run":
-        agent_proposals.finish(agent=gate.agent, name=proposal.thread, result="done")
+        agent_proposals.finish(
+            agent=gate.agent, name=proposal.thread, result=ThreadResult.COMPLETED
+        )
     else:
         proposals.withdraw_stopped(proposal_id=proposal.pk, code="stopped")
     source = page_source(gate, "rita", request)

@@ -48,8 +48,12 @@ def test_when_a_piece_of_evidence_is_from_is_a_moment_where_it_is_one(
     gate: Gate,
 ) -> None:
     # As Python writes it, and as JavaScript does.
-    given = ("2026-11-24T13:05:18.312952+00:00", "2026-11-24T13:05:18Z")
-    given += ("yesterday", "2026-11-24")
+    given = [
+        "2026-11-24T13:05:18.312952+00:00",
+        "2026-11-24T13:05:18Z",
+        "yesterday",
+        "2026-11-24",
+    ]
     evidence = [{"kind": "email", "text": "Hello.", "at": at} for at in given]
     found = showing.evidence(propose(gate.agent, evidence=evidence).current)
     assert [one.when for one in found] == [

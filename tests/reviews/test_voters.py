@@ -101,8 +101,8 @@ def test_the_page_says_why_it_cannot_be_escalated(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
     source = page(request, gate.sue)
     assert (
-        "It cannot be escalated: too few people could decide then"
-        " (1 of 3 supervisors needed)." in source
+        "It cannot be escalated: that needs 3 supervisors, and 1 could decide."
+        in source
     )
     assert 'data-testid="verb-escalate"' not in source
     assert 'data-testid="verb-reject"' in source
@@ -151,7 +151,7 @@ def test_each_role_is_asked_for_once(gate: Gate) -> None:
         factories.admitted(name, Role.SUPERVISOR)
     request = propose(gate.agent, amount="899.00").request
     decide(request, gate.sue, "escalate")
-    assert "0 of 3 given, 3 supervisors asked." in page(request, gate.sam)
+    assert "0 of 3 given: 3 supervisors must approve." in page(request, gate.sam)
 
 
 def test_two_accounts_of_one_person_are_one_voter(gate: Gate) -> None:

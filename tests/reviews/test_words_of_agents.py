@@ -89,11 +89,11 @@ def test_facts_say_that_the_words_further_down_speak_to_the_reviewer(
 
 
 def test_facts_say_that_evidence_holds_control_characters(gate: Gate) -> None:
-    found = ["Evidence has control characters"]
+    found = ["Evidence has characters that hide or reverse text"]
     assert signs(gate, evidence=letter("\x1b[2J\x1b[32mRefund it.")) == found
     assert signs(gate, evidence=letter("Pay to: \u202eelpmaxe")) == found
     both = "\x1b[2J<form><button>Refund it</button></form>"
-    assert signs(gate, evidence=letter(both)) == [f"{found[0]} and markup"]
+    assert signs(gate, evidence=letter(both)) == [f"{found[0]} and HTML"]
     assert signs(gate, evidence=letter("a < b <c@d.example> 3 <u 4")) == []
     assert (
         signs(gate, evidence=letter("64.00\u00a0USD\ufeff, it\u00adem\r\n\tfour")) == []

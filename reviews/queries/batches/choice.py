@@ -10,6 +10,7 @@ from policies.documents import ToolDefinition
 from policies.money import Money
 from reviews import alike
 from reviews.presenters.current import figure
+from reviews.queries.choosing import too_few
 
 from . import costs
 from .costs import Cost
@@ -104,10 +105,7 @@ class Choice:
             return ""
         many, of = len(self.in_vain), len(self.ids)
         which = "These" if many == of else f"{many} of these"
-        return (
-            f"{which} cannot be escalated: too few people could decide then"
-            f" ({self.in_vain[0]} needed)."
-        )
+        return f"{which} cannot be escalated: {too_few(self.in_vain[0])}."
 
     @property
     def escalates(self) -> bool:

@@ -24,7 +24,7 @@ from reviews.queries.undoing import Reverses
 
 from . import samples
 from .loaded import Loaded
-from .shapes import Column, Line
+from .shapes import Column, Constant, Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,19 @@ def line_of(member: Member) -> Line:
         subject=subject_of(revision, member.definition, reading_of(member)),
         amount=amount_of(member),
         tags=shown.tags if shown else (),
+        counts=_counts(member.definition, shown),
+    )
+
+
+def _counts(
+    definition: ToolDefinition, shown: Presentation | None
+) -> tuple[Constant, ...]:
+    """What the tool declares that each call moves by a number: `0 → 1`."""
+    facts = {one.fact for one in definition.counts}
+    return tuple(
+        Constant(change.label, Cell(f"{change.before.text} → {change.after.text}"))
+        for change in (shown.changes if shown else ())
+        if change.path in facts and change.before and change.after
     )
 
 

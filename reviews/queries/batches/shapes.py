@@ -14,6 +14,12 @@ from reviews.presenters.leaves import Leaf
 from reviews.presenters.shapes import Cell, Tag
 
 
+@dataclass(frozen=True, slots=True)
+class Constant:
+    label: str
+    cell: Cell
+
+
 @dataclass(frozen=True)
 class Line:
     """One member as it comes in: what it would do, and what its own view calls out."""
@@ -22,6 +28,7 @@ class Line:
     subject: Subject
     amount: Money | None
     tags: Sequence[Tag] = ()
+    counts: Sequence[Constant] = ()  # what each call moves by a number
 
     @cached_property
     def leaves(self) -> Mapping[str, Leaf]:
@@ -72,12 +79,6 @@ class Column:
     @property
     def numeric(self) -> bool:
         return bool(self.numbers)
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    label: str
-    cell: Cell
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from policies.money import Money
 from reviews.presenters.shapes import Cell, Tag
 
 from . import columns, outliers
-from .shapes import Column, Entry, Line, Table, Value
+from .shapes import Column, Constant, Entry, Line, Table, Value
 from .spreads import spread
 
 MOST_VALUES = 8  # of a column by which a batch can be split
@@ -31,7 +31,7 @@ def build(lines: Sequence[Line], varying: Sequence[str]) -> Table:
     ]
     return Table(
         columns=shown,
-        constants=[*columns.constants(lines, found), *same],
+        constants=[*columns.constants(lines, found), *same, *_same_counts(lines)],
         entries=sorted(entries, key=lambda entry: -len(entry.reasons)),
         spreads=[spread(column) for column in found if column.numeric],
         splits=list(_splits(shown, entries)),
@@ -43,6 +43,12 @@ def _shared_tags(lines: Sequence[Line]) -> list[Tag]:
     """What the views of all members say; a reviewer reads it once."""
     common = set(lines[0].tags).intersection(*(set(line.tags) for line in lines))
     return [tag for tag in lines[0].tags if tag in common]
+
+
+def _same_counts(lines: Sequence[Line]) -> list[Constant]:
+    """What each of them moves by a number, where it is the same move for all."""
+    common = set(lines[0].counts).intersection(*(set(line.counts) for line in lines))
+    return [count for count in lines[0].counts if count in common]
 
 
 def _splits(

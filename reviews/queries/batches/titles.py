@@ -27,9 +27,10 @@ def title(
     if largest is not None:
         parts += [Text(", largest "), Value(figure(largest), untrusted=False)]
     for cost in costs:
-        parts += [Text(", "), Value(cost.said, untrusted=False), Text(" in all")]
-        known = f", known of {cost.known}" if cost.known < count else ""
-        parts.append(Text(f" ({cost.label}{known})"))
+        label = cost.label[:1].lower() + cost.label[1:]
+        parts += [Text(f", {label} "), Value(cost.said, untrusted=False)]
+        known = f" (known of {cost.known})" if cost.known < count else ""
+        parts.append(Text(f" in all{known}"))
     return tuple(parts)
 
 

@@ -35,12 +35,14 @@ class Asked(Strip):
     @property
     def approvals_said(self) -> str:
         tally = self.loaded.tally
-        hidden = " Who, and what they answered, is hidden until it is settled."
-        said = f"{tally.said} given, {self._roles()}."
-        return said + (hidden if tally.required > 1 and not self.loaded.settled else "")
+        hidden = " Who has answered, and what, is hidden until it is settled."
+        if self.loaded.settled:
+            return f"{tally.said} given, {self._roles()} asked."
+        said = f"{tally.said} given: {self._roles()} must approve."
+        return said + (hidden if tally.required > 1 else "")
 
     def _roles(self) -> str:
-        return f"{asked_of(self.loaded.sealed.steps)} asked"
+        return asked_of(self.loaded.sealed.steps)
 
     @cached_property
     def others(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def test_each_currency_has_a_sum_of_its_own() -> None:
         definition(), [read(690), read(540, "EUR"), read(710), {}, None]
     )
     assert cost.said == "5.40 EUR and 14.00 USD"
-    assert (cost.known, cost.label) == (3, "Label cost")
+    assert (cost.known, cost.label) == (3, "Cost of the label")
 
 
 def test_what_costs_nothing_has_no_sum() -> None:
@@ -58,7 +59,7 @@ def labels(gate: Gate, tmp_path: Path) -> Batch:
     return Batch.objects.get()
 
 
-SUM = "12 return labels, 82.80 USD in all (Label cost)"
+SUM = "12 return labels, cost of the label 82.80 USD in all"
 
 
 def signed_in(gate: Gate) -> Client:
@@ -85,6 +86,11 @@ def test_a_batch_says_what_its_members_cost_together(gate: Gate, labels: Batch) 
     assert "Reject 10 return labels, 69.00 USD" in form.text
 
 
+def test_a_batch_says_what_each_of_it_adds(gate: Gate, labels: Batch) -> None:
+    text = re.sub(r"<[^>]*>", " ", source(signed_in(gate).get(url(labels))))
+    assert "Return labels for this order 0 → 1 " in " ".join(text.split())
+
+
 def test_the_newest_reading_counts_everywhere(gate: Gate, labels: Batch) -> None:
     revision = Revision.objects.earliest("pk")
     said = dict(revision.reading)
@@ -95,7 +101,7 @@ def test_the_newest_reading_counts_everywhere(gate: Gate, labels: Batch) -> None
     state_readings.keep(revision, reading, cause=state_readings.OPENED)
     client = signed_in(gate)
     for place in (url(labels), "/batches/"):
-        assert "83.30 USD in all (Label cost)" in plain(source(client.get(place)))
+        assert "cost of the label 83.30 USD in all" in plain(source(client.get(place)))
 
 
 def test_a_narrow_page_names_columns_as_the_wide_one_does(

@@ -245,6 +245,21 @@ class TestChanges:
             assert change.before.said == was
             assert change.after.said == "1 (number)"
 
+    @pytest.mark.parametrize(
+        ("read", "told"),
+        [(0, ("0", "1")), (1200, ("1,200", "1,201")), (True, None), ("2", None)],
+    )
+    def test_what_each_call_moves_by_a_number_is_a_change(self, read, told):
+        counts = [{"fact": "labels", "label": "Labels of the order"}]
+        definition = define("record", facts=["labels"], counts=counts)
+        facts, before = {"before": {"labels": read}}, {"labels": read, "city": "Ur"}
+        shown = present(definition, {"city": "Uruk"}, before=before, facts=facts)
+        moved = [c for c in shown.changes if c.path == "labels"]
+        assert [(c.before.said, c.after.said) for c in moved] == (
+            [told] if told else []
+        )
+        assert ("labels" in [row.path for row in shown.now]) is not bool(told)
+
     def test_a_deletion_removes_every_field_of_the_record(self):
         definition = define("deletion", effect="Delete customer {customer_id}")
         before = {"email": "dana@example.com", "address": {"city": "Ur"}}
@@ -413,7 +428,7 @@ def test_uncertainty_and_profile_are_facts():
     )
     assert tag_texts(shown) == [
         "The agent says it is not sure",
-        "The law or a contract asks for a person",
+        "A person must decide: law or contract",
         "Leaves the company",
     ]
 
@@ -567,10 +582,10 @@ READ = datetime(2026, 11, 24, 17, 0, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("fact", "value", "note"),
     [
-        ("kept_until", MOMENT, "over for 1 day when read"),
+        ("kept_until", MOMENT, "ended 1 day before it was read"),
         ("kept_until", "2026-11-26T18:00:00Z", "2 days left when read"),
         ("kept_until", "2026-11-24T17:00:20Z", "less than a minute left when read"),
-        ("kept_until", "2026-11-23", "over for 5 hours when read"),
+        ("kept_until", "2026-11-23", "ended 5 hours before it was read"),
         ("kept_until", "2026-11-24", ""),
         ("kept_until", "2026-11-30", "4 days left when read"),
         ("delivered", MOMENT, "1 day before it was read"),

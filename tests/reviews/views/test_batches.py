@@ -219,8 +219,8 @@ def test_what_nobody_could_decide_then_is_not_offered_to_escalate(
     Person.objects.filter(pk=gate.sam.pk).update(is_active=False)
     form = Form(as_("sue"), formed(gate))
     assert (
-        "These cannot be escalated: too few people could decide then"
-        " (0 of 1 supervisors)." in form.text
+        "These cannot be escalated: that needs 1 supervisor, and none could decide."
+        in form.text
     )
     assert 'value="arm:escalate"' not in form.text
     form.press("arm:escalate")

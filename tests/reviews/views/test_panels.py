@@ -80,8 +80,8 @@ def test_an_escalation_that_nobody_would_hear_says_so(
         people.dismiss(one, Queue.objects.all(), by=Actor("system", "test"))
     source = armed(as_, request_, "escalate")
     assert (
-        "It cannot be escalated: too few people could decide then"
-        " (0 of 1 supervisors needed)." in source
+        "It cannot be escalated: that needs 1 supervisor, and none could decide."
+        in source
     )
     assert 'data-testid="panel"' not in source
     sent = panel(request_, "escalate", reason_code="unclear", reason="odd")
