@@ -5,104 +5,37 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from io import StringIO
 
 import pytest
+from django.apps import apps
 from django.core.management import call_command
 from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils.module_loading import import_string
 
 from agents import transitions as agents_transitions
-from hitl import diagrams
+from hitl import diagrams, transaction_map
+from hitl.operations import OPERATIONS, Operation
 from policies.models import PolicyVersion
 from reviews import transitions as reviews_transitions
 from tests.guards import ROOT
 from tests.invariants import ASKED, TESTS
 from tests.sources import Source, last_name, names_in, product, templates
 
-# The functions that open a transaction: each is one operation, or one claim of a row.
-OPERATIONS = {
-    "journal/outbox.py": {"_claim"},
-    "journal/sequencer.py": {"sequence"},
-    "policies/people.py": {"add", "admit", "change", "dismiss", "set_password"},
-    "policies/versions.py": {"save_draft", "activate"},
-    "reviews/alarms/answering.py": {"acknowledge", "close"},
-    "reviews/alarms/dropping.py": {"dropped"},
-    "reviews/alarms/undecidable.py": {"find_undecidable", "end_undecidable"},
-    "reviews/alarms/watching.py": {"find", "ran_after_all"},
-    "reviews/audits.py": {"begin", "keep"},
-    "reviews/batches/deciding.py": {"_record", "_log_refused"},
-    "reviews/batches/recalling.py": {"recall_all"},
-    "reviews/batches/retrying.py": {"run_rest", "retry_failed"},
-    "reviews/forming/gathering.py": {"_gather"},
-    "reviews/forming/tidying.py": {"tidy", "free_recalled"},
-    "reviews/channels/delivery.py": {"postpone"},
-    "reviews/channels/notices.py": {"plan", "ask_test"},
-    "reviews/claims.py": {"take"},
-    "reviews/deadlines.py": {
-        "expire_chunk",
-        "close_recall_windows",
-        "remind",
-        "extend",
-    },
-    "reviews/decisions.py": {"_record", "_log_refused"},
-    "reviews/executions/recording.py": {"record", "keep_late"},
-    "reviews/executions/refusing.py": {"give_back", "refuse"},
-    "reviews/exports.py": {"ask", "go_on", "_write_part"},
-    "reviews/incidents.py": {"declare", "end", "hold_deadlines"},
-    "reviews/leases/ending.py": {"release", "lapse_chunk"},
-    "reviews/leases/passing.py": {"break_hold", "hand_over", "ask"},
-    "reviews/leases/taking.py": {"take"},
-    "reviews/notes.py": {"add"},
-    "reviews/previews.py": {"_weigh"},
-    "reviews/preferences.py": {"save"},
-    "reviews/proposals.py": {"withdraw_stopped"},
-    "reviews/recalls.py": {"recall"},
-    "reviews/reconciliation.py": {"plan", "keep"},
-    "reviews/revocations.py": {"revoke_approval"},
-    "reviews/repairs.py": {
-        "propose_repair",
-        "confirm_repair",
-        "refuse_repair",
-        "lapse_repairs",
-    },
-    "reviews/reveals.py": {"reveal"},
-    "reviews/restores.py": {"notice", "look_at"},
-    "reviews/retention.py": {"erase_results"},
-    "agents/retention.py": {"erase_blobs", "forget_letters", "forget_places"},
-    "reviews/standstills.py": {"tell"},
-    "reviews/returns.py": {
-        "return_with_guidance",
-        "assign",
-        "show_view",
-        "arbitrate",
-    },
-    "reviews/saved_views.py": {"save", "delete"},
-    "reviews/settlements.py": {"settle_unknown", "retry"},
-    "reviews/sightings.py": {"see"},
-    "reviews/accounts.py": {"deactivate", "reactivate"},
-    "reviews/stops.py": {"stop", "lift"},
-    "reviews/tokens.py": {"mint", "revoke"},
-    "agents/acknowledging.py": {"acknowledge"},
-    "agents/delivery.py": {"take", "record", "hold"},
-    "agents/endpoints.py": {"register", "renew", "switch_off", "switch_on"},
-    "agents/keys.py": {"issue", "revoke"},
-    "agents/promises.py": {"promise"},
-    "agents/resending.py": {"give_up_overdue", "send_again", "send_all_again"},
-    "agents/unfit.py": {"alarm"},
-    "agents/proposals.py": {"propose", "revise", "withdraw", "finish", "log_refusal"},
-    "agents/reversals.py": {"_propose"},
-    "agents/repairs.py": {"propose_repair", "confirm_repair"},
-    "agents/registry.py": {"register", "change", "release"},
-}
-# Packages whose operations are called by the package's name.
-PARTED = {
-    "reviews/alarms",
-    "reviews/batches",
-    "reviews/executions",
-    "reviews/forming",
-    "reviews/leases",
-}
+
+def openers(operations: Iterable[Operation]) -> dict[str, set[str]]:
+    """The functions that open a transaction, by the path of their module."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for operation in operations:
+        for function in operation.opens:
+            module, _, name = function.rpartition(".")
+            found[module.replace(".", "/") + ".py"].add(name)
+    return found
+
+
+OPENERS = openers(OPERATIONS)
 WRITERS = {"create", "update", "get_or_create", "update_or_create", "bulk_create"}
 MACHINES = [*reviews_transitions.MACHINES, *agents_transitions.MACHINES, PolicyVersion]
 MODELS = {model.__name__ for model in MACHINES}
@@ -158,19 +91,25 @@ def test_transactions_are_durable_and_opened_by_operations_only() -> None:
                 assert ast.unparse(call).endswith("atomic(durable=True)"), source.path
         opened_at_all = source.text.count("atomic(")
         assert opened_at_all == source.text.count("atomic(durable=True)"), source.path
-    assert found == OPERATIONS
+    assert found == OPENERS
 
 
-def test_the_map_of_transactions_names_every_module_of_operations() -> None:
-    """Private halves of an operation stand there under its public name."""
-    readme = (ROOT / "README.md").read_text()
-    table = readme.partition("## Transactions")[2].partition("## Decisions")[0]
-    for path, names in OPERATIONS.items():
-        package, _, module = path.removesuffix(".py").rpartition("/")
-        place = package if package in PARTED else f"{package}/{module}"
-        assert f"`{place.replace('/', '.')}" in table, path
-        for name in names:
-            assert name.startswith("_") or f"{name}`" in table, (path, name)
+def test_the_transaction_map_is_fresh() -> None:
+    """`manage.py transaction_map > docs/transactions.md`"""
+    printed = StringIO()
+    call_command("transaction_map", stdout=printed)
+    assert printed.getvalue() == transaction_map.page()
+    assert (ROOT / "docs" / "transactions.md").read_text() == printed.getvalue()
+
+
+def test_the_transaction_map_names_what_there_is() -> None:
+    models = {model.__name__ for model in apps.get_models()}
+    source = "".join(s.text for s in product() if s.path != "hitl/operations.py")
+    for row in OPERATIONS:
+        assert all(import_string(name) for name in row.functions)
+        assert set(re.findall(r"\b[A-Z]\w+", row.writes)) <= models, row
+        for kind in re.findall(r"\w+\.\w+", row.logs):
+            assert f'"{kind}"' in source, (row.functions, kind)
 
 
 def calls_in(function: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
@@ -206,7 +145,7 @@ def test_nothing_is_sent_from_inside_an_operation() -> None:
         assert "delay" not in words, source.path
         assert source.path in beat or "apply_async" not in words, source.path
         assert source.path in senders or "send_task" not in words, source.path
-    for path, names in OPERATIONS.items():
+    for path, names in OPENERS.items():
         (source,) = [s for s in product() if s.path == path]
         for function in source.functions():
             if function.name in names:

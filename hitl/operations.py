@@ -1,0 +1,528 @@
+"""Every function that opens a transaction: what it locks, writes and logs, and what it
+leaves for after the commit. `manage.py transaction_map` prints this table as
+docs/transactions.md; tests/test_architecture.py compares it with the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One row: functions that lock, write and log the same.
+
+    `functions` are the public entry points by their dotted names. Where an entry point
+    does not open the transaction itself, `private` names the functions that do.
+    `writes` names models, `logs` kinds of log records.
+    """
+
+    functions: tuple[str, ...]
+    private: tuple[str, ...] = ()
+    locks: str = ""
+    writes: str = ""
+    logs: str = ""
+    after: str = ""
+
+    @property
+    def opens(self) -> tuple[str, ...]:
+        """The dotted names of the functions that open the transaction."""
+        return self.private or self.functions
+
+
+AGENTS = (
+    Operation(
+        ("agents.proposals.propose",),
+        locks="idempotency key, thread, superseded request, sums",
+        writes="Thread, Checkpoint, Proposal, Revision, Observation; ApprovalRequest "
+        "and RequestVersion, or Grant and Execution",
+        logs="thread.started; proposal.submitted or proposal.blocked; request.opened "
+        "or grant.issued and execution.queued",
+        after="mail to the people who may decide, nudge to the worker",
+    ),
+    Operation(
+        ("agents.proposals.revise",),
+        locks="idempotency key, thread, request, sums",
+        writes="Checkpoint, Revision, RequestVersion, Observation",
+        logs="request.revised",
+    ),
+    Operation(
+        ("agents.proposals.withdraw", "agents.proposals.finish"),
+        locks="thread, requests",
+        writes="ApprovalRequest, or Grant and Execution; Observation, Thread",
+        logs="request.withdrawn, grant.revoked, execution.refused, thread.finished",
+        after="mail",
+    ),
+    Operation(("agents.proposals.log_refusal",), logs="proposal.refused"),
+    Operation(
+        ("agents.reversals.propose",),
+        private=("agents.reversals._propose",),
+        locks="thread, sums",
+        writes="Reversal, and the rows of a proposal that asks people",
+        logs="reversal.proposed, proposal.submitted, request.opened",
+        after="mail to the people who may decide",
+    ),
+    Operation(
+        ("agents.repairs.propose_repair", "agents.repairs.confirm_repair"),
+        locks="repair, thread, requests",
+        writes="Repair; Checkpoint or Thread; ApprovalRequest, Grant",
+        logs="repair.proposed, repair.applied, thread.finished, request.withdrawn",
+        after="mail",
+    ),
+    Operation(
+        (
+            "agents.registry.register",
+            "agents.registry.change",
+            "agents.registry.release",
+        ),
+        writes="Agent; for a new owner also ApprovalRequest and Proposal",
+        logs="agent.registered, agent.changed, agent.released",
+    ),
+    Operation(
+        ("agents.keys.issue", "agents.keys.revoke"),
+        writes="AgentKey",
+        logs="agent.key_issued, agent.key_revoked",
+    ),
+    Operation(
+        (
+            "agents.endpoints.register",
+            "agents.endpoints.renew",
+            "agents.endpoints.switch_off",
+            "agents.endpoints.switch_on",
+        ),
+        locks="the agent's proposals in progress (advisory; register only)",
+        writes="Endpoint; register also Proposal",
+        logs="endpoint.registered, endpoint.secret_renewed, endpoint.switched_off, "
+        "endpoint.switched_on",
+    ),
+    Operation(
+        ("agents.promises.promise",),
+        locks="outcome (advisory)",
+        writes="Delivery",
+        logs="delivery.promised",
+        after="a webhook delivery",
+    ),
+    Operation(
+        ("agents.delivery.take", "agents.delivery.record", "agents.delivery.hold"),
+        locks="Endpoint, Delivery, callback lane of the agent (advisory), slow lane "
+        "(advisory), Alarm",
+        writes="Delivery, DeliveryAttempt, Endpoint, Callback, Acknowledgement, Alarm",
+        logs="delivery.delivered, delivery.dead, delivery.held, outcome.acknowledged, "
+        "endpoint.switched_off, alarm.raised, alarm.closed",
+        after="the next webhook delivery, wake-up",
+    ),
+    Operation(
+        (
+            "agents.resending.send_again",
+            "agents.resending.send_all_again",
+            "agents.resending.give_up_overdue",
+        ),
+        locks="Endpoint, Delivery by id, Alarm",
+        writes="Delivery, Alarm",
+        logs="delivery.again, delivery.dead",
+        after="a webhook delivery",
+    ),
+    Operation(
+        ("agents.acknowledging.acknowledge",),
+        locks="outcome (advisory), Delivery by id",
+        writes="Delivery, Acknowledgement",
+        logs="outcome.acknowledged, delivery.taken",
+        after="wake-up",
+    ),
+    Operation(
+        ("agents.unfit.alarm",), locks="Alarm", writes="Alarm", logs="alarm.raised"
+    ),
+    Operation(
+        ("agents.retention.erase_blobs",),
+        locks="threads (skip locked)",
+        writes="Thread, Checkpoint",
+        logs="thread.erased",
+    ),
+    Operation(
+        ("agents.retention.forget_letters",),
+        locks="deliveries (skip locked)",
+        writes="Delivery, DeliveryAttempt, Callback",
+    ),
+    Operation(
+        ("agents.retention.forget_places",),
+        locks="the agents' proposals in progress (advisory), by name",
+        writes="Endpoint",
+    ),
+)
+REVIEWS = (
+    Operation(
+        ("reviews.proposals.withdraw_stopped",),
+        locks="request, or grant and execution",
+        writes="the rows of a withdrawal",
+        logs="request.withdrawn, grant.revoked, execution.refused",
+        after="wake-up",
+    ),
+    Operation(
+        ("reviews.decisions.decide",),
+        private=("reviews.decisions._record", "reviews.decisions._log_refused"),
+        locks="request, Lease, sums (MODIFY only)",
+        writes="Decision, Snapshot, Lease, RequestVersion, Revision, Grant, Execution; "
+        "Stop for a rejection that pauses the run",
+        logs="decision.recorded, request.rejected, request.escalated, "
+        "request.modified, request.recallable, request.authorized, grant.issued, "
+        "execution.queued, stop.raised; decision.refused in a transaction of its own",
+        after="mail, nudge to the worker, wake-up of the waiting agent",
+    ),
+    Operation(
+        ("reviews.previews.preview",),
+        private=("reviews.previews._weigh",),
+        locks="sums",
+        writes="none: the transaction is rolled back",
+    ),
+    Operation(
+        ("reviews.recalls.recall",),
+        locks="request, Lease",
+        writes="RequestVersion, Lease",
+        logs="request.recalled",
+        after="wake-up",
+    ),
+    Operation(
+        ("reviews.returns.return_with_guidance",),
+        locks="request, Lease",
+        writes="RequestVersion, Note, Lease",
+        logs="request.returned, note.added",
+        after="mail, wake-up",
+    ),
+    Operation(
+        ("reviews.returns.assign",),
+        locks="request",
+        writes="ApprovalRequest",
+        logs="request.assigned",
+        after="mail, wake-up",
+    ),
+    Operation(
+        ("reviews.returns.show_view", "reviews.returns.arbitrate"),
+        locks="request",
+        writes="arbitrate only: Note",
+        logs="request.view_shown, note.added",
+        after="wake-up",
+    ),
+    Operation(
+        ("reviews.revocations.revoke_approval",),
+        locks="request, or grant and execution",
+        writes="RequestVersion, or Grant and Execution; Observation",
+        logs="request.revoked, or grant.revoked and execution.refused",
+        after="mail, wake-up",
+    ),
+    Operation(
+        ("reviews.deadlines.extend",),
+        locks="request",
+        writes="ApprovalRequest",
+        logs="request.extended",
+        after="wake-up",
+    ),
+    Operation(
+        ("reviews.deadlines.expire_chunk",),
+        locks="deadlines (advisory, shared), requests (skip locked)",
+        writes="ApprovalRequest, Observation",
+        logs="request.expired",
+        after="mail, wake-up",
+    ),
+    Operation(
+        ("reviews.deadlines.close_recall_windows",),
+        locks="requests (skip locked)",
+        writes="ApprovalRequest, Grant, Execution",
+        logs="request.authorized, grant.issued, execution.queued",
+        after="nudge to the worker, wake-up",
+    ),
+    Operation(
+        ("reviews.deadlines.remind",),
+        locks="requests (skip locked)",
+        writes="ApprovalRequest",
+        after="mail",
+    ),
+    Operation(
+        ("reviews.incidents.declare", "reviews.incidents.end"),
+        locks="deadlines (advisory); end also requests by id",
+        writes="Incident; end also ApprovalRequest",
+        logs="incident.declared, incident.ended",
+        after="a task that moves the stored deadlines, mail",
+    ),
+    Operation(
+        ("reviews.incidents.hold_deadlines",),
+        locks="deadlines (advisory), requests (skip locked)",
+        writes="ApprovalRequest",
+        logs="incident.held",
+    ),
+    Operation(
+        ("reviews.leases.taking.take", "reviews.leases.passing.hand_over"),
+        locks="request, the person's leases (advisory), Lease; those that make room "
+        "(skip locked)",
+        writes="Lease",
+        logs="lease.taken, lease.lapsed, lease.offered, lease.handed_over, "
+        "lease.released",
+        after="mail, wake-up",
+    ),
+    Operation(
+        ("reviews.leases.passing.break_hold",),
+        locks="request, Lease",
+        writes="Lease",
+        logs="lease.broken",
+        after="mail, wake-up",
+    ),
+    Operation(
+        ("reviews.leases.ending.release",),
+        locks="Lease",
+        writes="Lease",
+        logs="lease.released",
+        after="mail, wake-up",
+    ),
+    Operation(("reviews.leases.passing.ask",), locks="Lease", writes="Lease"),
+    Operation(
+        ("reviews.leases.ending.lapse_chunk",),
+        locks="leases (skip locked)",
+        writes="Lease",
+        logs="lease.lapsed",
+        after="mail, wake-up",
+    ),
+    Operation(
+        ("reviews.batches.deciding.decide",),
+        private=(
+            "reviews.batches.deciding._record",
+            "reviews.batches.deciding._log_refused",
+        ),
+        locks="Batch, requests by id, their leases by id",
+        writes="Batch, BatchItem, and the rows of each decision",
+        logs="batch.decided, and the records of each decision; batch.refused in a "
+        "transaction of its own",
+        after="what each decision leaves",
+    ),
+    Operation(
+        ("reviews.batches.recalling.recall_all",),
+        locks="Batch, requests by id",
+        writes="the rows of each recall",
+        logs="batch.recalled, request.recalled",
+        after="wake-up",
+    ),
+    Operation(
+        ("reviews.batches.retrying.run_rest", "reviews.batches.retrying.retry_failed"),
+        locks="executions by id, sums (advisory)",
+        writes="Batch, Execution, Observation",
+        logs="batch.resumed, execution.retried",
+        after="nudge to the worker",
+    ),
+    Operation(
+        (
+            "reviews.forming.gathering.form_around",
+            "reviews.forming.gathering.form_all",
+            "reviews.forming.tidying.tidy",
+            "reviews.forming.tidying.free_recalled",
+        ),
+        private=(
+            "reviews.forming.gathering._gather",
+            "reviews.forming.tidying.tidy",
+            "reviews.forming.tidying.free_recalled",
+        ),
+        locks="Batch",
+        writes="Batch, BatchItem",
+        logs="batch.formed, batch.joined, batch.left, batch.closed, batch.dissolved",
+        after="wake-up",
+    ),
+    Operation(
+        ("reviews.claims.take",),
+        locks="grant, execution, Alarm",
+        writes="Grant, Execution, Observation, Batch (halted), Alarm",
+        logs="grant.spent, grant.expired or grant.revoked; execution.claimed or "
+        "execution.reclaimed, execution.refused, execution.unknown; alarm.raised",
+        after="mail when an alarm was raised",
+    ),
+    Operation(
+        (
+            "reviews.executions.recording.record",
+            "reviews.executions.refusing.refuse",
+            "reviews.executions.refusing.give_back",
+        ),
+        locks="grant, execution, Alarm",
+        writes="Execution, Grant, Observation, Batch (halted), LateReport, Alarm",
+        logs="execution.succeeded, execution.failed, execution.requeued, "
+        "execution.unknown, execution.refused, execution.reported_late, "
+        "alarm.raised, alarm.closed",
+        after="mail when the outcome is unknown or an alarm was raised, wake-up",
+    ),
+    Operation(
+        ("reviews.executions.recording.keep_late",),
+        locks="grant, execution, Alarm",
+        writes="LateReport, Alarm",
+        logs="execution.reported_late, alarm.raised",
+        after="mail",
+    ),
+    Operation(
+        ("reviews.reconciliation.plan", "reviews.reconciliation.keep"),
+        locks="grant, execution, Alarm",
+        writes="Execution, LookUp, Observation, LateReport, Alarm",
+        logs="execution.looked_up, execution.settled, execution.reported_late, "
+        "alarm.raised",
+        after="the look-up itself, between the two",
+    ),
+    Operation(
+        ("reviews.audits.begin", "reviews.audits.keep"),
+        locks="grant, execution, Alarm",
+        writes="Execution, Observation, LateReport, Alarm",
+        logs="execution.reported_late, alarm.raised",
+        after="mail",
+    ),
+    Operation(
+        ("reviews.settlements.settle_unknown", "reviews.settlements.retry"),
+        locks="grant, execution; retry also its sums (advisory)",
+        writes="Execution, Observation",
+        logs="execution.settled, execution.retried",
+        after="nudge to the worker",
+    ),
+    Operation(
+        (
+            "reviews.repairs.propose_repair",
+            "reviews.repairs.confirm_repair",
+            "reviews.repairs.refuse_repair",
+            "reviews.repairs.lapse_repairs",
+        ),
+        locks="repair, grant, execution, Alarm",
+        writes="Repair, Execution, Grant, Observation, Batch (halted), Alarm",
+        logs="repair.proposed, repair.applied, repair.refused, repair.lapsed, and the "
+        "records of a claim that is refused or lost",
+    ),
+    Operation(
+        ("reviews.retention.erase_results",),
+        locks="executions (skip locked)",
+        writes="Execution",
+        logs="execution.result_erased",
+    ),
+    Operation(
+        ("reviews.stops.stop", "reviews.stops.lift"),
+        locks="none",
+        writes="Stop",
+        logs="stop.raised, stop.tightened, stop.lift_asked, stop.lifted",
+        after="a task that withdraws and refuses what waits",
+    ),
+    Operation(
+        ("reviews.alarms.answering.acknowledge", "reviews.alarms.answering.close"),
+        locks="Alarm",
+        writes="Alarm",
+        logs="alarm.acknowledged, alarm.closed",
+    ),
+    Operation(
+        ("reviews.alarms.dropping.dropped",),
+        locks="Alarm",
+        writes="Alarm",
+        logs="alarm.raised, alarm.repeated",
+        after="mail",
+    ),
+    Operation(
+        ("reviews.alarms.watching.find", "reviews.alarms.watching.ran_after_all"),
+        locks="grant, execution, Alarm",
+        writes="Alarm",
+        logs="alarm.raised, alarm.closed",
+        after="mail",
+    ),
+    Operation(
+        (
+            "reviews.alarms.undecidable.find_undecidable",
+            "reviews.alarms.undecidable.end_undecidable",
+        ),
+        locks="request, Alarm",
+        writes="Alarm",
+        logs="alarm.raised, alarm.closed",
+        after="mail",
+    ),
+    Operation(
+        ("reviews.standstills.tell",),
+        locks="Alarm",
+        writes="Alarm",
+        logs="alarm.raised, alarm.closed",
+        after="mail",
+    ),
+    Operation(
+        ("reviews.restores.notice", "reviews.restores.look_at"),
+        locks="requests by id, executions by id",
+        writes="Epoch, ApprovalRequest, Alarm, Grant, Execution",
+        logs="epoch.noticed, epoch.asked, epoch.began, alarm.raised, execution.unknown",
+        after="the host's note in `$STATE/epoch`",
+    ),
+    Operation(("reviews.notes.add",), writes="Note", logs="note.added"),
+    Operation(
+        ("reviews.reveals.reveal",),
+        logs="value.revealed, durable before the value is shown",
+    ),
+    Operation(
+        ("reviews.sightings.see",),
+        writes="Sighting",
+        logs="announced.seen, announced.near_miss",
+    ),
+    Operation(
+        ("reviews.exports.ask", "reviews.exports.write", "reviews.exports.go_on"),
+        private=(
+            "reviews.exports.ask",
+            "reviews.exports._write_part",
+            "reviews.exports.go_on",
+        ),
+        locks="Export",
+        writes="Export, ExportPart",
+        logs="export.asked, export.finished, export.failed",
+        after="a task that writes the next part",
+    ),
+    Operation(
+        (
+            "reviews.channels.notices.plan",
+            "reviews.channels.notices.ask_test",
+            "reviews.channels.delivery.postpone",
+        ),
+        writes="Notice",
+        after="mail, at the time that each reader chose",
+    ),
+    Operation(
+        (
+            "reviews.preferences.save",
+            "reviews.saved_views.save",
+            "reviews.saved_views.delete",
+        ),
+        writes="Preferences, SavedView",
+    ),
+    Operation(
+        ("reviews.tokens.mint", "reviews.tokens.revoke"),
+        writes="PersonalToken",
+        logs="person.token_minted, person.token_revoked",
+    ),
+    Operation(
+        ("reviews.accounts.deactivate", "reviews.accounts.reactivate"),
+        writes="Person, PersonalToken, Stop",
+        logs="person.deactivated, person.reactivated, stop.raised",
+        after="a task that revokes the person's approvals",
+    ),
+)
+POLICIES = (
+    Operation(
+        (
+            "policies.people.add",
+            "policies.people.change",
+            "policies.people.set_password",
+            "policies.people.admit",
+            "policies.people.dismiss",
+        ),
+        writes="Person, object permissions",
+        logs="person.added, person.changed, person.password_set, person.admitted, "
+        "person.dismissed",
+    ),
+    Operation(
+        ("policies.versions.save_draft", "policies.versions.activate"),
+        locks="the policy's versions",
+        writes="PolicyVersion, Tool, Queue",
+        logs="policy.saved, policy.activated, policy.retired",
+    ),
+)
+JOURNAL = (
+    Operation(
+        ("journal.sequencer.sequence",),
+        locks="the sequencer's advisory lock",
+        writes="LogPosition",
+    ),
+    Operation(
+        ("journal.outbox.consume",),
+        private=("journal.outbox._claim",),
+        locks="the message (guarded update)",
+        writes="OutboxMessage",
+    ),
+)
+OPERATIONS = (*AGENTS, *REVIEWS, *POLICIES, *JOURNAL)
