@@ -241,6 +241,6 @@ def explain(error: ValidationError) -> str:
 
 def _rule(fault: Any) -> str:
     if fault["type"] == "missing":
-        return "is required; README.md, section Production, says what it is"
+        return "is required; docs/operations.md, section Settings, says what it is"
     text = str(fault["msg"])
     return text.removeprefix("Value error, ")

@@ -12,8 +12,8 @@ from journal.errors import InvalidJson
 # The most a stored result may be, as canonical bytes (gate.md 7).
 RESULT_LIMIT = 64 * 1024
 
-# What a service that verifies grants says of one that it does not take (README,
-# "Verify a grant without the gate").
+# What a service that verifies grants says of one that it does not take
+# (docs/grants.md).
 GRANT_REFUSED = frozenset(
     f"grant_{why}"
     for why in (
