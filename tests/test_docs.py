@@ -1,0 +1,99 @@
+"""The pages in docs/: every link leads somewhere, every setting is described."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from hitl.environment import Holdpoint
+from tests.guards import ROOT
+
+README_LIMIT = 8_000  # bytes
+FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
+CODE = re.compile(r"`[^`\n]*`")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FILE = re.compile(r"`((?:client|demo|docs|hitl|reviews|tests)/[\w./-]+\.\w+)`")
+HEADING = re.compile(r"^#+ (.+)$", re.M)
+# In Python and in sh: environ["PORT"], environ.get("PORT"), ${PORT:-...}, ${PORT:=...}
+READ = re.compile(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"|\$\{([A-Z_]+):")
+
+
+def pages() -> list[Path]:
+    single = ("README.md", "CHANGELOG.md", "client/README.md", "bench/README.md")
+    return [*(ROOT / name for name in single), *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    headings = HEADING.findall(FENCE.sub("", page.read_text()))
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+def links(page: Path) -> Iterator[str]:
+    """Links of a page that lead neither to another site nor out of code."""
+    prose = CODE.sub("", FENCE.sub("", page.read_text()))
+    return (link for link in LINK.findall(prose) if not urlsplit(link).scheme)
+
+
+@pytest.mark.parametrize("document", pages(), ids=name_of)
+def test_every_link_leads_somewhere(document: Path) -> None:
+    for link in links(document):
+        path, _, anchor = link.partition("#")
+        target = document.parent / path if path else document
+        assert target.resolve().is_relative_to(ROOT), link
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("document", pages(), ids=name_of)
+def test_every_file_that_is_named_is_there(document: Path) -> None:
+    for name in FILE.findall(document.read_text()):
+        assert (ROOT / name).exists(), name
+
+
+def test_the_readme_links_every_page() -> None:
+    readme = ROOT / "README.md"
+    linked = {(ROOT / link.partition("#")[0]).resolve() for link in links(readme)}
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert {page, page.parent} & linked, page
+
+
+def test_the_readme_is_short() -> None:
+    assert (ROOT / "README.md").stat().st_size <= README_LIMIT
+
+
+def settings() -> set[str]:
+    """Every variable of the environment that an installation reads."""
+    names = {
+        str(field.validation_alias or name).upper()
+        for name, field in Holdpoint.model_fields.items()
+    }
+    for path in (ROOT / "hitl" / "local").iterdir():
+        if path.suffix in {".py", ".sh"}:
+            names |= {one or two for one, two in READ.findall(path.read_text())}
+    return names
+
+
+@pytest.mark.parametrize("name", sorted(settings()))
+def test_every_setting_is_described(name: str) -> None:
+    assert f"`{name}`" in (ROOT / "docs" / "operations.md").read_text()
+
+
+def test_the_decisions_have_one_form() -> None:
+    """A number that nobody else has, a title, a date, and what it costs."""
+    paths = sorted((ROOT / "docs" / "decisions").iterdir())
+    for number, path in enumerate(paths, start=1):
+        assert re.fullmatch(rf"{number:04}-[a-z-]+\.md", path.name)
+        parts = ("**Decision.**", "**Why.**", "**Cost.**")
+        text = path.read_text()
+        assert re.match(r"# .+\n\n\d{4}-\d\d-\d\d\. Status: .+\. Tags: .+\.\n", text)
+        assert all(part in text for part in parts), path
