@@ -28,10 +28,13 @@ BLANK_LINES = 3  # from this many on they are counted, not shown
 
 # What redaction leaves in the place of a value (ux.md 3.6).
 _REDACTED = re.compile(r"\[[A-Za-z][A-Za-z -]{0,30} · redacted · #[0-9a-f]{4}\]")
+# What a program that obeys the characters shows from right to left.
+_REVERSED = re.compile("\u202e([^\u202c-\u202e\n]*)")
+FEWEST_REVERSED = 3  # letters and digits that are worth being read out
 _PADDING = re.compile(f" {{{codepoints.MOST_SPACES + 1},}}")
 _PIECES = re.compile(f"({_REDACTED.pattern}|{_PADDING.pattern})")
 
-Kind = Literal["plain", "hidden", "mixed", "redacted", "same", "cut"]
+Kind = Literal["plain", "hidden", "mixed", "redacted", "same", "cut", "read"]
 # Chips of redaction, each with what stands in the clear for the same value.
 Same = Mapping[str, str]
 NOTHING: Same = MappingProxyType({})
@@ -40,7 +43,8 @@ NOTHING: Same = MappingProxyType({})
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A run of one kind. `text` is what to print: for `hidden` the names of the code
-    points, for `cut` how much is left out; `note` says why a word is marked, and
+    points, for `cut` how much is left out, for `read` how other programs show what
+    stands reversed; `note` says why a word is marked, and
     `equals` what a redacted value is equal to; `text` ends in front of it."""
 
     kind: Kind
@@ -218,7 +222,16 @@ def _blocks(
             continue
         for number, line in run:
             segments = _bare(_segments(line, words, "\t"), chips, same)
+            segments += filter(None, map(_read, _REVERSED.findall(line)))
             yield from _line(segments, number in speaking)
+
+
+def _read(text: str) -> Segment | None:
+    """What a run reads like where its direction is obeyed; None for a short one."""
+    letters = "".join(char for char in text if not codepoints.is_hidden(char))
+    if sum(map(str.isalnum, letters)) < FEWEST_REVERSED:
+        return None
+    return Segment("read", letters[::-1].strip())
 
 
 def _line(segments: Iterable[Segment], speaks: bool) -> Iterator[Line]:

@@ -46,11 +46,14 @@ def choice(
 
 
 def too_few(lacking: str) -> str:
-    """`that needs 3 supervisors, and 1 could decide`, of `1 of 3 supervisors`."""
+    """`3 other supervisors would be needed, and only 1 is there`, of `1 of 3
+    supervisors`."""
     have, _, need = lacking.partition(" of ")
-    if need.startswith("1 "):
-        need = need.replace("supervisors", "supervisor").replace("people", "person")
-    return f"that needs {need}, and {'none' if have == '0' else have} could decide"
+    count, _, who = need.partition(" ")
+    if count == "1":
+        who = who.replace("supervisors", "supervisor").replace("people", "person")
+    there = {"0": "none is", "1": "only 1 is"}.get(have, f"only {have} are")
+    return f"{count} other {who} would be needed, and {there} there"
 
 
 def lacking(

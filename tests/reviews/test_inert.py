@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, date, datetime
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -167,6 +168,22 @@ def test_plain_text_is_printed_to_the_letter(text):
     assert Page(draw("{% untrusted text inline=True %}", spaced)).text.rstrip(
         "\n"
     ) == spaced.rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("Pay to: \u202eelpmaxe.knab@eciovni\u202c today", "invoice@bank.example"),
+        ("\u202efdp.exe", "exe.pdf"),
+        ("\u202e\u200b<b>tpircs\u2066", "script>b<"),
+        ("\u202eab", ""),
+        ("plain text", ""),
+    ],
+)
+def test_reversed_text_is_read_out_as_other_programs_show_it(text, reads):
+    html = draw("{% untrusted text %}", text)
+    said = re.findall("reads elsewhere as <bdi>(.*?)</bdi>", html)
+    assert [unescape(one) for one in said] == ([reads] if reads else [])
 
 
 def test_hidden_characters_are_drawn_as_tokens():

@@ -35,7 +35,7 @@ class Asked(Strip):
     @property
     def approvals_said(self) -> str:
         tally = self.loaded.tally
-        hidden = " Who has answered, and what, is hidden until it is settled."
+        hidden = " Names and answers are hidden until it is decided."
         if self.loaded.settled:
             return f"{tally.said} given, {self._roles()} asked."
         said = f"{tally.said} given: {self._roles()} must approve."

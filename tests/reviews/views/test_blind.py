@@ -89,7 +89,7 @@ def test_the_second_approver_is_told_how_many_and_that_it_is_hidden(
 ) -> None:
     source = as_("sam").get(url(first.request)).content.decode()
     assert "1 of 2" in source
-    assert "hidden until it is settled" in source
+    assert "hidden until it is decided" in source
     assert "verb-approve" in source
 
 

@@ -80,7 +80,7 @@ def test_an_escalation_that_nobody_would_hear_says_so(
         people.dismiss(one, Queue.objects.all(), by=Actor("system", "test"))
     source = armed(as_, request_, "escalate")
     assert (
-        "It cannot be escalated: that needs 1 supervisor, and none could decide."
+        "It cannot be escalated: 1 other supervisor would be needed, and none is there."
         in source
     )
     assert 'data-testid="panel"' not in source
