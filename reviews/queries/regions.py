@@ -269,7 +269,7 @@ class Regions:
         ]
         hides = any(item.controls for item in self.evidence)
         has = {
-            "characters that hide or reverse text": hides,
+            "hidden or reversed text": hides,
             "HTML": any(item.markup for item in self.evidence),
         }
         if tries := " and ".join(name for name, holds in has.items() if holds):

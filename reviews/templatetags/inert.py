@@ -31,7 +31,7 @@ _DRAWN = {
     "redacted": '<span class="redacted">{0}</span>',
     "same": '<span class="redacted">{0}{1}]</span>',
     "cut": '<span class="ctl">⋯ {0} ⋯</span>',
-    "read": ' <span class="ctl">reads elsewhere as <bdi>{0}</bdi></span>',
+    "read": ' <span class="ctl">a mail program shows <bdi>{0}</bdi></span>',
 }
 _NOTE = '<span class="ctl">{0}</span>'
 _CHIP = '<b class="chip">{0}</b>'

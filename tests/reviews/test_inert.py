@@ -182,7 +182,7 @@ def test_plain_text_is_printed_to_the_letter(text):
 )
 def test_reversed_text_is_read_out_as_other_programs_show_it(text, reads):
     html = draw("{% untrusted text %}", text)
-    said = re.findall("reads elsewhere as <bdi>(.*?)</bdi>", html)
+    said = re.findall("a mail program shows <bdi>(.*?)</bdi>", html)
     assert [unescape(one) for one in said] == ([reads] if reads else [])
 
 
