@@ -77,8 +77,10 @@ def number_of(version_id: int) -> int:
 @cache
 def windows(version_id: int) -> Mapping[str, timedelta]:
     """Over what time each measure of a stored version counts. Read once a process, for
-    a version that something was judged by never changes."""
-    document = compiled(PolicyVersion.objects.get(pk=version_id))
+    a version that something was judged by never changes; the one that rules is read
+    already."""
+    ruling = next((one for one in [*_versions.values()] if one.pk == version_id), None)
+    document = compiled(ruling or PolicyVersion.objects.get(pk=version_id))
     return {name: one.window for name, one in document.measures.items()}
 
 

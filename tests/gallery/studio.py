@@ -35,6 +35,8 @@ NARROW: Sequence[Looks] = ({360: ("dark",)}, {360: ("light",)})
 SEEN_ALL = "in 4 looks"
 SEEN_SOME = "in 1 of 4 looks"
 AXE = Axe().axe_script
+# A busy machine is no fault of a page: no request is given up.
+PATIENT = "addEventListener('load', () => { if (window.htmx) htmx.config.timeout = 0 })"
 WITHIN_MS = 30_000  # for whatever a busy machine has to show
 AWAY = "/livez"  # of the same origin: for another, Chromium starts a process
 # Where `make gallery` wants its pictures; otherwise none are taken.
@@ -186,6 +188,7 @@ class Studio:
         context = self.browser.new_context(reduced_motion="reduce")
         context.set_default_timeout(WITHIN_MS)
         context.add_init_script(AXE)
+        context.add_init_script(PATIENT)
         desk = Desk(context.new_page(), self.base)
         listen(desk)
         self._sign_in(desk.page, who)

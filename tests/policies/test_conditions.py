@@ -100,7 +100,7 @@ def test_it_knows_what_it_reads_and_what_it_tests():
 def test_an_evaluation_takes_microseconds():
     condition = compile_condition("args.amount > 50000 && sum.x > 1")
     facts = Facts({"args": {"amount": 60000}, "sum": {"x": 2}})
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(1000):
         assert condition.holds(facts)
-    assert time.perf_counter() - start < 0.1
+    assert time.process_time() - start < 0.1

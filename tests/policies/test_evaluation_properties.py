@@ -149,10 +149,10 @@ def test_the_store_policy_is_judged_in_well_under_a_millisecond():
     tool = document.tools["process_refund"]
     facts = store.facts(document, "process_refund")
     evaluate(document, tool, facts)  # compiles the conditions once
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(200):
         evaluate(document, tool, facts)
-    assert (time.perf_counter() - start) / 200 < 0.001
+    assert (time.process_time() - start) / 200 < 0.001
 
 
 def test_a_compiled_policy_is_not_changed_by_what_it_judges():

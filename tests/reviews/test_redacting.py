@@ -190,6 +190,6 @@ class TestWhere:
         """64 KiB of arguments against 128 KiB of words, made to look alike."""
         values = [f"aaaa{n:04}" for n in range(6000)]
         text = ("aaaa" * 2 + " ") * 14_000
-        start = time.perf_counter()
+        start = time.process_time()
         redact(text, *values)
-        assert time.perf_counter() - start < 5
+        assert time.process_time() - start < 5

@@ -185,7 +185,7 @@ def _plain(response: Any) -> bytes:
 
 
 @pytest.mark.proof
-@pytest.mark.timeout(400)  # a thousand calls, each with a look at every table
+@pytest.mark.timeout(1200)  # a thousand calls, each with a look at every table
 def test_nobody_reaches_what_is_not_theirs(
     world: World,
     proof_n: Callable[..., int],

@@ -173,10 +173,11 @@ def test_an_agent_over_its_caps_makes_no_service_work(
     caller: Caller, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(readers, "read", lambda *_, **__: asked.append("reader"))
     settings.HOLDPOINT = settings.HOLDPOINT.model_copy(
         update={"agent_rate_per_minute": 1}
     )
+    proposing(caller)  # what it proposed before may be a minute ago
+    monkeypatch.setattr(readers, "read", lambda *_, **__: asked.append("reader"))
     args = {"customer": "C-9", "amount": "1.00", "currency": "USD"}
     assert proposing(caller, tool="pay", args=args).status_code == 429
     assert asked == []

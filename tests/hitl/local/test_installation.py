@@ -62,7 +62,7 @@ def up(state: Path, port: int, **changes: str) -> Iterator[Up]:
         )
     running = Up(process, port, output)
     try:
-        wait_until(lambda: running.ready, 90, lambda: running.said)
+        wait_until(lambda: running.ready, 300, lambda: running.said)
         yield running
     finally:
         process.kill()
