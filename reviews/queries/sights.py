@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,16 @@ PARTS = (
     "reviews/_seen_rules.html",
     "reviews/_seen_words.html",
 )
-# What else makes the bytes: how values are worked out, escaped and drawn.
+# What else makes the bytes: how values are worked out, escaped and drawn. Modules and
+# whole packages by name; a file that is none by its path.
 SOURCES = (
-    "reviews/presenters",
-    "reviews/redaction",
-    "reviews/queries/equal_values.py",
-    "reviews/queries/regions.py",
-    "reviews/queries/showing.py",
-    "reviews/templatetags/desk.py",
-    "reviews/templatetags/inert.py",
+    "reviews.presenters",
+    "reviews.redaction",
+    "reviews.queries.equal_values",
+    "reviews.queries.regions",
+    "reviews.queries.showing",
+    "reviews.templatetags.desk",
+    "reviews.templatetags.inert",
     "static/icons.svg",
 )
 _NAMED = re.compile(r"\{% include \"([^\"]+)\"|\{% (untrusted) ")
@@ -162,9 +164,17 @@ def _templates(root: Path, parts: Iterable[str]) -> Iterator[str]:
 
 def _sources(root: Path, sources: Iterable[str]) -> Iterator[str]:
     for name in sources:
-        path = root / name
-        files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-        yield from (str(one.relative_to(root)) for one in files)
+        yield from (str(one.relative_to(root)) for one in _files(root, name))
+
+
+def _files(root: Path, name: str) -> list[Path]:
+    if "/" in name:
+        return [root / name]
+    spec = find_spec(name)
+    if spec is None or spec.origin is None:
+        raise LookupError(f"{name} draws pages and is no module of this installation.")
+    path = Path(spec.origin)
+    return sorted(path.parent.rglob("*.py")) if path.stem == "__init__" else [path]
 
 
 def _reading(regions: Regions) -> dict[str, Any]:

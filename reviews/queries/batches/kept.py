@@ -26,7 +26,7 @@ from .samples import Opened
 
 PARTS = ("reviews/_batch_seen.html",)
 # What else makes the bytes: how values are worked out, escaped and drawn.
-SOURCES = (*sights.SOURCES, "reviews/queries/batches")
+SOURCES = (*sights.SOURCES, "reviews.queries.batches")
 
 
 class KeptPage(BatchPage):

@@ -131,6 +131,14 @@ def test_the_template_version_is_over_every_file_it_includes() -> None:
     assert {"templates/reviews/_cell.html", "templates/reviews/_blocks.html"} <= names
 
 
+def test_the_template_version_is_over_every_source_it_names() -> None:
+    names = set(sights._sources(sights.root(), sights.SOURCES))
+    assert {"reviews/presenters/shell.py", "reviews/presenters/__init__.py"} <= names
+    assert {"reviews/templatetags/inert.py", "static/icons.svg"} <= names
+    with pytest.raises(LookupError, match=r"reviews\.nothing draws pages"):
+        list(sights._sources(sights.root(), ["reviews.nothing"]))
+
+
 def test_a_page_without_its_token_decides_nothing(request_, as_: SignIn) -> None:
     for token in ("", "forged", pages.token(request_, "sue")):
         sent = panel(request_, "approve") | {"seen": token}
