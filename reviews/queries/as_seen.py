@@ -23,7 +23,7 @@ from reviews.models import ApprovalRequest, Decision, Snapshot
 from . import sights, snapshots
 from .batches import kept
 from .log import HIDDEN_NAME
-from .outcomes import SAID
+from .words import GIVEN
 
 MINUTES_MS = 120_000  # what took longer is said in minutes
 FLAGS = {
@@ -51,7 +51,7 @@ class AsSeen:
         self.decision = decision
         self.request: ApprovalRequest = decision.request
         self.url = reverse("reviews:request_detail", args=[self.request.pk])
-        self.verdict = SAID[Verdict(decision.verdict)]
+        self.verdict = GIVEN[Verdict(decision.verdict)]
         self.at: datetime = decision.at
         self.version = self.inputs.get("version", decision.version)
 
@@ -186,7 +186,7 @@ def links(
 
 
 def _said(decision: Decision) -> str:
-    verdict = SAID[Verdict(decision.verdict)].lower()
+    verdict = GIVEN[Verdict(decision.verdict)].lower()
     return f"{verdict} at {time_of_day(decision.at)}, version {decision.version}"
 
 

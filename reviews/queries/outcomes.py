@@ -34,19 +34,13 @@ from reviews.permissions import Permission
 from . import attempts, holding, retrying, showing, undoing
 from .detail import Loaded
 from .log import HIDDEN_NAME
-from .words import people
+from .words import GIVEN, people
 
 HALTED = "Its batch waits since a failure, until a person lets it go on."
 WITHDRAWN_BY = {
     "withdrawn_by_agent": "The agent withdrew it.",
     "thread_finished": "Its run is over, so it was withdrawn.",
     "stopped": "A stop withdrew it.",
-}
-SAID = {
-    Verdict.APPROVE: "Approved",
-    Verdict.REJECT: "Rejected",
-    Verdict.MODIFY: "Modified",
-    Verdict.ESCALATE: "Escalated",
 }
 
 
@@ -305,7 +299,7 @@ def _vote(loaded: Loaded, decision: Decision) -> Vote:
     reason = REASONS.get(decision.reason_code, decision.reason_code)
     note = decision.reason
     return Vote(
-        verdict=SAID[Verdict(decision.verdict)],
+        verdict=GIVEN[Verdict(decision.verdict)],
         who=_who(loaded, decision),
         at=decision.at,
         reason=f"{reason}: {note}" if reason and note else reason or note,

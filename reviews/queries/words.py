@@ -8,9 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
+from reviews.choices import Verdict
 from reviews.quorum import StepData
 
 DEEPEST = 6
+GIVEN = {
+    Verdict.APPROVE: "Approved",
+    Verdict.REJECT: "Rejected",
+    Verdict.MODIFY: "Modified",
+    Verdict.ESCALATE: "Escalated",
+}
+"""What a verdict is called once it is given."""
 
 
 class Part(NamedTuple):
