@@ -231,7 +231,8 @@ def _read(text: str) -> Segment | None:
     letters = "".join(char for char in text if not codepoints.is_hidden(char))
     if sum(map(str.isalnum, letters)) < FEWEST_REVERSED:
         return None
-    return Segment("read", letters[::-1].strip())
+    reads = letters[::-1].strip()
+    return Segment("read", reads if len(reads) <= CHIP else f"{reads[:CHIP]}…")
 
 
 def _line(segments: Iterable[Segment], speaks: bool) -> Iterator[Line]:

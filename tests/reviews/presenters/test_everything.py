@@ -110,7 +110,8 @@ def printed(text: str) -> list[str]:
 
 
 def drawn(segments: Iterable[inert.Segment]) -> str:
-    return "".join(f"⟦{s.text}⟧" if s.kind == "hidden" else s.text for s in segments)
+    own = (one for one in segments if one.kind != "read")
+    return "".join(f"⟦{s.text}⟧" if s.kind == "hidden" else s.text for s in own)
 
 
 def show(tool: str, args: dict[str, Any], before: Any = None) -> Presentation:

@@ -45,7 +45,8 @@ ORDINARY = [
 
 
 def printed(segments):
-    return "".join(segment.text for segment in segments)
+    """The text itself, without what is read out beside it."""
+    return "".join(one.text for one in segments if one.kind != "read")
 
 
 def kinds(text):
