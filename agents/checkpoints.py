@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Max
 
 from journal import encryption
-from reviews.redacting import Redactor
+from reviews.redaction.redactor import Redactor
 
 from .models import Checkpoint, Thread
 

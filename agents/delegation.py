@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.models import Person
-from reviews import identities
 from reviews.models import Proposal
+from reviews.people import identities
 
 from .models import Agent
 

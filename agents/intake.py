@@ -21,12 +21,14 @@ from journal.errors import (
 from policies import active, tools
 from policies.documents import TOOL_NAME, ToolDefinition
 from policies.models import Tool
-from reviews import readers, redaction, stops
-from reviews.proposals import Origin
-from reviews.readers import Asker, Reading
-from reviews.revisions import Narrative
+from reviews import redaction
+from reviews.requests.proposals import Origin
+from reviews.requests.revisions import Narrative
+from reviews.stops import stops
+from reviews.tool_services import readers
+from reviews.tool_services.readers import Asker, Reading
 
-from . import delegation, endpoints, idempotency
+from . import delegation, idempotency
 from .checkpoints import Suspended
 from .delegation import Delegation
 from .models import Agent
@@ -39,6 +41,7 @@ from .schemas import (
     CheckpointIn,
     ProposalIn,
 )
+from .webhooks import endpoints
 
 
 def key_of(header: str | None, method: str, path: str, body: Any) -> Key:

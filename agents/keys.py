@@ -9,7 +9,7 @@ from enum import StrEnum
 from django.db import transaction
 from django.db.models import Q
 
-from journal import bearer, clock, log
+from journal import bearer_tokens, clock, log
 from journal.errors import BadKey
 from policies import people
 from policies.models import Person
@@ -39,7 +39,7 @@ def issue(
     """A new key of an agent, shown this once; its other keys work until each of them is
     revoked. Raises NotYours for anyone but an administrator or the agent's owner."""
     _check_manages(agent, by)
-    minted = bearer.mint(MARK)
+    minted = bearer_tokens.mint(MARK)
     AgentKey.objects.create(
         agent=agent,
         prefix=minted.prefix,
@@ -68,7 +68,7 @@ def _check_manages(agent: Agent, by: Person) -> None:
 
 def authenticate(text: str) -> AgentKey:
     """The live key with its agent. Raises BadKey, the same for every fault."""
-    prefix, secret = bearer.split(MARK, text)
+    prefix, secret = bearer_tokens.split(MARK, text)
     now = clock.now()
     key = (
         AgentKey.objects.select_related("agent__owner")
@@ -79,7 +79,7 @@ def authenticate(text: str) -> AgentKey:
         )
         .first()
     )
-    if key is None or not bearer.matches(key.digest, secret):
+    if key is None or not bearer_tokens.matches(key.digest, secret):
         raise BadKey
     _note_use(key, now)
     return key

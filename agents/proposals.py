@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, transaction
 
-from journal import clock, epochs, faults, log
+from journal import clock, failpoints, log, restore_epochs
 from journal.errors import (
     BadKey,
     Conflict,
@@ -24,21 +24,23 @@ from journal.errors import (
 )
 from policies import tools
 from policies.choices import Risk
-from reviews import proposals as gate
-from reviews import redacting, revising
+from reviews import revising
 from reviews.choices import OPEN, ExecutionStatus
-from reviews.governance import Action
+from reviews.governance.ruling import Action
 from reviews.models import Execution, Proposal
 from reviews.models.base import new_proposal_id
-from reviews.proposals import Origin
-from reviews.readers import Reading
-from reviews.revisions import Narrative
+from reviews.redaction import redactor as redacting
+from reviews.requests import proposals as gate
+from reviews.requests.proposals import Origin
+from reviews.requests.revisions import Narrative
+from reviews.tool_services.readers import Reading
 
-from . import checkpoints, endpoints, idempotency, locks, outcomes, transitions
+from . import checkpoints, idempotency, locks, representation, transitions
 from .checkpoints import Suspended
 from .choices import ThreadResult, ThreadStatus
 from .idempotency import Stored
 from .models import Agent, Thread
+from .webhooks import endpoints
 
 # A refusal of these kinds says nothing of an agent that we know.
 NOT_LOGGED = (InvalidJson, KeyMissing, BadKey)
@@ -86,7 +88,7 @@ def propose(*, agent: Agent, key: Key, asked: Asked) -> Stored:
     Raises the agents' codes of api.md. Locks: the idempotency key, the thread, the
     sums.
     """
-    epochs.check()
+    restore_epochs.check()
     if not idempotency.take(agent, key.text, key.fingerprint):
         return _replayed(agent, key)
     now = clock.now()
@@ -102,7 +104,7 @@ def propose(*, agent: Agent, key: Key, asked: Asked) -> Stored:
     )
     if asked.callback_url:
         endpoints.call_back(agent, proposal.pk, asked.callback_url, now)
-    faults.point("proposed_uncommitted", asked.thread)
+    failpoints.point("proposed_uncommitted", asked.thread)
     return _answer(agent, key, proposal.pk, status=201)
 
 
@@ -114,10 +116,10 @@ def _replayed(agent: Agent, key: Key) -> Stored:
 
 
 def _answer(agent: Agent, key: Key, proposal_id: str, *, status: int) -> Stored:
-    proposal = outcomes.load(agent.slug, proposal_id)
+    proposal = representation.load(agent.slug, proposal_id)
     if proposal is None:
         raise NotFound
-    body = outcomes.describe(proposal)
+    body = representation.describe(proposal)
     idempotency.store(agent, key.text, status=status, body=body, proposal=proposal_id)
     return Stored(status, body, proposal_id)
 
@@ -180,7 +182,7 @@ def _action(agent: Agent, asked: Asked, proposal_id: str) -> Action:
 @transaction.atomic(durable=True)
 def revise(*, agent: Agent, key: Key, proposal_id: str, asked: Asked) -> Stored:
     """Replace what is proposed. Raises as `revising.revise`. Locks: thread, request."""
-    epochs.check()
+    restore_epochs.check()
     if not idempotency.take(agent, key.text, key.fingerprint):
         return _replayed(agent, key)
     thread = _thread_of(agent, proposal_id)

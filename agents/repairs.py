@@ -1,5 +1,5 @@
 """Mending by hand a run whose agent is dead, or the checkpoint it would go on from. The
-gate's own half, and the two people it takes, are in `reviews.repairs`."""
+gate's own half, and the two people it takes, are in `reviews.executions.repairs`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from django.db import transaction
 from journal import canonical, clock
 from journal.errors import Conflict, Invalid, InvalidJson, NotFound, TooLarge, at
 from policies.models import Person
-from reviews import redacting, repairs, stops
 from reviews.choices import RepairChange, RepairSubject
+from reviews.executions import repairs
+from reviews.executions.repairs import Wanted
 from reviews.models import Proposal, Repair
-from reviews.repairs import Wanted
+from reviews.redaction import redactor as redacting
+from reviews.stops import stops
 
 from . import checkpoints, locks, proposals, silence
 from .choices import ThreadResult, ThreadStatus

@@ -16,8 +16,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 
 from journal import clock, log, pruning
-from journal.machine import TOLD
 from journal.models import OutboxMessage
+from journal.state_machine import TOLD
 from reviews.choices import OPEN, AlarmKind, ExecutionStatus
 from reviews.models import Alarm, ApprovalRequest, Execution
 from reviews.models.alarms import STANDING

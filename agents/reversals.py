@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from journal import clock, epochs
+from journal import clock, restore_epochs
 from journal.errors import Conflict
 from policies.choices import Risk
 from policies.models import Person
-from reviews import readers, reversals, state_readings
-from reviews.governance import Action
+from reviews.executions import reversals
+from reviews.executions.reversals import Undoing
+from reviews.governance import readings
+from reviews.governance.ruling import Action
 from reviews.models import Proposal
 from reviews.models.base import new_proposal_id
-from reviews.readers import Reading
-from reviews.reversals import Undoing
+from reviews.tool_services import readers
+from reviews.tool_services.readers import Reading
 
-from . import endpoints, locks
+from . import locks
 from .models import Agent
+from .webhooks import endpoints
 
 
 def propose(*, execution_id: str, person: Person, reason: str) -> Proposal:
     """Look up what the tool's reader says, outside, and then propose.
 
-    Raises as `reversals.of` and `reviews.proposals.submit` do.
+    Raises as `reversals.of` and `reviews.requests.proposals.submit` do.
     """
     undoing = reversals.of(execution_id, person, clock.now())
     original = undoing.execution.proposal
-    asker = state_readings.asker_of(original)
+    asker = readings.asker_of(original)
     reading = readers.read(undoing.definition, undoing.args, asker=asker)
     return _propose(undoing=undoing, reading=reading, person=person, reason=reason)
 
@@ -37,7 +40,7 @@ def _propose(
 ) -> Proposal:
     """Locks: the thread, so that of two who ask at once one is told; the sums. A run
     that is finished can still be undone: nothing of it goes on."""
-    epochs.check()
+    restore_epochs.check()
     original = undoing.execution.proposal
     agent = Agent.objects.get(slug=original.agent)
     locks.thread(agent, original.thread)

@@ -7,7 +7,7 @@ import time
 
 from django.conf import settings
 
-from . import delivery, due
+from .webhooks import delivery, lanes
 
 
 def carry(delivery_id: str) -> list[str]:
@@ -16,9 +16,9 @@ def carry(delivery_id: str) -> list[str]:
     beget words for as long as anything waits. Raises NotFound."""
     until = time.monotonic() + spare_seconds()
     while delivery.post(delivery_id):
-        following = due.next_of(delivery_id)
+        following = lanes.next_of(delivery_id)
         if not following:
-            return due.slow_letters()
+            return lanes.slow_letters()
         if time.monotonic() >= until:
             return following
         (delivery_id,) = following

@@ -7,10 +7,11 @@ from contextlib import suppress
 
 from celery import shared_task
 
-from journal import nudges, outbox, pruning
+from journal import dispatch, outbox, pruning
 from journal.errors import NotFound
 
-from . import due, promises, resending, retention, rounds
+from . import retention, rounds
+from .webhooks import enqueue, lanes, redelivery
 
 POST = "agents.tasks.post"
 
@@ -20,21 +21,21 @@ def tell(message_id: int) -> None:
     """Something became of a proposal that somebody listens to."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            nudges.hand_over(POST, due.firsts(promises.promise(message=message)))
+            dispatch.hand_over(POST, lanes.firsts(enqueue.promise(message=message)))
 
 
 @shared_task
 def post(delivery_id: str) -> None:
     """One letter and those after it, and a word to whoever comes next."""
     with suppress(NotFound):  # a forged message names what is not there
-        nudges.hand_over(POST, rounds.carry(delivery_id))
+        dispatch.hand_over(POST, rounds.carry(delivery_id))
 
 
 @shared_task
 def post_due() -> int:
     """What is due and nobody is at; how many."""
-    resending.give_up_overdue()
-    return nudges.hand_over(POST, due.letters())
+    redelivery.give_up_overdue()
+    return dispatch.hand_over(POST, lanes.letters())
 
 
 @shared_task

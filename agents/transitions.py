@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connection
 
 from journal import log
-from journal.machine import NOWHERE, Edge, Machine
+from journal.state_machine import NOWHERE, Edge, Machine
 
 from .choices import DeliveryStatus as D
 from .choices import ThreadStatus as T

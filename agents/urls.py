@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from . import mending, views
+from .desk import repair_views, views
 
 app_name = "agents"
 
@@ -20,11 +20,13 @@ urlpatterns = [
     path("endpoints/<str:pk>/secret/", views.endpoint_secret, name="endpoint_secret"),
     path("endpoints/<str:pk>/switch/", views.endpoint_switch, name="endpoint_switch"),
     path("threads/<str:slug>/<str:name>/", views.thread, name="thread"),
-    path("reversals/<str:pk>/", mending.reversal, name="reversal"),
-    path("repairs/", mending.repairs, name="repairs"),
-    path("repairs/<str:pk>/", mending.repair, name="repair"),
+    path("reversals/<str:pk>/", repair_views.reversal, name="reversal"),
+    path("repairs/", repair_views.repairs, name="repairs"),
+    path("repairs/<str:pk>/", repair_views.repair, name="repair"),
     path(
-        "threads/<str:slug>/<str:name>/repair/", mending.repair_run, name="repair_run"
+        "threads/<str:slug>/<str:name>/repair/",
+        repair_views.repair_run,
+        name="repair_run",
     ),
     path("threads/<str:slug>/<str:name>/stop/", views.stop_thread, name="stop_thread"),
 ]

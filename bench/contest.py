@@ -15,8 +15,8 @@ from policies import people
 from policies.choices import Role
 from policies.models import Person, Queue
 from policies.people import Newcomer
-from reviews import decisions
 from reviews.choices import OFFERED, Verdict
+from reviews.decisions import decide
 from reviews.models import Decision, Execution
 from reviews.said import Said
 from tests.races.together import Together, measured
@@ -79,7 +79,7 @@ def _verdicts(stored: Stored, crowd: list[Person]) -> Iterator[Callable[[], Any]
             version=asked["version"],
             action_hash=stored.body["action_hash"],
         )
-        yield partial(decisions.decide, said)
+        yield partial(decide.decide, said)
 
 
 def _effects(proposals: list[str]) -> tuple[int, int]:

@@ -20,8 +20,9 @@ from django.test import Client
 
 from journal import clock
 from policies.models import Person
-from reviews.queries import badges, queue
-from reviews.queries.queue import Filters
+from reviews.desk.components import badges
+from reviews.desk.queue import page
+from reviews.desk.queue.page import Filters
 
 from . import crowd
 from .crowd import Crowd
@@ -97,7 +98,7 @@ def _queries(name: str, tab: str) -> Callable[[], float]:
 
         with connection.execute_wrapper(timed):
             decidable = badges.of(person).queue
-            queue.page(person, Filters(tab=tab), decidable=decidable, now=clock.now())
+            page.page(person, Filters(tab=tab), decidable=decidable, now=clock.now())
         return spent
 
     return view

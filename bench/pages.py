@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agents import intake, proposals
 from agents.idempotency import Stored
 from agents.schemas import ProposalIn
-from reviews import forming
+from reviews.batches import formation
 from reviews.models import Batch
 
 from .asked import body
@@ -40,7 +40,7 @@ def furnish(house: House, more: int) -> Open:
     refunds = [_propose(house, body(f"desk-{n}")) for n in range(WAITING + more)]
     for number in range(WAITING):
         _propose(house, _credit(number))
-    forming.form_all()
+    formation.form_all()
     waiting = [stored.body["request"]["id"] for stored in refunds]
     return Open(waiting[0], Batch.objects.latest("formed_at").pk, waiting[1:])
 

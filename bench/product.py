@@ -16,8 +16,9 @@ from agents import intake, proposals
 from agents.idempotency import Stored
 from agents.schemas import ProposalIn
 from policies.models import Person
-from reviews import decisions, executions
 from reviews.choices import OFFERED, Verdict
+from reviews.decisions import decide as decisions
+from reviews.executions import run as executions
 from reviews.models import ApprovalRequest
 from reviews.said import Said
 

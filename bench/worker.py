@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 from celery import current_app
 
-from journal import announcing
+from journal import notify
 
 from . import floor, processes, product, tasks
 from .floor import Floor
@@ -144,7 +144,7 @@ def _forget() -> None:
 @contextmanager
 def _bench(house: House) -> Iterator[Bench]:
     with floor.connect() as raw, floor.connect(autocommit=True) as ear:
-        ear.execute(f"LISTEN {announcing.CHANNEL}")
+        ear.execute(f"LISTEN {notify.CHANNEL}")
         yield Bench(product.Client(house, 0), Floor(raw), ear)
 
 

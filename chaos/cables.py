@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from .stage import Stage
-from .strike import Strike
+from .cluster import Stage
+from .fault import Strike
 
 
 @dataclass

@@ -9,9 +9,9 @@ from datetime import timedelta
 import psycopg
 from django.conf import settings
 
+from .cluster import STEP_S, Stage
 from .live import Live
-from .stage import STEP_S, Stage
-from .strikes import Arsenal
+from .nemesis import Arsenal
 
 QUIET_S = 150.0  # for what follows the last fault: leases, deadlines, letters
 LOOK_S = 0.5

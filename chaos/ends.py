@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from django.db.models import Q
 
-from agents.outcomes import EXECUTION_SAYS, REQUEST_SAYS
+from agents.representation import EXECUTION_SAYS, REQUEST_SAYS
 from reviews.choices import AlarmKind, ClosedHow, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, Execution, Proposal
 
-from .plan import KINDS, read_thread
+from .generator import KINDS, read_thread
 
 X, R = ExecutionStatus, RequestStatus
 DONE = frozenset({X.SUCCEEDED})

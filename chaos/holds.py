@@ -1,4 +1,4 @@
-"""Who had which message in hands, by what the workers wrote down (chaos/trace.py)."""
+"""Who had which message in hands, by what the workers wrote down (chaos/traces.py)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ import httpx
 from holdpoint_client import Backoff, Client, webhooks
 from holdpoint_client.errors import HoldpointError
 
-from .postbook import Arrival, Listener, Postbook, Word
+from .receivers import Arrival, Listener, Postbook, Word
 
 # Of a thousand first letters of an id, how many end so; each bound is above the last.
 REFUSED, ASKED_TO_WAIT, LOST, UNSAID, LATE = 30, 45, 60, 75, 90

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents import endpoints, keys
+from agents import keys as agents_keys
 from agents.models import Agent
+from agents.webhooks import endpoints
 from bench.seed import DECIDING, Cast, agent, everybody, in_force, slug
-from reviews import preferences, tokens
-from reviews.preferences import Notifications
+from reviews.people import preferences
+from reviews.people import tokens as people_tokens
+from reviews.people.preferences import Notifications
 
-from .postbook import Listener
+from .receivers import Listener
 
 AGENTS = 8
 HOOKED = 4  # of them, the first ones, hear of outcomes by post
@@ -52,8 +54,14 @@ def house(document: dict[str, Any], hooks: str) -> House:
     in_force(document, cast)
     agents = [agent(number, cast, list(document["tools"])) for number in range(AGENTS)]
     return House(
-        {agent.slug: keys.issue(agent=agent, by=cast["owen"]) for agent in agents},
-        {name: tokens.mint(person=cast[name], name="chaos") for name in DECIDING},
+        {
+            agent.slug: agents_keys.issue(agent=agent, by=cast["owen"])
+            for agent in agents
+        },
+        {
+            name: people_tokens.mint(person=cast[name], name="chaos")
+            for name in DECIDING
+        },
         {agent.slug: _endpoint(agent, hooks, cast) for agent in agents[:HOOKED]},
     )
 

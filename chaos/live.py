@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .calls import Notebook
-from .strikes import Arsenal
+from .nemesis import Arsenal
 
 EVERY_S = {True: 0.5, False: 10.0}
 WIDTH = 100

@@ -7,7 +7,7 @@ import socketserver
 import threading
 from email import message_from_bytes, policy
 
-from .postbook import Postbook
+from .receivers import Postbook
 
 READY = b"220 chaos\r\n"
 FINE = b"250 OK\r\n"

@@ -14,7 +14,7 @@ from reviews.channels.lines import WHAT
 from reviews.choices import AlarmStatus
 from reviews.models import Alarm, Execution, Notice
 
-from .postbook import Postbook
+from .receivers import Postbook
 
 TASKS = "reviews.tasks.mail_"  # how the names begin of those that plan mails
 KINDS = {"announced": "ran"}  # what they plan, where it has another name

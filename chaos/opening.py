@@ -14,9 +14,9 @@ from hitl.local import keys, programs
 from hitl.local.process import Child, Program
 from tests.stack import wait_until
 
-from . import provider, trace
+from . import services, traces
+from .cluster import Stage
 from .network import on
-from .stage import Stage
 
 START_S = 60.0
 POOL = 2  # processes of a worker
@@ -77,11 +77,11 @@ def _web(stage: Stage, number: int, port: int) -> Program:
 
 def _worker(stage: Stage, number: int) -> Program:
     name = f"worker-{number}"
-    more = {trace.FOLDER: str(stage.traces), trace.NAME: name}
+    more = {traces.FOLDER: str(stage.traces), traces.NAME: name}
     program = programs.worker(stage.here, _environ(stage, **more))
     argv = [part for part in program.argv if number < BEATS or part != "--beat"]
     argv[argv.index("--concurrency") + 1] = str(POOL)
-    argv += ["--include", "chaos.trace", "--hostname", f"{name}@%h"]
+    argv += ["--include", "chaos.traces", "--hostname", f"{name}@%h"]
     return _named(stage, program, name, [*stage.host(number).prefix, *argv])
 
 
@@ -93,13 +93,13 @@ def _named(stage: Stage, program: Program, name: str, argv: Sequence[str]) -> Pr
 def _provider(stage: Stage, outside: Sequence[str]) -> Program:
     secret = keys.read(stage.here.keys, "webhook_secret")
     address = f"{stage.outside}:{stage.provider_port}"
-    usual = ("chaos.provider", address, str(stage.ledger))
+    usual = ("chaos.services", address, str(stage.ledger))
     program = programs.worker(stage.here, dict(os.environ))
     return replace(
         program,
         name="provider",
         argv=[program.argv[0], "-m", *(outside or usual)],
-        env={**os.environ, provider.SECRET: secret},
+        env={**os.environ, services.SECRET: secret},
         log=stage.here.logs / "provider.log",
     )
 

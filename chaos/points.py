@@ -1,4 +1,4 @@
-"""Named points of the product (journal/faults.py) at which whoever passes first is
+"""Named points of the product (journal/failpoints.py) at which whoever passes first is
 killed, broken or frozen."""
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from journal import faults
+from journal import failpoints
 
 from . import processes
+from .cluster import Stage
 from .slots import Slot
-from .stage import Stage
 
 UNMET_S = 5.0  # after which an armed point that nobody passed is taken down
 # Points that somebody passes every few seconds; of the others one in so many is tried.
@@ -33,7 +33,7 @@ HOLDING = (
     "after_claim", "rechecked", "before_effect", "after_effect", "before_record",
     "letter_taken", "letter_answered",
 )  # fmt: skip
-ACTIONS = (faults.Action.KILL, faults.Action.RAISE, faults.Action.STOP)
+ACTIONS = (failpoints.Action.KILL, failpoints.Action.RAISE, failpoints.Action.STOP)
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Armed:
     """A point that somebody will pass."""
 
     name: str
-    action: faults.Action
+    action: failpoints.Action
     flag: Path
     since: float
     kind: str
@@ -70,14 +70,14 @@ class Points:
     def anywhere(self, kind: str, *, rare: bool) -> None:
         """Any point and any action; now and then one that is seldom passed."""
         rare = not self.drawn.randrange(SELDOM) and rare
-        name = self.drawn.choice(sorted(faults.POINTS) if rare else BUSY)
+        name = self.drawn.choice(sorted(failpoints.POINTS) if rare else BUSY)
         self._arm(kind, name, self.drawn.choice(ACTIONS))
 
     def holding(self, kind: str) -> None:
         """Freeze whoever holds a claim."""
-        self._arm(kind, self.drawn.choice(HOLDING), faults.Action.STOP)
+        self._arm(kind, self.drawn.choice(HOLDING), failpoints.Action.STOP)
 
-    def _arm(self, kind: str, name: str, action: faults.Action) -> None:
+    def _arm(self, kind: str, name: str, action: failpoints.Action) -> None:
         flag = self.stage.faults / name
         if flag.exists():
             return
@@ -93,7 +93,7 @@ class Points:
         for one in list(self.armed):
             if not one.flag.exists():
                 self.armed.remove(one)
-                if one.action is not faults.Action.STOP:
+                if one.action is not failpoints.Action.STOP:
                     yield one
             elif time.monotonic() > one.since + UNMET_S:
                 self.unmet += 1
@@ -113,8 +113,8 @@ class Points:
         """Whose process stopped itself, whether or not its point still counts as armed:
         somebody must wake it. All of that group must be frozen, or its master would end
         it for the time that it takes."""
-        for file in self.stage.faults.glob(f"{faults.STOPPED}*"):
-            pid = int(file.name.removeprefix(faults.STOPPED))
+        for file in self.stage.faults.glob(f"{failpoints.STOPPED}*"):
+            pid = int(file.name.removeprefix(failpoints.STOPPED))
             leader = processes.stopped_group(pid)
             for slot in self.stage.slots.values():
                 if slot.child.pid == leader and not slot.frozen:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import deliveries, mails
-from .deliveries import Deliveries
+from . import check_delivery
+from . import mails as chaos_mails
+from .check_delivery import Deliveries
 from .mails import Mails
-from .postbook import Postbook
-from .run import Ran
+from .receivers import Postbook
+from .run_result import Ran
 
 
 @dataclass
@@ -81,4 +82,4 @@ class Post:
 
 def look(ran: Ran, book: Postbook, traces: Path) -> Post:
     """Once all is quiet."""
-    return Post(deliveries.look(ran, book, traces), mails.look(book))
+    return Post(check_delivery.look(ran, book, traces), chaos_mails.look(book))

@@ -24,15 +24,15 @@ from tests.retail.run import Played, house
 from tests.retail.tasks import Call
 
 from .calm import calm
+from .cluster import STEP_S, Stage
+from .fault import KINDS
 from .live import Live
+from .nemesis import Arsenal
 from .opening import open_up
 from .options import Options
 from .policy import ATTEMPTS
 from .retail_cast import Cast, cast
 from .run import migrate, strike
-from .stage import STEP_S, Stage
-from .strike import KINDS
-from .strikes import Arsenal
 
 LOGS = ROOT / "var" / "chaos" / "retail-logs"
 # A store that is asked under the same key may be asked often: with the usual five tries

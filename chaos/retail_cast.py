@@ -20,9 +20,9 @@ from tests.retail.tasks import Call
 
 from .calls import Notebook
 from .calm import QUIET_S
-from .desk import Desk
 from .hand import Hand
 from .options import Options
+from .people import Desk
 
 WAIT_S = 15  # of one held call: whom it was asked of may be frozen
 # A verdict whose answer was lost is said again, and was counted the first time.

@@ -11,8 +11,8 @@ from typing import Any
 
 import httpx
 
-from .desk import Desk, Found
-from .plan import read_thread
+from .generator import read_thread
+from .people import Desk, Found
 
 ALONE_S = 12.0  # after which what should be in a batch is decided alone
 SHY = {"expire", "withdraw"}  # nobody answers these

@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,37 +14,24 @@ from django.core.management import call_command
 from django.db import connections
 
 from . import house, policy
+from .agents import Driver
 from .calls import Notebook
 from .calm import QUIET_S, calm
-from .desk import Desk
-from .driver import Driver
+from .cluster import STEP_S, Stage
+from .generator import wishes
 from .ledger import Ledger
 from .live import Live
 from .mailbox import Mailbox
+from .nemesis import Arsenal
 from .opening import open_up
 from .options import Options
-from .plan import wishes
-from .postbook import Postbook
+from .people import Desk
+from .receivers import Postbook
 from .reviewer import Reviewer
-from .stage import STEP_S, Stage
-from .strikes import Arsenal
+from .run_result import Ran
 from .supervisor import Supervisor
 
 LONGER = 0.5  # of its time may a run take more
-
-
-@dataclass
-class Ran:
-    """What a run leaves to be looked at. Times are of the clock on the wall."""
-
-    began: float
-    loaded: float  # the last fault was done
-    ended: float
-    notebook: Notebook
-    arsenal: Arsenal
-    restarts: dict[str, int]
-    left: dict[str, int] = field(default_factory=dict)  # what was still to come
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 def run(stage: Stage, options: Options, live: Live) -> Ran:

@@ -14,9 +14,9 @@ from hitl.local.process import Program
 from tests.stack import free_port
 
 from . import processes
+from .cluster import Stage
 from .network import build, on
 from .options import LADDER, Options
-from .stage import Stage
 
 GATE = {
     "AGENT_RATE_PER_MINUTE": "100000",

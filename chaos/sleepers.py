@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass, field
 
 from . import processes
+from .fault import Strike
 from .slots import Slot
-from .strike import Strike
 
 FIRST_AWAKE_S = 0.3  # the master sleeps so much longer, or it would kill its children
 POLL_S = 0.05

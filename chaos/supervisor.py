@@ -11,9 +11,9 @@ import httpx
 
 from bench.seed import PASSWORD
 
-from .desk import Desk, Found
+from .generator import read_thread
 from .ledger import Ledger
-from .plan import read_thread
+from .people import Desk, Found
 
 UNKNOWN = re.compile(r"/unknown/(x-[a-z0-9]+)/")
 SETTLED = 2  # of so many unknown effects one is settled

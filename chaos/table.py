@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .fault import KINDS
 from .figures import Figures
-from .strike import KINDS
 
 WHAT = {"execution": "executions", "call": "calls of the web", "timer": "timers"}
 

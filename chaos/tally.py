@@ -12,23 +12,23 @@ from django.db.models import Max
 from journal.models import LogRecord
 from reviews.models import Execution
 
-from . import recovery, spans
-from .audit import Audit
+from . import history, recovery_times
 from .calm import OPEN
+from .check_effects import Audit
+from .cluster import Stage
 from .figures import Claim, Figures
 from .ledger import Ledger
 from .options import LEASE_S, SWEEP_S, Options
-from .provider import CLASSES
-from .recovery import Recovery
-from .run import Ran
-from .stage import Stage
+from .recovery_times import Recovery
+from .run_result import Ran
+from .services import CLASSES
 
 EACH = "each was asked for"
 SHOWN = 40  # of what is wrong, each
 REFUSED = "stale_fence"  # in a worker's log: what a late one wanted to write
 SLEEPS = {"pause", "point"}
 TERMINAL = {
-    *spans.ENDS,
+    *history.ENDS,
     "request.rejected",
     "request.expired",
     "request.withdrawn",
@@ -40,7 +40,7 @@ def figures(
     stage: Stage, options: Options, ran: Ran, found: Audit, ledger: Ledger
 ) -> Figures:
     """Of a run that has been audited."""
-    recovered = recovery.recoveries(ran, stage.traces)
+    recovered = recovery_times.recoveries(ran, stage.traces)
     stale = sum(stage.log(slot.name).count(REFUSED) for slot in stage.workers)
     late = [one for one in ran.arsenal.strikes if one.kind in SLEEPS and one.slept]
     made = Figures(
@@ -70,11 +70,11 @@ def figures(
         outcomes=dict(found.outcomes.most_common()),
         classes={name: dict(counts) for name, counts in found.by_class.items()},
         recoveries={
-            what: recovery.summary(recovered, what)
+            what: recovery_times.summary(recovered, what)
             for what in ("execution", "call", "timer")
         },
         recovered=[_told(one, ran.began) for one in recovered],
-        slow=recovery.slow(recovered, LEASE_S + SWEEP_S, ran.began),
+        slow=recovery_times.slow(recovered, LEASE_S + SWEEP_S, ran.began),
         asked=_asked(ran.began),
         ended=_ended(ran.began),
         violations={k: v[:SHOWN] for k, v in found.violations.items() if v},

@@ -1,4 +1,4 @@
-"""Which letters were tried when, by what the workers wrote down (chaos/trace.py).
+"""Which letters were tried when, by what the workers wrote down (chaos/traces.py).
 
 A try that its worker has given up may still arrive: the kernel goes on sending what a
 cable that was out has kept back, and a server takes up late what waited at its door. So

@@ -5,16 +5,16 @@ from __future__ import annotations
 from hitl.environment import ROOT
 from tests import prove
 
-from . import audit, page, post, table, tally
+from . import check_effects, post, report, table, tally
+from .cluster import Stage
 from .figures import Claim, Figures
+from .generator import wishes
 from .house import AGENTS
 from .ledger import Ledger
 from .live import Live
 from .options import Options
-from .plan import wishes
-from .postbook import Postbook
+from .receivers import Postbook
 from .run import run as play
-from .stage import Stage
 
 BY = "make chaos"  # who measured it, in docs/proof.md
 # The claims that stand in docs/proof.md, by their first word.
@@ -32,7 +32,7 @@ def run(stage: Stage, options: Options) -> int:
     ledger, book = Ledger(stage.ledger), Postbook(stage.ledger)
     came = post.look(ran, book, stage.traces)
     book.close()
-    found = audit.audit(ran, wishes(options, AGENTS), ledger, came)
+    found = check_effects.audit(ran, wishes(options, AGENTS), ledger, came)
     made = tally.figures(stage, options, ran, found, ledger)
     ledger.close()
     _keep(stage, made)
@@ -44,7 +44,7 @@ def run(stage: Stage, options: Options) -> int:
 
 
 def _keep(stage: Stage, made: Figures) -> None:
-    page.write(made, FOLDER / "report.html")
+    report.write(made, FOLDER / "report.html")
     (FOLDER / "report.json").write_text(made.as_json())
     stage.keep_logs(FOLDER / "logs", broken=not made.held)
 

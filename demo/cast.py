@@ -18,7 +18,7 @@ from journal import ids
 from journal.errors import BadKey
 from policies.choices import Role
 from policies.models import Person, Queue
-from reviews import tokens
+from reviews.people import tokens
 
 DOMAIN = "northgate-electronics.example"
 REVIEWED = ("reads", "mail", "labels", "refunds", "customers")

@@ -1,5 +1,5 @@
 """The HTTP API, version 1: one strict parser and one form of refusal for agents and
-people. What each may call is in `agents.api` and `reviews.api`."""
+people. What each may call is in `agents.api` and `reviews.api.people`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ninja.parser import Parser
 from ninja.responses import Response
 
 from agents import api as agents_api
-from agents import unfit
+from agents import schema_alarm
 from agents.schemas import LetterOut
 from journal import canonical
 from journal.errors import BadKey, DomainError, Invalid, InvalidOutcome, NotFound
-from reviews import api as reviews_api
-from reviews import batch_api
+from reviews.api import batches
+from reviews.api import people as reviews_api
 
 from . import problems
 
@@ -65,7 +65,7 @@ api = Api(
 )
 api.add_router("", agents_api.router)
 api.add_router("", reviews_api.router)
-api.add_router("", batch_api.router)
+api.add_router("", batches.router)
 
 
 @api.exception_handler(DomainError)
@@ -79,7 +79,7 @@ def refused(request: HttpRequest, error: DomainError) -> HttpResponse:
 def unfitting(request: HttpRequest, error: InvalidOutcome) -> HttpResponse:
     """Nothing is better than half an outcome: a reference, and an alarm for people."""
     reference = getattr(request, "request_id", "")
-    unfit.alarm(error=error, reference=reference)
+    schema_alarm.alarm(error=error, reference=reference)
     detail = f"{error.detail} Reference {reference}."
     return problems.problem(error.status, error.code, detail)
 

@@ -1,8 +1,8 @@
 """The web process: one port, uvicorn in front.
 
 Everything is answered by Django's WSGI handler in a fixed pool of threads, each with a
-persistent connection; whoever waits, waits on the event loop (hitl/longpoll.py), and so
-does a page that hears what is new (hitl/streams.py).
+persistent connection; whoever waits, waits on the event loop (hitl/live/long_poll.py), and so
+does a page that hears what is new (hitl/live/event_stream.py).
 """
 
 from __future__ import annotations
@@ -24,17 +24,27 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 _wsgi = get_wsgi_application()
 
 # Only now: they ask the product's own queries, and those need its models.
-from .callers import Callers, Introduced  # noqa: E402
 from .checks import refuse_unsafe  # noqa: E402
-from .epochs import Watch  # noqa: E402
-from .epochs import look as look_at_epoch  # noqa: E402
-from .exchange import App, Few, Receive, Room, Scope, Send  # noqa: E402
-from .fairness import Fair  # noqa: E402
-from .hub import Hub  # noqa: E402
-from .longpoll import LongPoll  # noqa: E402
+from .live.anonymous_limit import Strangers  # noqa: E402
+from .live.buffering import (
+    App,  # noqa: E402
+    Few,  # noqa: E402
+    Receive,  # noqa: E402
+    Room,  # noqa: E402
+    Scope,  # noqa: E402
+    Send,  # noqa: E402
+)
+from .live.callers import (
+    Callers,  # noqa: E402
+    Introduced,  # noqa: E402
+)
+from .live.event_stream import Streams  # noqa: E402
+from .live.listen import Hub  # noqa: E402
+from .live.long_poll import LongPoll  # noqa: E402
+from .live.per_key_limit import Fair  # noqa: E402
+from .restore_watch import Watch  # noqa: E402
+from .restore_watch import look as look_at_epoch  # noqa: E402
 from .standstills import Standstills  # noqa: E402
-from .strangers import Strangers  # noqa: E402
-from .streams import Streams  # noqa: E402
 
 # Measured: more threads than this only fight for the interpreter (stack.md).
 THREADS = 4

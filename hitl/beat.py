@@ -9,7 +9,7 @@ from typing import Any
 from celery.beat import Scheduler
 from structlog.stdlib import get_logger
 
-from journal import nudges
+from journal import dispatch
 
 # Seconds by which a clock that is being corrected does not jump at once.
 STEP_S = 0.5
@@ -43,6 +43,6 @@ class Sweeper(Scheduler):  # type: ignore[misc]  # it has no types
 
     def apply_async(self, entry: Any, *args: Any, **kwargs: Any) -> Any:
         """Raises what the broker's client raises; Celery writes it down and goes on."""
-        if not nudges.room(entry.task):
+        if not dispatch.room(entry.task):
             return None
         return super().apply_async(entry, *args, **kwargs)

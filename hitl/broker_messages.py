@@ -15,7 +15,7 @@ from kombu.exceptions import InconsistencyError
 from kombu.transport.redis import Channel, QoS
 from structlog.stdlib import get_logger
 
-from journal import nudges
+from journal import dispatch
 
 # Limits and times that a message may carry and ours never do: they would overrule the
 # ladder of time-outs, or keep messages in the worker's memory for years.
@@ -108,7 +108,7 @@ def _drop(channel: Any, error: Exception) -> None:
     """Say it and count it. Never what it said: that may be anybody's."""
     logger.error("broker.message_dropped", error=type(error).__name__)
     with channel.conn_or_acquire() as client:
-        client.incr(nudges.DROPPED)
+        client.incr(dispatch.DROPPED)
 
 
 STEPS = (DropUnreadable,)

@@ -23,7 +23,15 @@ from celery.signals import (
 from structlog.contextvars import bind_contextvars, clear_contextvars
 from structlog.stdlib import get_logger
 
-from . import broker_messages, checks, heartbeats, orphans, reconnect, reuse, timekeeper
+from . import (
+    broker_messages,
+    celery_workarounds,
+    checks,
+    child_processes,
+    heartbeats,
+    reuse,
+    timekeeper,
+)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 
@@ -104,7 +112,7 @@ def end_with_the_worker(**kwargs: Any) -> None:
     """Pool and beat processes of a worker that was killed: a beat that lived on would
     be a second one beside the next worker's. Tasks may die at any point anyway."""
     forked = os.getpid() != IMPORTED_BY
-    orphans.die_with(IMPORTED_BY if forked else os.getppid(), signal.SIGKILL)
+    child_processes.die_with(IMPORTED_BY if forked else os.getppid(), signal.SIGKILL)
 
 
 @worker_process_init.connect
@@ -137,5 +145,5 @@ def leave_within(seconds: float) -> None:
 
 
 app.steps["worker"].update([LastCall, timekeeper.KeepBeat])
-app.steps["consumer"].update([*reconnect.STEPS, *broker_messages.STEPS])
+app.steps["consumer"].update([*celery_workarounds.STEPS, *broker_messages.STEPS])
 broker_messages.distrust_the_broker()

@@ -47,7 +47,9 @@ class RequestContext:
         response = self.get_response(request)
         response["X-Request-Id"] = request_id
         if caller := _caller(request, response):
-            response["Holdpoint-Caller"] = caller  # to hitl.callers, and no further
+            response["Holdpoint-Caller"] = (
+                caller  # to hitl.live.callers, and no further
+            )
         log.info(
             "request",
             method=request.method,

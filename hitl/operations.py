@@ -84,10 +84,10 @@ AGENTS = (
     ),
     Operation(
         (
-            "agents.endpoints.register",
-            "agents.endpoints.renew",
-            "agents.endpoints.switch_off",
-            "agents.endpoints.switch_on",
+            "agents.webhooks.endpoints.register",
+            "agents.webhooks.endpoints.renew",
+            "agents.webhooks.endpoints.switch_off",
+            "agents.webhooks.endpoints.switch_on",
         ),
         locks="the agent's proposals in progress (advisory; register only)",
         writes="Endpoint; register also Proposal",
@@ -95,14 +95,18 @@ AGENTS = (
         "endpoint.switched_on",
     ),
     Operation(
-        ("agents.promises.promise",),
+        ("agents.webhooks.enqueue.promise",),
         locks="outcome (advisory)",
         writes="Delivery",
         logs="delivery.promised",
         after="a webhook delivery",
     ),
     Operation(
-        ("agents.delivery.take", "agents.delivery.record", "agents.delivery.hold"),
+        (
+            "agents.webhooks.delivery.take",
+            "agents.webhooks.delivery.record",
+            "agents.webhooks.delivery.hold",
+        ),
         locks="Endpoint, Delivery, callback lane of the agent (advisory), slow lane "
         "(advisory), Alarm",
         writes="Delivery, DeliveryAttempt, Endpoint, Callback, Acknowledgement, Alarm",
@@ -112,9 +116,9 @@ AGENTS = (
     ),
     Operation(
         (
-            "agents.resending.send_again",
-            "agents.resending.send_all_again",
-            "agents.resending.give_up_overdue",
+            "agents.webhooks.redelivery.send_again",
+            "agents.webhooks.redelivery.send_all_again",
+            "agents.webhooks.redelivery.give_up_overdue",
         ),
         locks="Endpoint, Delivery by id, Alarm",
         writes="Delivery, Alarm",
@@ -122,14 +126,17 @@ AGENTS = (
         after="a webhook delivery",
     ),
     Operation(
-        ("agents.acknowledging.acknowledge",),
+        ("agents.acknowledgements.acknowledge",),
         locks="outcome (advisory), Delivery by id",
         writes="Delivery, Acknowledgement",
         logs="outcome.acknowledged, delivery.taken",
         after="wake-up",
     ),
     Operation(
-        ("agents.unfit.alarm",), locks="Alarm", writes="Alarm", logs="alarm.raised"
+        ("agents.schema_alarm.alarm",),
+        locks="Alarm",
+        writes="Alarm",
+        logs="alarm.raised",
     ),
     Operation(
         ("agents.retention.erase_blobs",),
@@ -150,15 +157,18 @@ AGENTS = (
 )
 REVIEWS = (
     Operation(
-        ("reviews.proposals.withdraw_stopped",),
+        ("reviews.requests.proposals.withdraw_stopped",),
         locks="request, or grant and execution",
         writes="the rows of a withdrawal",
         logs="request.withdrawn, grant.revoked, execution.refused",
         after="wake-up",
     ),
     Operation(
-        ("reviews.decisions.decide",),
-        private=("reviews.decisions._record", "reviews.decisions._log_refused"),
+        ("reviews.decisions.decide.decide",),
+        private=(
+            "reviews.decisions.decide._record",
+            "reviews.decisions.decide._log_refused",
+        ),
         locks="request, Lease, sums (MODIFY only)",
         writes="Decision, Snapshot, Lease, RequestVersion, Revision, Grant, Execution; "
         "Stop for a rejection that pauses the run",
@@ -174,35 +184,35 @@ REVIEWS = (
         writes="none: the transaction is rolled back",
     ),
     Operation(
-        ("reviews.recalls.recall",),
+        ("reviews.decisions.recall.recall",),
         locks="request, Lease",
         writes="RequestVersion, Lease",
         logs="request.recalled",
         after="wake-up",
     ),
     Operation(
-        ("reviews.returns.return_with_guidance",),
+        ("reviews.decisions.returns.return_with_guidance",),
         locks="request, Lease",
         writes="RequestVersion, Note, Lease",
         logs="request.returned, note.added",
         after="mail, wake-up",
     ),
     Operation(
-        ("reviews.returns.assign",),
+        ("reviews.decisions.returns.assign",),
         locks="request",
         writes="ApprovalRequest",
         logs="request.assigned",
         after="mail, wake-up",
     ),
     Operation(
-        ("reviews.returns.show_view", "reviews.returns.arbitrate"),
+        ("reviews.decisions.returns.show_view", "reviews.decisions.returns.arbitrate"),
         locks="request",
         writes="arbitrate only: Note",
         logs="request.view_shown, note.added",
         after="wake-up",
     ),
     Operation(
-        ("reviews.revocations.revoke_approval",),
+        ("reviews.decisions.revoke.revoke_approval",),
         locks="request, or grant and execution",
         writes="RequestVersion, or Grant and Execution; Observation",
         logs="request.revoked, or grant.revoked and execution.refused",
@@ -236,20 +246,20 @@ REVIEWS = (
         after="mail",
     ),
     Operation(
-        ("reviews.incidents.declare", "reviews.incidents.end"),
+        ("reviews.stops.incidents.declare", "reviews.stops.incidents.end"),
         locks="deadlines (advisory); end also requests by id",
         writes="Incident; end also ApprovalRequest",
         logs="incident.declared, incident.ended",
         after="a task that moves the stored deadlines, mail",
     ),
     Operation(
-        ("reviews.incidents.hold_deadlines",),
+        ("reviews.stops.incidents.hold_deadlines",),
         locks="deadlines (advisory), requests (skip locked)",
         writes="ApprovalRequest",
         logs="incident.held",
     ),
     Operation(
-        ("reviews.leases.taking.take", "reviews.leases.passing.hand_over"),
+        ("reviews.holds.take.take", "reviews.leases.passing.hand_over"),
         locks="request, the person's leases (advisory), Lease; those that make room "
         "(skip locked)",
         writes="Lease",
@@ -280,10 +290,10 @@ REVIEWS = (
         after="mail, wake-up",
     ),
     Operation(
-        ("reviews.batches.deciding.decide",),
+        ("reviews.batches.decide.decide",),
         private=(
-            "reviews.batches.deciding._record",
-            "reviews.batches.deciding._log_refused",
+            "reviews.batches.decide._record",
+            "reviews.batches.decide._log_refused",
         ),
         locks="Batch, requests by id, their leases by id",
         writes="Batch, BatchItem, and the rows of each decision",
@@ -299,7 +309,10 @@ REVIEWS = (
         after="wake-up",
     ),
     Operation(
-        ("reviews.batches.retrying.run_rest", "reviews.batches.retrying.retry_failed"),
+        (
+            "reviews.batches.follow_up.run_rest",
+            "reviews.batches.follow_up.retry_failed",
+        ),
         locks="executions by id, sums (advisory)",
         writes="Batch, Execution, Observation",
         logs="batch.resumed, execution.retried",
@@ -307,13 +320,13 @@ REVIEWS = (
     ),
     Operation(
         (
-            "reviews.forming.gathering.form_around",
-            "reviews.forming.gathering.form_all",
+            "reviews.batches.formation.form_around",
+            "reviews.batches.formation.form_all",
             "reviews.forming.tidying.tidy",
             "reviews.forming.tidying.free_recalled",
         ),
         private=(
-            "reviews.forming.gathering._gather",
+            "reviews.batches.formation._gather",
             "reviews.forming.tidying.tidy",
             "reviews.forming.tidying.free_recalled",
         ),
@@ -323,7 +336,7 @@ REVIEWS = (
         after="wake-up",
     ),
     Operation(
-        ("reviews.claims.take",),
+        ("reviews.executions.claims.take",),
         locks="grant, execution, Alarm",
         writes="Grant, Execution, Observation, Batch (halted), Alarm",
         logs="grant.spent, grant.expired or grant.revoked; execution.claimed or "
@@ -332,7 +345,7 @@ REVIEWS = (
     ),
     Operation(
         (
-            "reviews.executions.recording.record",
+            "reviews.executions.record.record",
             "reviews.executions.refusing.refuse",
             "reviews.executions.refusing.give_back",
         ),
@@ -344,14 +357,14 @@ REVIEWS = (
         after="mail when the outcome is unknown or an alarm was raised, wake-up",
     ),
     Operation(
-        ("reviews.executions.recording.keep_late",),
+        ("reviews.executions.record.keep_late",),
         locks="grant, execution, Alarm",
         writes="LateReport, Alarm",
         logs="execution.reported_late, alarm.raised",
         after="mail",
     ),
     Operation(
-        ("reviews.reconciliation.plan", "reviews.reconciliation.keep"),
+        ("reviews.executions.reconcile.plan", "reviews.executions.reconcile.keep"),
         locks="grant, execution, Alarm",
         writes="Execution, LookUp, Observation, LateReport, Alarm",
         logs="execution.looked_up, execution.settled, execution.reported_late, "
@@ -366,7 +379,7 @@ REVIEWS = (
         after="mail",
     ),
     Operation(
-        ("reviews.settlements.settle_unknown", "reviews.settlements.retry"),
+        ("reviews.executions.settle.settle_unknown", "reviews.executions.settle.retry"),
         locks="grant, execution; retry also its sums (advisory)",
         writes="Execution, Observation",
         logs="execution.settled, execution.retried",
@@ -374,10 +387,10 @@ REVIEWS = (
     ),
     Operation(
         (
-            "reviews.repairs.propose_repair",
-            "reviews.repairs.confirm_repair",
-            "reviews.repairs.refuse_repair",
-            "reviews.repairs.lapse_repairs",
+            "reviews.executions.repairs.propose_repair",
+            "reviews.executions.repairs.confirm_repair",
+            "reviews.executions.repairs.refuse_repair",
+            "reviews.executions.repairs.lapse_repairs",
         ),
         locks="repair, grant, execution, Alarm",
         writes="Repair, Execution, Grant, Observation, Batch (halted), Alarm",
@@ -391,7 +404,7 @@ REVIEWS = (
         logs="execution.result_erased",
     ),
     Operation(
-        ("reviews.stops.stop", "reviews.stops.lift"),
+        ("reviews.stops.stops.stop", "reviews.stops.stops.lift"),
         locks="none",
         writes="Stop",
         logs="stop.raised, stop.tightened, stop.lift_asked, stop.lifted",
@@ -435,7 +448,7 @@ REVIEWS = (
         after="mail",
     ),
     Operation(
-        ("reviews.restores.notice", "reviews.restores.look_at"),
+        ("reviews.recovery.notice", "reviews.recovery.look_at"),
         locks="requests by id, executions by id",
         writes="Epoch, ApprovalRequest, Alarm, Grant, Execution",
         logs="epoch.noticed, epoch.asked, epoch.began, alarm.raised, execution.unknown",
@@ -443,7 +456,7 @@ REVIEWS = (
     ),
     Operation(("reviews.notes.add",), writes="Note", logs="note.added"),
     Operation(
-        ("reviews.reveals.reveal",),
+        ("reviews.evidence.reveals.reveal",),
         logs="value.revealed, durable before the value is shown",
     ),
     Operation(
@@ -452,11 +465,15 @@ REVIEWS = (
         logs="announced.seen, announced.near_miss",
     ),
     Operation(
-        ("reviews.exports.ask", "reviews.exports.write", "reviews.exports.go_on"),
+        (
+            "reviews.desk.log.exports.ask",
+            "reviews.desk.log.exports.write",
+            "reviews.desk.log.exports.go_on",
+        ),
         private=(
-            "reviews.exports.ask",
-            "reviews.exports._write_part",
-            "reviews.exports.go_on",
+            "reviews.desk.log.exports.ask",
+            "reviews.desk.log.exports._write_part",
+            "reviews.desk.log.exports.go_on",
         ),
         locks="Export",
         writes="Export, ExportPart",
@@ -465,8 +482,8 @@ REVIEWS = (
     ),
     Operation(
         (
-            "reviews.channels.notices.plan",
-            "reviews.channels.notices.ask_test",
+            "reviews.notifications.plan.plan",
+            "reviews.notifications.plan.ask_test",
             "reviews.channels.delivery.postpone",
         ),
         writes="Notice",
@@ -474,19 +491,19 @@ REVIEWS = (
     ),
     Operation(
         (
-            "reviews.preferences.save",
-            "reviews.saved_views.save",
-            "reviews.saved_views.delete",
+            "reviews.people.preferences.save",
+            "reviews.people.saved_views.save",
+            "reviews.people.saved_views.delete",
         ),
         writes="Preferences, SavedView",
     ),
     Operation(
-        ("reviews.tokens.mint", "reviews.tokens.revoke"),
+        ("reviews.people.tokens.mint", "reviews.people.tokens.revoke"),
         writes="PersonalToken",
         logs="person.token_minted, person.token_revoked",
     ),
     Operation(
-        ("reviews.accounts.deactivate", "reviews.accounts.reactivate"),
+        ("reviews.stops.accounts.deactivate", "reviews.stops.accounts.reactivate"),
         writes="Person, PersonalToken, Stop",
         logs="person.deactivated, person.reactivated, stop.raised",
         after="a task that revokes the person's approvals",

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string, select_template
 
 from journal.errors import DomainError, FieldError, Restored
-from reviews.htmx import wants_partial
+from reviews.desk.components.htmx import wants_partial
 
 API = "/api/"
 MEDIA_TYPE = "application/problem+json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from csp.constants import NONE, SELF
 
-from hitl import broker, database, environment, logs, mail
+from . import connections, database, environment, logs, mail
 
 HOLDPOINT = environment.load()
 BASE_DIR = environment.ROOT
@@ -52,7 +52,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "reviews.views.zones.ReadersZone",
+    "reviews.desk.account.zones.ReadersZone",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "hitl.middleware.DomainErrors",
@@ -89,7 +89,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "reviews.views.frame.desk",
+                "reviews.desk.components.frame.desk",
             ],
         },
     }
@@ -103,13 +103,15 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Celery carries ids; the database is the truth (gate.md section 7).
-CELERY_BROKER_URL = broker.broker_url(HOLDPOINT.redis_url)
-CELERY_BROKER_TRANSPORT_OPTIONS = broker.transport_options(HOLDPOINT.visibility_timeout)
-CELERY_BROKER_CONNECTION_TIMEOUT = broker.CONNECT_TIMEOUT_S
+CELERY_BROKER_URL = connections.broker_url(HOLDPOINT.redis_url)
+CELERY_BROKER_TRANSPORT_OPTIONS = connections.transport_options(
+    HOLDPOINT.visibility_timeout
+)
+CELERY_BROKER_CONNECTION_TIMEOUT = connections.CONNECT_TIMEOUT_S
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-CELERY_TASK_QUEUES, CELERY_TASK_ROUTES = broker.QUEUES, broker.ROUTES
-CELERY_TASK_DEFAULT_QUEUE = broker.SWEEPS
+CELERY_TASK_QUEUES, CELERY_TASK_ROUTES = connections.QUEUES, connections.ROUTES
+CELERY_TASK_DEFAULT_QUEUE = connections.SWEEPS
 CELERY_TASK_PUBLISH_RETRY = False  # the nudge is lost, the sweep is not
 CELERY_TASK_SERIALIZER = "json"
 CELERY_RESULT_SERIALIZER = "json"
@@ -176,7 +178,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"{_VALIDATORS}.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": f"{_VALIDATORS}.CommonPasswordValidator"},
 ]
-AXES_HANDLER = "hitl.lockout.Attempts"
+AXES_HANDLER = "hitl.axes_handler.Attempts"
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]

@@ -21,5 +21,5 @@ urlpatterns = [
     path("api/v1/", include((api.urls(), "api"))),
     path("", include("policies.urls")),
     path("", include("agents.urls")),
-    path("", include("reviews.urls")),
+    path("", include("reviews.desk.urls")),
 ]

@@ -11,10 +11,10 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from journal import epochs
+from journal import restore_epochs
 from reviews import standstills
 
-from . import broker, disk, problems
+from . import connections, disk, problems
 
 
 @login_not_required
@@ -38,7 +38,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     # It serves its pages, and those say what people are to do.
     if ready and any(text != "ok" for text in worker.values()):
         body["status"] = "standstill"
-    if ready and epochs.why():
+    if ready and restore_epochs.why():
         body["status"] = "restored"
     return JsonResponse(body, status=200 if ready else 503)
 
@@ -55,8 +55,8 @@ def _database() -> str:
 def _broker() -> str:
     client = redis.Redis.from_url(
         settings.HOLDPOINT.redis_url,
-        socket_connect_timeout=broker.CONNECT_TIMEOUT_S,
-        socket_timeout=broker.CONNECT_TIMEOUT_S,
+        socket_connect_timeout=connections.CONNECT_TIMEOUT_S,
+        socket_timeout=connections.CONNECT_TIMEOUT_S,
     )
     try:
         client.ping()

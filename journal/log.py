@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, ParamSpec
 from psycopg.types.json import Jsonb
 
 from . import canonical, transactions
-from .inserting import insert
+from .bulk_insert import insert
 from .models import LogPayload, LogRecord
 
 VERSION = 1

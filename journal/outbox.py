@@ -21,8 +21,8 @@ from django.db.models.functions import Now
 from psycopg.types.json import Jsonb
 from structlog.stdlib import get_logger
 
-from . import faults, nudges, transactions
-from .inserting import insert
+from . import dispatch, failpoints, transactions
+from .bulk_insert import insert
 from .models import OutboxMessage
 
 Fact = str | int
@@ -127,7 +127,7 @@ def _nudge(messages: Sequence[OutboxMessage]) -> None:
 
 def _that_fit(messages: Sequence[OutboxMessage]) -> list[OutboxMessage]:
     try:
-        room = {task: nudges.room(task) for task in {one.task for one in messages}}
+        room = {task: dispatch.room(task) for task in {one.task for one in messages}}
     except Exception as error:  # whatever a broker's client raises
         logger.warning("outbox.nudge_failed", error=type(error).__name__)
         return []
@@ -139,9 +139,9 @@ def send(messages: Sequence[OutboxMessage]) -> int:
     """Nudge whoever is to work on these; how many the broker took. The first failure
     ends it, for the sweep is there. Caller holds no transaction."""
     for count, message in enumerate(messages):
-        faults.point("before_nudge", message.subject)
+        failpoints.point("before_nudge", message.subject)
         try:
-            nudges.send(message.task, message.pk)
+            dispatch.send(message.task, message.pk)
         except Exception as error:  # whatever a broker's client raises
             logger.warning("outbox.nudge_failed", error=type(error).__name__)
             return count
@@ -162,12 +162,12 @@ def consume(message_id: int) -> Iterator[OutboxMessage | None]:
         yield None
         return
     try:
-        faults.point("message_claimed", message.subject)
+        failpoints.point("message_claimed", message.subject)
         yield message
     except BaseException:
         _rest(message)
         raise
-    faults.point("before_done", message.subject)
+    failpoints.point("before_done", message.subject)
     _held(message).update(done_at=Now(), held_until=None)
 
 
@@ -187,7 +187,7 @@ def _claim(message_id: int) -> OutboxMessage | None:
         claimed = OutboxMessage.objects.filter(
             free(), pk=message_id, attempts=message.attempts
         ).update(attempts=F("attempts") + 1, held_until=until, due_at=until)
-        faults.point("message_uncommitted", message.subject)
+        failpoints.point("message_uncommitted", message.subject)
     message.attempts += 1
     return message if claimed else None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from django.db import connection, transaction
 
-from . import faults
+from . import failpoints
 
 LIMIT = 10_000
 LOCK = 0x686F6C64_6C6F6701  # any number of our own; "hold" "log" 1
@@ -55,5 +55,5 @@ def sequence(limit: int = LIMIT) -> int:
         if not locked:
             return 0
         cursor.execute(_PLACE, [limit])
-        faults.point("sequence_uncommitted")
+        failpoints.point("sequence_uncommitted")
         return int(cursor.rowcount)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.conf import settings
 
-from . import pruning, resending, sequencer
+from . import pruning, sequencer, sweeps
 
 MOST_ROUNDS = 10  # so that a long backlog stays within one task's time limit
 
@@ -13,7 +13,7 @@ MOST_ROUNDS = 10  # so that a long backlog stays within one task's time limit
 @shared_task(ignore_result=True)
 def sweep_outbox() -> int:
     """Send again what is due."""
-    return resending.sweep()
+    return sweeps.sweep()
 
 
 @shared_task(ignore_result=True)

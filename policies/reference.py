@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from . import conditions
 from .calendars import write_duration
 from .documents import Document
-from .documents.roles import PRESENTERS, ROLES
+from .documents.argument_roles import PRESENTERS, ROLES
 
 HEAD = """# The policy document
 

@@ -12,7 +12,7 @@ from django.db.models import Max
 from journal import clock
 from journal.errors import NotFound, NotYours, Policy
 from journal.log import Actor
-from journal.machine import NOWHERE, Edge, Machine
+from journal.state_machine import NOWHERE, Edge, Machine
 
 from . import callables, locks, staffing, tools
 from .active import NoPolicy, active, active_or_none, compiled, digest, plain

@@ -16,9 +16,12 @@ from django.db.models import F, Q
 from journal import clock, log
 from policies import facts
 
-from . import alarms, approved, claims, executions, executors, locks
+from . import executors, locks
+from .alarms import standing
 from .choices import AlarmKind, ExecutionStatus
+from .executions import claims, record, results
 from .executors import Outcome
+from .grants import approved_tool
 from .models import Execution
 from .models.executions import BLIND
 
@@ -62,7 +65,7 @@ def look(execution_id: str) -> bool:
 
 def _audit(execution: Execution) -> bool:
     """Ask once, outside any transaction."""
-    definition = approved.definition_of(execution)
+    definition = approved_tool.definition_of(execution)
     found = executors.look_up(definition, claims.inquiry(execution))
     if found.status == "unknown":
         return False  # asked again in time
@@ -77,7 +80,7 @@ def begin(*, execution_id: str) -> Execution | None:
     execution, now = locks.execution(execution_id), clock.now()
     if not _is_due(execution, now):
         return None
-    looked_up = approved.can_be_asked(execution)
+    looked_up = approved_tool.can_be_asked(execution)
     ask_at = _next(execution, now) if looked_up else None
     Execution.objects.filter(pk=execution_id).update(audited_at=now, ask_at=ask_at)
     return execution if looked_up else None
@@ -110,11 +113,11 @@ def keep(*, execution_id: str, fence: int, found: Outcome) -> bool:
         return False
     now = clock.now()
     if execution.status == ExecutionStatus.FAILED:
-        there = executions.redacted(execution, found)
-        executions.keep_found(execution, there, AUDITOR, now)
+        there = results.redacted(execution, found)
+        record.keep_found(execution, there, AUDITOR, now)
     else:
         said = {"recorded": execution.status, "code": execution.code}
-        alarms.about(execution, AlarmKind.WITHOUT_GRANT, now, found="look_up", **said)
-        executions.count_found(execution, found, now)
-    alarms.counted(execution, found.effects, now)
+        standing.about(execution, AlarmKind.WITHOUT_GRANT, now, found="look_up", **said)
+        record.count_found(execution, found, now)
+    standing.counted(execution, found.effects, now)
     return True

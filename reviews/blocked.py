@@ -9,7 +9,7 @@ from journal.errors import Policy
 from policies import active
 from policies.documents import Path
 
-from .governance import Ruling
+from .governance.ruling import Ruling
 
 _ARGUMENT = re.compile(r"\bargs\.([A-Za-z_]\w*)")
 

@@ -9,27 +9,20 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from journal import clock, epochs, faults, log, outbox
+from journal import clock, failpoints, log, outbox, restore_epochs
 from journal.errors import Conflict, Decided, Expired
 from policies.choices import ExecutionClass
 from policies.models import Person
 
-from . import (
-    alarms,
-    approvers,
-    freezing,
-    inherited,
-    locks,
-    membership,
-    permissions,
-    stop_work,
-    tallies,
-    transitions,
-    turns,
-)
+from . import freezing, inherited, locks, permissions, transitions
+from .alarms import standing
+from .batches import membership
 from .choices import ExecutionStatus, RequestStatus
+from .decisions import tally
+from .grants import approvers, sequence
 from .models import ApprovalRequest, Execution, RequestVersion
 from .models.executions import BLIND
+from .stops import scope
 
 CHUNK = 500
 # All that is said of a request that expires: thousands may be due in one second.
@@ -46,7 +39,7 @@ def expire_chunk() -> list[str]:
     """End up to 500 overdue requests as EXPIRED; the ids of their proposals. Under an
     open incident nothing is, however late its deadlines are moved on; nor while a
     restored database is not looked at (Restored)."""
-    epochs.check()  # guard: expire-epoch
+    restore_epochs.check()  # guard: expire-epoch
     locks.deadlines(shared=True)
     # guard: expire-overdue
     overdue = ApprovalRequest.objects.filter(
@@ -61,7 +54,7 @@ def expire_chunk() -> list[str]:
     )
     proposals = [row.proposal_id for row in rows]
     inherited.release(proposals)
-    faults.point("expiry_uncommitted")
+    failpoints.point("expiry_uncommitted")
     return proposals
 
 
@@ -70,22 +63,22 @@ def close_recall_windows() -> list[str]:
     """Authorise what nobody recalled; the ids of the proposals. The votes are counted
     again from their rows: a request without them stays where it is, and an alarm says
     so once for each of its versions [I18]."""
-    epochs.check()
+    restore_epochs.check()
     # guard: recall-over
     over = ApprovalRequest.objects.filter(
         status=RequestStatus.RECALLABLE, recall_until__lte=clock.ClockTimestamp()
     )
-    rows = list(locks.requests_due(alarms.unsaid_without_votes(over))[:CHUNK])
+    rows = list(locks.requests_due(standing.unsaid_without_votes(over))[:CHUNK])
     now = clock.now()
     lacking = approvers.without_votes(rows)  # guard: window-votes
     voted = [row for row in rows if row.pk not in lacking]
     membership.sealed(voted)  # what each asks, in one query
-    tallies.authorize(voted, actor=TIMER, now=now)
+    tally.authorize(voted, actor=TIMER, now=now)
     for row in rows:
-        faults.point("window_uncommitted", row.pk)
+        failpoints.point("window_uncommitted", row.pk)
     for row in rows:
         if row.pk in lacking:
-            alarms.without_votes(row, now)
+            standing.without_votes(row, now)
     return [row.proposal_id for row in rows]
 
 
@@ -167,8 +160,8 @@ def _due(now: datetime, quiet: timedelta) -> QuerySet[Execution]:
     queued = Execution.objects.filter(status=ExecutionStatus.QUEUED)
     due = queued.filter(due_at__lte=now - quiet, by_agent=False)
     # What has to wait would stand before all others, however often it is named.
-    due = due.exclude(turns.waiting(), grant__expires_at__gt=now)
-    return due.exclude(stop_work.paused(), grant__expires_at__gt=now)
+    due = due.exclude(sequence.waiting(), grant__expires_at__gt=now)
+    return due.exclude(scope.paused(), grant__expires_at__gt=now)
 
 
 def lapsed_executions() -> list[str]:
@@ -181,7 +174,7 @@ def lapsed_executions() -> list[str]:
     opaque = Q(grant__revision__tool__execution_class=ExecutionClass.OPAQUE)
     hopeless = opaque | Q(by_agent=False) | Q(grant__expires_at__lte=now)
     # What a pause keeps would stand before all others; but what can be looked up is.
-    kept = BLIND & ~opaque & stop_work.paused() & Q(grant__expires_at__gt=now)
+    kept = BLIND & ~opaque & scope.paused() & Q(grant__expires_at__gt=now)
     return _ids(lapsed.filter(hopeless & ~kept))
 
 

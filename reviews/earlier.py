@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from policies.choices import ExecutionClass
 
-from . import alarms, approved, doubts, inherited
-from .doubts import Doubt
+from . import inherited
+from .alarms import late_reports
+from .grants import approved_tool, uncertain
+from .grants.uncertain import Doubt
 from .models import Execution
 
 
@@ -14,17 +16,17 @@ def doubt(execution: Execution) -> Doubt | None:
     """Why this may have happened already, where neither a look-up by its key nor its
     provider's memory of that would tell. Caller holds the execution's lock."""
     late = execution.attempts > 0 and _is_blind(execution)
-    if late and alarms.says_it_happened(execution):  # guard: late-report
-        return doubts.REPORTED
+    if late and late_reports.says_it_happened(execution):  # guard: late-report
+        return uncertain.REPORTED
     return _inherited(execution)
 
 
 def _inherited(execution: Execution) -> Doubt | None:
-    opaque = approved.class_of(execution) is ExecutionClass.OPAQUE
+    opaque = approved_tool.class_of(execution) is ExecutionClass.OPAQUE
     if not opaque and execution.grant.revision.number == 1:
         return None  # its own key tells, without a look at the epochs
-    found = doubts.of_restore(execution)
-    return found if opaque or found is doubts.OTHER_VERSION else None
+    found = uncertain.of_restore(execution)
+    return found if opaque or found is uncertain.OTHER_VERSION else None
 
 
 def is_untouched(execution: Execution) -> bool:
@@ -32,7 +34,7 @@ def is_untouched(execution: Execution) -> bool:
     whatever was said of it later: where somebody can look, they look before it is
     repeated."""
     doubted = execution.unknown_at is not None or _is_said_done(execution)
-    can_look = approved.can_be_asked(execution)
+    can_look = approved_tool.can_be_asked(execution)
     # guard: unknown-once
     return not (doubted and can_look) and not inherited.is_inherited(execution)
 
@@ -40,10 +42,10 @@ def is_untouched(execution: Execution) -> bool:
 def _is_said_done(execution: Execution) -> bool:
     if execution.attempts <= 1:
         return False
-    return alarms.said_done(execution).exists()
+    return late_reports.said_done(execution).exists()
 
 
 def _is_blind(execution: Execution) -> bool:
     """Whether neither its service can be asked nor its provider knows our key."""
-    keyed = approved.class_of(execution) is ExecutionClass.KEYED
-    return not keyed and not approved.can_be_asked(execution)
+    keyed = approved_tool.class_of(execution) is ExecutionClass.KEYED
+    return not keyed and not approved_tool.can_be_asked(execution)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from journal import epochs
+from journal import restore_epochs
 from policies import facts
 
 from .choices import RequestStatus
@@ -16,7 +16,7 @@ from .models import ApprovalRequest, Execution, Proposal
 def is_inherited(execution: Execution) -> bool:
     """Whether its proposal was made before the present epoch began; true of all while
     two people have not looked."""
-    return epochs.inherited(execution.proposal.created_at)
+    return restore_epochs.inherited(execution.proposal.created_at)
 
 
 def release(proposals: Sequence[str]) -> None:
@@ -25,7 +25,7 @@ def release(proposals: Sequence[str]) -> None:
 
     Caller holds a transaction.
     """
-    until = epochs.inherited_until()
+    until = restore_epochs.inherited_until()
     if until is None:
         return facts.release_many(proposals)
     own = Proposal.objects.filter(pk__in=proposals, created_at__gte=until)
@@ -36,25 +36,25 @@ def is_answered(execution: Execution) -> bool:
     """Whether it was in doubt since the present epoch began: then whoever can say what
     became of it before has been asked."""
     at = execution.unknown_at
-    return at is not None and not epochs.inherited(at)
+    return at is not None and not restore_epochs.inherited(at)
 
 
 def is_revised_since(execution: Execution) -> bool:
     """Whether its bytes were made after the present epoch began: what may have run
     before were others, under another key."""
     revision = execution.grant.revision
-    return revision.number > 1 and not epochs.inherited(revision.created_at)
+    return revision.number > 1 and not restore_epochs.inherited(revision.created_at)
 
 
 def may_have_run(request: ApprovalRequest) -> bool:
     """Whether a request without a yes came back open with a backup: in the history that
     is lost it may have had one. By what this process saw last: no query."""
-    return _came_back(request, epochs.known.restores)
+    return _came_back(request, restore_epochs.known.restores)
 
 
 def may_have_run_by_now(request: ApprovalRequest) -> bool:
     """The same, asked of the database: by processes that watch nothing."""
-    return _came_back(request, epochs.restores())
+    return _came_back(request, restore_epochs.restores())
 
 
 def _came_back(

@@ -13,9 +13,10 @@ from journal.errors import DomainError, Escalated, NotYours
 from policies.choices import Role
 from policies.models import Person
 
-from . import identities, quorum
+from . import quorum
 from .choices import Scope, StopMode
 from .models import ApprovalRequest, Decision, Execution, RequestVersion, Stop
+from .people import identities
 
 
 class Permission(StrEnum):

@@ -13,13 +13,16 @@ from journal.errors import InvalidArgs, NotFound, Stale
 from policies import tools
 from policies.choices import Risk, Tier
 
-from . import permissions, readers, requests, state_readings
-from .cases import Case
-from .edits import weigh
+from . import permissions
+from .decisions.case import Case
+from .decisions.modify import weigh
+from .governance import readings
 from .models import ApprovalRequest
 from .quorum import StepData
-from .readers import Reading
+from .requests import versions
 from .said import Said
+from .tool_services import readers
+from .tool_services.readers import Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def preview(said: Said) -> Preview:
     if problems := tools.validate(revision.known_tool, said.args):
         raise InvalidArgs("Some fields are not right yet.", errors=problems)
     definition = tools.definition(revision.known_tool)
-    asker = state_readings.asker_of(request.proposal)
+    asker = readings.asker_of(request.proposal)
     reading = readers.read(definition, said.args or {}, asker=asker)
     return _weigh(said, request, reading)
 
@@ -82,11 +85,11 @@ def _weigh(said: Said, request: ApprovalRequest, reading: Reading) -> Preview:
     _, ruling, exceeds = weigh(case, reading, firmly=False)
     found, held = ruling.evaluation, {rule["id"] for rule in version.rules}
     return Preview(
-        tier=requests.asked_tier(found),
+        tier=versions.asked_tier(found),
         tier_now=Tier(request.tier),
         risk=found.risk,
         risk_now=Risk(request.risk),
-        steps=requests.steps_of(found),
+        steps=versions.steps_of(found),
         rules=[rule.text for rule in found.rules if rule.id not in held],
         reading=reading,
         exceeds=exceeds,

@@ -16,13 +16,15 @@ from journal.errors import (
 )
 from policies.choices import Tier
 
-from . import freezing, inherited, locks, requests, stops
+from . import freezing, inherited, locks
 from .blocked import blocked_edit
 from .choices import OPEN, RequestStatus
-from .governance import Action, Ruling, govern
+from .governance.ruling import Action, Ruling, govern
 from .models import ApprovalRequest, Proposal
-from .proposals import LEAST_SECONDS, check_rationale, check_time
-from .revisions import Narrative, replace_revision
+from .requests import versions
+from .requests.proposals import LEAST_SECONDS, check_rationale, check_time
+from .requests.revisions import Narrative, replace_revision
+from .stops import stops
 
 
 def _own_request(proposal_id: str, agent: str) -> ApprovalRequest:
@@ -89,7 +91,7 @@ def _fresh_deadline(
 ) -> datetime:
     """A new version has the whole time-out of its rules, within the most that the
     first one had. Raises TooLittleTime when nobody could answer in what is left."""
-    seconds = requests.seconds_to_answer(ruling.evaluation, expires_in)
+    seconds = versions.seconds_to_answer(ruling.evaluation, expires_in)
     begins = freezing.running_from(request, now)
     expires_at = min(begins + timedelta(seconds=seconds), request.expires_at_most)
     if expires_at < begins + timedelta(seconds=LEAST_SECONDS):

@@ -11,8 +11,8 @@ from journal.errors import DomainError
 from policies.models import Person
 
 from .choices import Verdict
+from .decisions.submission import Sight
 from .models import ApprovalRequest
-from .seen import Sight
 from .step_up import Bound, Proof
 
 

@@ -10,9 +10,10 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import transaction
 
-from journal import clock, epochs, heartbeats
+from journal import clock, heartbeats, restore_epochs
 
-from . import alarms, deadlines, locks
+from . import deadlines, locks
+from .alarms import raising
 from .choices import AlarmKind
 from .models import Alarm
 from .models.alarms import STANDING
@@ -90,7 +91,7 @@ def late_effects(ages: Mapping[str, float], limit: float) -> float:
     served = min(performed, ages.get(PULSE, FOR_EVER))
     if served > limit:
         return served
-    if performed <= limit or epochs.known.why:
+    if performed <= limit or restore_epochs.known.why:
         return 0
     oldest = deadlines.oldest_due(quiet=timedelta(seconds=limit))
     return (clock.now() - oldest).total_seconds() if oldest else 0
@@ -125,6 +126,6 @@ def tell(*, subject: str, late: bool, data: Mapping[str, object]) -> None:
     many processes notice."""
     now, kind = clock.now(), AlarmKind.STANDSTILL
     if not late:
-        alarms.close_itself(kind, subject=subject, now=now, code="running")
+        raising.close_itself(kind, subject=subject, now=now, code="running")
     elif locks.standing_alarm(kind, subject) is None:
-        alarms.raise_(kind, subject=subject, proposal=None, data=data, now=now)
+        raising.raise_(kind, subject=subject, proposal=None, data=data, now=now)

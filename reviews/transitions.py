@@ -1,12 +1,12 @@
 """Every legal step of a request, a grant and an execution (gate.md section 3). This
-module and `journal.machine` are the only door through which a status is written."""
+module and `journal.state_machine` are the only door through which a status is written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from journal.machine import NOWHERE, Edge, Machine
+from journal.state_machine import NOWHERE, Edge, Machine
 
 from .choices import AlarmStatus as A
 from .choices import BatchStatus as B

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from .verifiers import Refusal, Stage
+from .tool_services.verifiers import Refusal, Stage
 
 # One address, bare or as `Name <address>`. Nothing cleverer: mail parsers disagree on
 # comments, quotes and lists, and a second address could hide in the difference.

@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from journal import epochs, witness
+from journal import high_water_mark, restore_epochs
 
 PRISTINE = "pristine"
 ATTEMPTS = 5
@@ -82,13 +82,13 @@ def teardown(self: Any) -> None:
 
 def forget() -> None:
     """What is known of the log outside the database: to know a database that was
-    emptied for an older one is the product's task (journal/epochs.py)."""
+    emptied for an older one is the product's task (journal/restore_epochs.py)."""
     known = settings.HOLDPOINT.state
     for note in (known / "epoch", *known.glob("*/epoch")):
         note.unlink(missing_ok=True)
     with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as client:
-        client.delete(witness.KEY)
-    epochs.known = epochs.Known()
+        client.delete(high_water_mark.KEY)
+    restore_epochs.known = restore_epochs.Known()
 
 
 def _statements(cursor: CursorWrapper) -> Iterator[str]:

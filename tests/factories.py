@@ -24,8 +24,9 @@ from journal import clock
 from policies import versions
 from policies.choices import Role
 from policies.models import Person, PolicyVersion, Queue, QueueUserPermission
-from reviews import deadlines, decisions
+from reviews import deadlines
 from reviews.choices import Verdict
+from reviews.decisions import decide as decisions
 from reviews.models import ApprovalRequest, Execution, Proposal
 from reviews.said import Said
 from reviews.step_up import Proof

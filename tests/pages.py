@@ -8,12 +8,13 @@ from typing import Any
 from journal import clock
 from journal.errors import NotFound
 from policies.models import Person
-from reviews import state_readings
+from reviews.decisions.submission import Seen
+from reviews.desk.batches import load
+from reviews.desk.components import page_evidence
+from reviews.desk.components.regions import Regions
+from reviews.governance import readings
 from reviews.models import ApprovalRequest, Batch
-from reviews.queries import batches, sights
 from reviews.queries.batches import timing
-from reviews.queries.regions import Regions
-from reviews.seen import Seen
 
 LONG_AGO = timedelta(hours=1)
 
@@ -22,10 +23,10 @@ def seen(request: ApprovalRequest, by: str = "rita", **fields: Any) -> Seen:
     """The review page as this person had it on the screen an hour ago."""
     person = Person.objects.get(username=by)
     request.refresh_from_db()
-    sealed = sights.version(request.pk, request.version)
+    sealed = page_evidence.version(request.pk, request.version)
     assert sealed is not None
-    reading = state_readings.newest(sealed.revision)
-    sight = sights.of(Regions(person, sealed, reading=reading))
+    reading = readings.newest(sealed.revision)
+    sight = page_evidence.of(Regions(person, sealed, reading=reading))
     return Seen(
         **{
             "person": person.public_id,
@@ -49,6 +50,6 @@ def batch_token(batch: Batch, by: str = "rita") -> str:
     """The same of a batch's page, as it is now; nothing for who has none."""
     person = Person.objects.get(username=by)
     try:
-        return timing.token(batches.load(person, batch.pk, clock.now()), before="")
+        return timing.token(load.load(person, batch.pk, clock.now()), before="")
     except NotFound:
         return ""

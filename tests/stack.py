@@ -33,7 +33,7 @@ from hitl.environment import LOOPBACK
 from hitl.local import programs
 from hitl.local.layout import Layout
 from hitl.local.process import Child, Program
-from journal.faults import Action
+from journal.failpoints import Action
 
 START_S = 40.0
 PATIENCE_S = 40.0
@@ -82,7 +82,7 @@ class Stack:
 
     def arm(self, point: str, subject: str = "", action: Action = Action.KILL) -> Path:
         """Whoever passes this point next, about this row, suffers it; the file that
-        this returns is gone by then (journal/faults.py)."""
+        this returns is gone by then (journal/failpoints.py)."""
         flag = self.faults / (f"{point}@{subject}" if subject else point)
         draft = flag.with_name(f".{flag.name}")
         draft.write_text(action)

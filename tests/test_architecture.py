@@ -16,7 +16,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils.module_loading import import_string
 
 from agents import transitions as agents_transitions
-from hitl import diagrams, transaction_map
+from hitl import state_diagram, transaction_map
 from hitl.operations import OPERATIONS, Operation
 from policies.models import PolicyVersion
 from reviews import transitions as reviews_transitions
@@ -40,7 +40,7 @@ WRITERS = {"create", "update", "get_or_create", "update_or_create", "bulk_create
 MACHINES = [*reviews_transitions.MACHINES, *agents_transitions.MACHINES, PolicyVersion]
 MODELS = {model.__name__ for model in MACHINES}
 STATUS_DOORS = {
-    "journal/machine.py",  # the door
+    "journal/state_machine.py",  # the door
     "agents/idempotency.py",  # the HTTP status of a stored answer: no machine's
 }
 TABLES = "(" + "|".join(model._meta.db_table for model in MACHINES) + ")"
@@ -121,8 +121,8 @@ def calls_in(function: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
 # Who may ask this host what time it is, and why no decision hangs on it.
 OWN_CLOCK = {
     "hitl/beat.py",  # to see that it jumped
-    "reviews/readers.py",  # when a service was asked, as it is shown
-    "reviews/webhooks.py",  # in a signature: the receiver compares it with its own
+    "reviews/tool_services/readers.py",  # when a service was asked, as it is shown
+    "reviews/outbound/webhooks.py",  # in a signature: the receiver compares it with its own
 }
 OWN_TIME = re.compile(
     r"\btimezone\.now\(|\b(datetime|date)\.(now|today|utcnow)\(|\btime\.(time|localtime|gmtime)\("
@@ -139,7 +139,7 @@ def test_nothing_is_sent_from_inside_an_operation() -> None:
     """No `.delay()`: promises are outbox rows; the outbox nudges after the commit and
     a sweep hands over what it found, outside any transaction."""
     beat = {"hitl/beat.py"}
-    senders = {"journal/nudges.py"}
+    senders = {"journal/dispatch.py"}
     for source in product():
         words = {name for name, _ in source.calls()}
         assert "delay" not in words, source.path
@@ -155,7 +155,7 @@ def test_nothing_is_sent_from_inside_an_operation() -> None:
 
 def test_the_key_of_redaction_is_derived_in_one_place() -> None:
     users = {s.path for s in product() if "thread_key(settings" in s.text}
-    assert users == {"reviews/redacting.py"}
+    assert users == {"reviews/redaction/redactor.py"}
 
 
 def test_nothing_is_imported_inside_a_function() -> None:
@@ -251,7 +251,7 @@ def test_the_diagrams_are_fresh() -> None:
     """`manage.py state_diagram > docs/states.md`"""
     printed = StringIO()
     call_command("state_diagram", stdout=printed)
-    assert printed.getvalue() == diagrams.page()
+    assert printed.getvalue() == state_diagram.page()
     assert (ROOT / "docs" / "states.md").read_text() == printed.getvalue()
 
 

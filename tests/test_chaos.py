@@ -15,33 +15,34 @@ from typing import cast
 import pytest
 
 from chaos import (
-    audit,
+    check_effects,
+    check_states,
     ends,
-    page,
-    plan,
+    generator,
     plot,
     policy,
-    provider,
-    recovery,
-    replay,
+    recovery_times,
+    report,
     run,
+    services,
     table,
 )
-from chaos.driver import Driver
+from chaos.agents import Driver
+from chaos.fault import KINDS, Strike
 from chaos.figures import Claim, Figures
+from chaos.history import Span
 from chaos.holds import Hold, Holds
 from chaos.ledger import Asked, Ledger
+from chaos.nemesis import Arsenal
 from chaos.options import BETWEEN, RETAIL, SHORT, Options
-from chaos.spans import Span
-from chaos.strike import KINDS, Strike
-from chaos.strikes import Arsenal
 from journal import clock, errors, log, sequencer
 from policies import callables
 from policies.documents import parse
-from reviews import alarms, redeeming, settlements
+from reviews.alarms import raising
 from reviews.choices import AlarmKind
-from reviews.executors import base
+from reviews.executions import redeem, settle
 from reviews.models import Execution
+from reviews.tool_services import executors
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -51,11 +52,11 @@ OPTIONS = Options(**SHORT, between=BETWEEN[True], seed=7, short=True)  # type: i
 
 
 def test_the_same_seed_asks_the_same() -> None:
-    first, again = plan.wishes(OPTIONS, 8), plan.wishes(OPTIONS, 8)
+    first, again = generator.wishes(OPTIONS, 8), generator.wishes(OPTIONS, 8)
     assert first == again
     assert len(first) == OPTIONS.requests
-    assert {wish.kind for wish in first} == set(plan.KINDS)
-    assert plan.read_thread(first[3].thread) == (3, first[3].kind)
+    assert {wish.kind for wish in first} == set(generator.KINDS)
+    assert generator.read_thread(first[3].thread) == (3, first[3].kind)
 
 
 def test_the_command_repeats_the_run() -> None:
@@ -97,9 +98,9 @@ def effect(execution: Execution, **args: str) -> Asked:
     return Asked("pay", execution.idempotency_key, execution.pk, 1, said)
 
 
-def looked(ledger: Ledger) -> audit.Audit:
-    found = audit.Audit()
-    audit._effects(found, ledger.effects())
+def looked(ledger: Ledger) -> check_effects.Audit:
+    found = check_effects.Audit()
+    check_effects._effects(found, ledger.effects())
     return found
 
 
@@ -120,22 +121,22 @@ def test_the_auditor_sees_what_happened_twice_or_not(
 def test_what_happened_after_a_person_said_no_must_be_told_by_an_alarm(
     gate: Gate, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(provider.CLASSES, "pay_opaque", "opaque")
+    monkeypatch.setitem(services.CLASSES, "pay_opaque", "opaque")
     execution = states.unknown(gate)
     execution.refresh_from_db()
     late = execution.fence
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=False, reason="no entry"
     )
     ledger.do(effect(execution))
     assert looked(ledger).doubled
     execution.refresh_from_db()
     with pytest.raises(errors.StaleFence):
-        redeeming.report(
+        redeem.report(
             execution=execution,
             fence=late,
             action_hash=execution.grant.action_hash,
-            outcome=base.succeeded({"sent": 1}),
+            outcome=executors.succeeded({"sent": 1}),
             actor=log.SYSTEM,
         )
     told = looked(ledger)
@@ -171,7 +172,7 @@ def test_the_auditor_compares_what_agents_were_told(gate: Gate) -> None:
 @pytest.mark.django_db
 def test_the_auditor_sees_alarms_but_for_those_that_must_be() -> None:
     for kind, alarming in ((AlarmKind.LATE_REPORT, 0), (AlarmKind.TWICE, 1)):
-        alarms.raise_(kind, subject="x-1", proposal=None, data={}, now=clock.now())
+        raising.raise_(kind, subject="x-1", proposal=None, data={}, now=clock.now())
         assert len(ends.look({}).alarming) == alarming
 
 
@@ -188,11 +189,11 @@ def test_the_replay_sees_a_status_that_nobody_wrote(gate: Gate) -> None:
     execution = states.succeeded(gate)
     while sequencer.sequence():
         pass
-    fine = replay.replay()
+    fine = check_states.replay()
     assert (fine.illegal, fine.gaps, fine.stale_written) == ([], 0, [])
     assert fine.steps["execution"] == 3
     forge(execution)
-    assert any("failed" in line for line in replay.replay().illegal)
+    assert any("failed" in line for line in check_states.replay().illegal)
 
 
 def forge(execution: Execution) -> None:
@@ -215,7 +216,7 @@ def test_a_recovery_counts_from_the_last_fault_that_hit() -> None:
 
 
 def seconds(span: Span, strikes: list[Strike], holds: Holds) -> float | None:
-    found = recovery._of(span, strikes, holds)
+    found = recovery_times._of(span, strikes, holds)
     return found.seconds if found else None
 
 
@@ -263,7 +264,7 @@ def test_the_page_and_the_table_say_what_was_found(
     failures: int, tmp_path: Path
 ) -> None:
     found, file = made(failures), tmp_path / "report.html"
-    page.write(found, file)
+    report.write(found, file)
     text = file.read_text()
     assert ("Broken" in text) == bool(failures)
     assert "<b>two" not in text  # whatever it is about, it is text

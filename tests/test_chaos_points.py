@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from chaos import points, processes
+from chaos.cluster import Stage
+from chaos.nemesis import Arsenal
 from chaos.network import Network
 from chaos.options import BETWEEN, SHORT, Options
 from chaos.slots import Slot
-from chaos.stage import Stage
-from chaos.strikes import Arsenal
 from hitl.local.layout import Layout
 from hitl.local.process import Child, Program
 from tests.guards import ROOT

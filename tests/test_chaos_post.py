@@ -16,18 +16,18 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from standardwebhooks.webhooks import Webhook
 
-from agents import acknowledging, outcome_ids
-from chaos import deliveries, hooks, mails
+from agents import acknowledgements, outcome_ids
+from chaos import check_delivery, hooks, mails
 from chaos.calls import Notebook
-from chaos.deliveries import Deliveries
+from chaos.check_delivery import Deliveries
 from chaos.hooks import Hooks
 from chaos.mailbox import Mailbox
-from chaos.postbook import Arrival, Listener, Postbook, Word
-from chaos.run import Ran
+from chaos.receivers import Arrival, Listener, Postbook, Word
+from chaos.run_result import Ran
 from chaos.trips import LONGEST_S, Trips
 from policies.choices import Role
-from reviews.channels import notices
 from reviews.models import Notice
+from reviews.notifications import plan
 from tests import factories
 from tests.agents import post
 from tests.conftest import Gate
@@ -114,7 +114,7 @@ def test_each_outcome_arrives_under_one_name(
     ends: list[tuple[str, str]], arrivals: list[Arrival], wrong: str
 ) -> None:
     found = Deliveries()
-    deliveries._arrived(found, Counter(ends), arrivals, [])
+    check_delivery._arrived(found, Counter(ends), arrivals, [])
     assert [name for name in ("unheard", "unlike") if getattr(found, name)][:1] == (
         [wrong] if wrong else []
     )
@@ -123,17 +123,17 @@ def test_each_outcome_arrives_under_one_name(
 def test_what_was_acknowledged_before_it_was_sent_need_not_arrive() -> None:
     found = Deliveries()
     said = [Word("agent-3", *END, "o-1", "driver", 9.0)]
-    deliveries._arrived(found, Counter([END]), [], said)
+    check_delivery._arrived(found, Counter([END]), [], said)
     assert not found.unheard
 
 
 def test_letters_of_one_id_are_alike_and_signed() -> None:
     found = Deliveries()
-    deliveries._alike(found, [arrival(), arrival()])
+    check_delivery._alike(found, [arrival(), arrival()])
     assert (found.unlike, found.unsigned) == ([], [])
-    deliveries._alike(found, [arrival(body="c"), arrival(), arrival(good=False)])
+    check_delivery._alike(found, [arrival(body="c"), arrival(), arrival(good=False)])
     assert (len(found.unlike), len(found.unsigned)) == (1, 1)
-    deliveries._alike(found, [arrival(outcome="o-2")])
+    check_delivery._alike(found, [arrival(outcome="o-2")])
     assert "in the body" in found.unlike[1]
 
 
@@ -169,28 +169,28 @@ def test_the_log_and_the_rows_are_held_against_what_agents_kept(
 ) -> None:
     traces = tmp_path_factory.mktemp("traces")  # of workers who did nothing
     slug = gate.agent.slug
-    monkeypatch.setattr(deliveries, "_hooked", lambda: [slug])
+    monkeypatch.setattr(check_delivery, "_hooked", lambda: [slug])
     post.register(gate.agent, "https://agent.example/hook", gate.owen)
     proposal = post.rejected(gate)
     post.promised()
     outcome = outcome_ids.settled(proposal.pk)
-    assert deliveries.look(quiet(), book, traces).unheard
+    assert check_delivery.look(quiet(), book, traces).unheard
     said = Word(slug, proposal.pk, "rejected", outcome, "hook", 20.0)
     came = arrival(agent=slug, message=outcome, outcome=outcome)
     came = replace(came, proposal=proposal.pk, status="rejected")
-    acknowledging.acknowledge(
+    acknowledgements.acknowledge(
         agent=gate.agent, proposal_id=proposal.pk, outcome=outcome
     )
     book.arrive(came)
     book.act(said)
     book.acknowledge(said)
-    fine = deliveries.look(quiet(), book, traces)
+    fine = check_delivery.look(quiet(), book, traces)
     assert (fine.ends, fine.acts, fine.acknowledged, fine.letters) == (1, 1, 1, 2)
     assert (fine.unheard, fine.unlike, fine.unacted, fine.untimely) == ([], [], [], [])
     assert "waiting" in fine.unkept[0]  # that it was opened: nobody sent it
     book.arrive(replace(came, at=30.0))
     book.act(replace(said, outcome="o-2"))
-    wrong = deliveries.look(quiet(), book, traces)
+    wrong = check_delivery.look(quiet(), book, traces)
     assert (len(wrong.untimely), len(wrong.unacted)) == (1, 1)
 
 
@@ -219,7 +219,7 @@ def test_the_mail_server_keeps_whom_and_about_what(book: Postbook) -> None:
 def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: Postbook) -> None:
     request = factories.propose(gate.agent, "pay").request
     roles = [Role.REVIEWER, Role.SUPERVISOR]
-    notices.tell(request, "opened", roles=roles)
+    plan.tell(request, "opened", roles=roles)
     people = [one.person.email for one in Notice.objects.select_related("person")]
     subject = f"Waits for you: pay, high ({request.pk})"
     for person in people:
@@ -236,7 +236,7 @@ def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: Postbook) -> Non
 @pytest.mark.django_db
 def test_a_mail_that_never_came_is_missed(gate: Gate, book: Postbook) -> None:
     request = factories.propose(gate.agent, "pay").request
-    notices.tell(request, "opened", roles=[Role.SUPERVISOR])
+    plan.tell(request, "opened", roles=[Role.SUPERVISOR])
     assert "0 of 1 arrived" in mails.look(book).missing[0]
     Notice.objects.update(sent_at=None)
     assert "never sent" in mails.look(book).missing[0]
@@ -248,7 +248,7 @@ def test_a_mail_about_many_is_one_a_person_and_moment(
 ) -> None:
     for number in range(2):
         request = factories.propose(gate.agent, customer=f"C-{number}").request
-        notices.tell(request, "opened", roles=[Role.SUPERVISOR])
+        plan.tell(request, "opened", roles=[Role.SUPERVISOR])
     Notice.objects.update(digest=True, sent_at=Now())
     people = {one.person.email for one in Notice.objects.select_related("person")}
     for person in people:

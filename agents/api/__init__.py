@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ninja import Router
 
-from . import proposals, redeeming, runs
-from .calls import note_refusal
+from . import executions, proposals, threads
+from .auth import note_refusal
 
 __all__ = ["note_refusal", "router"]
 
 router = Router()
-for part in (proposals, redeeming, runs):
+for part in (proposals, executions, threads):
     router.add_router("", part.router)

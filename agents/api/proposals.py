@@ -5,7 +5,15 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Router
 
-from .. import acknowledging, idempotency, intake, outcomes, own, proposals
+from agents import (
+    acknowledgements,
+    idempotency,
+    intake,
+    proposals,
+    representation,
+    selectors,
+)
+
 from ..schemas import (
     AcknowledgeIn,
     BatchIn,
@@ -16,7 +24,7 @@ from ..schemas import (
     RevisionIn,
 )
 from . import proposing
-from .calls import (
+from .auth import (
     AgentAuth,
     IdempotencyHeader,
     Wait,
@@ -42,7 +50,7 @@ def propose(
     stored = proposing.propose(agent, key, body)
     said = stored.body
     if wait and stored.replayed:  # whoever waits asks what became of it meanwhile
-        said = outcomes.describe(own_proposal(request, said["id"]))
+        said = representation.describe(own_proposal(request, said["id"]))
     return replaying(
         stored.replayed,
         answered(said, status=proposing.status_of(stored), wait=wait),
@@ -65,12 +73,12 @@ def list_proposals(
     cursor: str = "",
 ) -> HttpResponse:
     """This agent's own proposals, newest first."""
-    page = own.own_proposals(
+    page = selectors.own_proposals(
         agent_of(request).slug, status=status, thread=thread, cursor=cursor, size=PAGE
     )
     return JsonResponse(
         {
-            "items": outcomes.describe_all(page.items),
+            "items": representation.describe_all(page.items),
             "next_cursor": page.next_cursor,
         }
     )
@@ -81,7 +89,9 @@ def get_proposal(
     request: HttpRequest, proposal_id: str, wait: Wait = 0
 ) -> HttpResponse:
     """One proposal; with `wait` as soon as there is something to do."""
-    return answered(outcomes.describe(own_proposal(request, proposal_id)), wait=wait)
+    return answered(
+        representation.describe(own_proposal(request, proposal_id)), wait=wait
+    )
 
 
 @router.post("/proposals/{proposal_id}/revisions", response=ProposalOut)
@@ -112,7 +122,7 @@ def revise(
 def withdraw(request: HttpRequest, proposal_id: str) -> HttpResponse:
     """Take it back."""
     proposals.withdraw(agent=agent_of(request), proposal_id=proposal_id)
-    return answered(outcomes.describe(own_proposal(request, proposal_id)))
+    return answered(representation.describe(own_proposal(request, proposal_id)))
 
 
 @router.post("/proposals/{proposal_id}/acknowledge", response=ProposalOut)
@@ -120,7 +130,7 @@ def acknowledge(
     request: HttpRequest, proposal_id: str, body: AcknowledgeIn
 ) -> HttpResponse:
     """The agent has this outcome and needs to hear of it no more. Again is as good."""
-    acknowledging.acknowledge(
+    acknowledgements.acknowledge(
         agent=agent_of(request), proposal_id=proposal_id, outcome=body.outcome
     )
-    return answered(outcomes.describe(own_proposal(request, proposal_id)))
+    return answered(representation.describe(own_proposal(request, proposal_id)))

@@ -13,7 +13,7 @@ from .. import idempotency, intake, proposals
 from ..idempotency import Stored
 from ..models import Agent
 from ..schemas import BatchItemIn, ProposalIn
-from .calls import note_refusal
+from .auth import note_refusal
 
 
 def propose(agent: Agent, header: str | None, body: ProposalIn) -> Stored:

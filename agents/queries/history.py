@@ -9,12 +9,11 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
+from agents.desk import steps
+from agents.desk.steps import Step
+from agents.representation import with_status
 from policies.models import Person
 from reviews.models import Proposal, Sighting
-
-from ..outcomes import with_status
-from . import steps
-from .steps import Step
 
 LATELY = timedelta(days=30)
 # Of no more of its proposals than this, the newest: any agent's page costs the same.

@@ -9,8 +9,8 @@ from django.db.models import Count, Min, Q, QuerySet
 from django.urls import reverse
 
 from policies.models import Person
+from reviews.desk.components import visibility
 from reviews.models import Proposal
-from reviews.queries import visible
 
 MOST = 20
 
@@ -34,14 +34,14 @@ def children(person: Person, agent: str, thread: str) -> list[Relative]:
     """Runs whose proposals name one of this run's as what they are part of."""
     own = Proposal.objects.filter(agent=agent, thread=thread).values("pk")
     # The first condition is the partial index's own.
-    found = visible.proposals(person).exclude(parent="").filter(parent__in=own)
+    found = visibility.proposals(person).exclude(parent="").filter(parent__in=own)
     return _runs(found, agent, thread)
 
 
 def parents(person: Person, agent: str, thread: str) -> list[Relative]:
     """Runs of which this one's proposals are a part."""
     named = Proposal.objects.filter(agent=agent, thread=thread).exclude(parent="")
-    found = visible.proposals(person).filter(pk__in=named.values("parent"))
+    found = visibility.proposals(person).filter(pk__in=named.values("parent"))
     return _runs(found, agent, thread)
 
 

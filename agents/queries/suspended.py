@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reviews.queries.words import lines_of, scalar
+from reviews.effects.wording import lines_of, scalar
 
 MOST_ROWS = 200
 DEEPEST = 12

@@ -9,11 +9,12 @@ from django.urls import reverse
 
 from journal.errors import DomainError, NotFound
 from policies.models import Person
-from reviews import reversals
+from reviews.desk.components import undo, visibility
+from reviews.effects import describe
+from reviews.executions import reversals
 from reviews.models import Execution
 from reviews.presenters import present
 from reviews.presenters.shapes import Part
-from reviews.queries import showing, undoing, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class ReversalPage:
 
 def page(person: Person, pk: str, now: datetime) -> ReversalPage:
     """Raises NotFound for an effect that this person may not see."""
-    mine = visible.proposals(person).values("pk")
+    mine = visibility.proposals(person).values("pk")
     rows = Execution.objects.select_related(
         "proposal__request", "grant__revision__tool"
     )
@@ -44,10 +45,10 @@ def page(person: Person, pk: str, now: datetime) -> ReversalPage:
         raise NotFound
     would, tool, why_not = _would(person, execution, now)
     proposal, revision = execution.proposal, execution.grant.revision
-    known = undoing.of_execution(person, execution, proposal, revision.tool_id, now)
+    known = undo.of_execution(person, execution, proposal, revision.tool_id, now)
     return ReversalPage(
         id=pk,
-        effect=showing.effect(revision),
+        effect=describe.effect(revision),
         back=_back(execution),
         would=would,
         tool=tool,

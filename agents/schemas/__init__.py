@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .letters import LetterData, LetterOut
+from .executions import AcknowledgeIn, OutcomeIn, RedeemIn, RedeemOut
 from .proposals import BatchOut, ProposalOut, ProposalPage
 from .proposing import (
     ARGS_LIMIT,
@@ -15,8 +15,8 @@ from .proposing import (
     ProposalIn,
     RevisionIn,
 )
-from .redeeming import AcknowledgeIn, OutcomeIn, RedeemIn, RedeemOut
-from .runs import FinishIn, ResumeOut, ThreadOut, ToolOut, WhoamiOut
+from .threads import FinishIn, ResumeOut, ThreadOut, ToolOut, WhoamiOut
+from .webhooks import LetterData, LetterOut
 
 __all__ = [
     "ARGS_LIMIT",

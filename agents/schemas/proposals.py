@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import Field
 
-from .words import Demand, Hash, Level, Moment, Progress, Verdict, Word
+from .types import Demand, Hash, Level, Moment, Progress, Verdict, Word
 
 
 class StepOut(Schema):

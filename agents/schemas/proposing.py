@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, StrictBool, StrictInt
 
 from reviews.choices import REVERSAL
 
-from .words import Short, Strict, Text
+from .types import Short, Strict, Text
 
 THREAD = r"^[A-Za-z0-9._:-]{1,128}$"
 MOST_EVIDENCE = 50  # items that any policy may allow; one names its own most

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from hitl import orphans
+from hitl import child_processes
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Child:
                 start_new_session=True,
                 # Survives exec, `unshare --user` included.
                 preexec_fn=partial(
-                    orphans.die_with,
+                    child_processes.die_with,
                     os.getpid(),
                     program.orphan_signal or program.stop_signal,
                 ),

@@ -12,6 +12,7 @@ from ..choices import ExecutionClass, Risk, Role, Tier
 from ..conditions import Condition, InvalidCondition
 from ..schemas import InvalidSchema, compile_schema, declared
 from . import amount_checks, reading_tools, reversals, sentences, unread
+from .argument_roles import PRESENTERS, ROLES
 from .definitions import (
     LONGEST,
     LONGEST_WINDOW,
@@ -25,7 +26,6 @@ from .definitions import (
 )
 from .document import EVERY_TOOL, RESERVED, Document, Rule
 from .review import Conflict
-from .roles import PRESENTERS, ROLES
 from .wording import suggest, unknown_tool
 
 Problem = tuple[str, str]

@@ -23,12 +23,14 @@ from pydantic import (
     model_validator,
 )
 
+from policies.effect_classes import Form
+
 from .. import money, schemas
 from ..calendars import Duration
 from ..choices import ExecutionClass, Risk, Role, Tier
-from ..classes import Form
 from . import sentences
 from .amounts import Amount
+from .argument_roles import roles_of
 from .names import (
     CALLABLE,
     SOURCE,
@@ -41,7 +43,6 @@ from .names import (
     ToolName,
 )
 from .review import Review
-from .roles import roles_of
 
 # gate.md section 2: what each risk level asks for when nothing says otherwise.
 DEFAULT_FLOOR = {

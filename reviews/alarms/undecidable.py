@@ -7,13 +7,14 @@ from django.db import transaction
 
 from journal import clock
 from policies.choices import Role
-from reviews import locks, voters
+from reviews import locks
 from reviews.choices import AlarmKind, ClosedHow
+from reviews.governance import voters
 from reviews.models import Alarm
 from reviews.models.alarms import STANDING
 
-from .finding import CHUNK
 from .raising import close_itself, raise_
+from .watch import CHUNK
 
 KIND = AlarmKind.UNDECIDABLE
 

@@ -8,10 +8,11 @@ from journal import clock
 from reviews import locks
 from reviews.choices import AlarmKind
 
-from . import finding, undecidable
-from .finding import CHUNK, SEARCHES, Search
-from .noticing import about
+from . import undecidable
+from . import watch as finding
 from .raising import close_itself
+from .standing import about
+from .watch import CHUNK, SEARCHES, Search
 
 
 def watch() -> int:

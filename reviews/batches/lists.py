@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from journal.errors import BatchChanged, FieldError, Invalid, Policy, at
 from policies import tools
-from reviews import alike
-from reviews.membership import Member
 from reviews.models import Batch
 
+from . import similarity
+from .membership import Member
 from .said import SaidOfMany
 
 MOST = 50  # items of one decision
@@ -26,7 +26,7 @@ def check(said: SaidOfMany, members: Sequence[Member]) -> None:
     ordered = [pk for pk in staying if pk in set(said.items)]
     if not changes and ordered != list(said.items):
         raise Invalid("Name each item once, in the order of the batch.")
-    now = alike.digest(staying[pk].entry for pk in ordered)
+    now = similarity.digest(staying[pk].entry for pk in ordered)
     if changes or now != said.digest:
         raise BatchChanged(_changed_said(len(changes), len(said.items)), errors=changes)
 
@@ -80,8 +80,8 @@ def _changed_said(changed: int, of: int) -> str:
 
 def check_total(batch: Batch, chosen: Sequence[Member]) -> None:
     definition = tools.definition(batch.tool)
-    total = alike.total_of(member.version for member in chosen)
-    if not alike.too_much(total, definition):
+    total = similarity.total_of(member.version for member in chosen)
+    if not similarity.too_much(total, definition):
         return
     most = definition.batchable.total if definition.batchable else None
     limit = f"{most.amount} {most.currency}" if most else "the ceiling"

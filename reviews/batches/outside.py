@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from journal import clock
 from journal.errors import Invalid, NotFound, VerifierRefused
 from policies import tools
-from reviews import membership, verdicts
-from reviews import outside as alone
 from reviews.choices import Verdict
-from reviews.membership import Member
+from reviews.decisions import preflight as alone
+from reviews.decisions import verdicts
+from reviews.decisions.preflight import Outside
 from reviews.models import Batch
-from reviews.outside import Outside
 
+from . import membership
+from .membership import Member
 from .said import SaidOfMany, naming, said_of
 
 Outsides = Mapping[str, Outside]

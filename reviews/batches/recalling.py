@@ -9,8 +9,9 @@ from django.db import transaction
 from journal import clock
 from journal.errors import Running
 from policies.models import Person
-from reviews import locks, permissions, recalls
+from reviews import locks, permissions
 from reviews.choices import BatchStatus, RequestStatus
+from reviews.decisions import recall
 from reviews.models import ApprovalRequest
 
 from . import records
@@ -31,7 +32,7 @@ def recall_all(*, batch_id: str, person: Person) -> int:
     if batch.status != BatchStatus.DECIDED or not held:
         raise Running("Nothing of it can be recalled any more. Nothing was stopped.")
     for request in held:
-        recalls.take_back(request, person, now)
+        recall.take_back(request, person, now)
     ids = [request.pk for request in held]
     items.filter(request__in=ids).update(left_at=now)
     records.note(

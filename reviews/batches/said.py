@@ -10,11 +10,12 @@ from typing import Any
 from journal import log
 from journal.errors import DomainError, at
 from policies.models import Person
-from reviews import state_readings
 from reviews.choices import Verdict
-from reviews.membership import Member
+from reviews.decisions.submission import Sight
+from reviews.governance import readings
 from reviews.said import Said
-from reviews.seen import Sight
+
+from .membership import Member
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def said_of(said: SaidOfMany, member: Member) -> Said:
             "view": said.seen.digest if said.seen else "",
         },
         took_ms=said.took_ms,
-        reading=member.reading.pk if member.reading else state_readings.OWN,
+        reading=member.reading.pk if member.reading else readings.OWN,
     )
 
 

@@ -6,11 +6,13 @@ from django.db.models.functions import Now
 
 from journal import clock
 from policies.choices import Role
-from reviews import permissions, preferences
+from reviews import permissions
 from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, ApprovalRequest, Execution, Lease, Notice
+from reviews.notifications import schedule
+from reviews.people import preferences
 
-from . import lines, timing
+from . import lines
 
 
 def let_go(notice: Notice) -> str:
@@ -63,7 +65,7 @@ def _of_question(notice: Notice, request: ApprovalRequest) -> str:
         return "not_theirs"
     if not _still_meant(notice, request):
         return "not_theirs"
-    if timing.must(notice.kind, permissions.deciding_role(notice.person)):
+    if schedule.must(notice.kind, permissions.deciding_role(notice.person)):
         return ""
     said = preferences.of(notice.person).notifications
     late = said.mail(request.risk) == "unclaimed" and notice.kind == "opened"

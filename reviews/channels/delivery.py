@@ -10,13 +10,15 @@ from django.db import transaction
 from django.db.models import Count, Min
 from django.db.models.functions import Now
 
-from journal import clock, faults, outbox
+from journal import clock, failpoints, outbox
 from policies.models import Person
-from reviews import permissions, preferences
+from reviews import permissions
 from reviews.models import Notice
-from reviews.preferences import Notifications
+from reviews.notifications import email, schedule
+from reviews.people import preferences
+from reviews.people.preferences import Notifications
 
-from . import concern, email, lines, timing
+from . import concern, lines
 
 HOUR = timedelta(hours=1)
 
@@ -32,13 +34,13 @@ def deliver(notice: Notice) -> bool:
         postpone(notice=notice, until=later)
         return False
     email.to(notice.person, lines.line(notice))
-    faults.point("mail_taken", str(notice.pk))
+    failpoints.point("mail_taken", str(notice.pk))
     Notice.objects.filter(pk=notice.pk).update(sent_at=Now())
     return True
 
 
 def _too_many(notice: Notice) -> datetime | None:
-    if timing.must(notice.kind, permissions.deciding_role(notice.person)):
+    if schedule.must(notice.kind, permissions.deciding_role(notice.person)):
         return None
     return full_until([notice.person]).get(notice.person_id)
 
@@ -57,7 +59,7 @@ def full_until(people: Collection[Person]) -> dict[int, datetime]:
         mine = had.get(person.pk)
         if mine and mine["n"] >= said.per_hour:
             room = mine["first"] + HOUR
-            full[person.pk] = timing.quiet_until(said, room) or room
+            full[person.pk] = schedule.quiet_until(said, room) or room
     return full
 
 

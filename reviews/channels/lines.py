@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from reviews.models import Notice
-
-from . import email
+from reviews.notifications import email
 
 WHAT = {
     "opened": "Waits for you",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from journal import faults
+from journal import failpoints
 from policies.choices import ExecutionClass
+from reviews import executors
+from reviews.grants import approved_tool
 
-from .. import approved, executors
-from ..claims import Claim
 from ..executors import Outcome
+from .claims import Claim
 
 
 def ask_first(claim: Claim) -> Outcome | None:
@@ -16,7 +17,7 @@ def ask_first(claim: Claim) -> Outcome | None:
     if claim.untouched or claim.definition.look_up is None:  # guard: look-up-first
         return None
     found = executors.look_up(claim.definition, claim.call)
-    faults.point("looked_up", claim.execution.pk)
+    failpoints.point("looked_up", claim.execution.pk)
     return found
 
 
@@ -33,5 +34,5 @@ def denies(claim: Claim, found: Outcome) -> bool:
 def may_repeat(claim: Claim, found: Outcome) -> bool:
     """A keyed provider that cannot say is asked for the effect itself: under the same
     key that is no second one."""
-    keyed = approved.class_of(claim.execution) is ExecutionClass.KEYED
+    keyed = approved_tool.class_of(claim.execution) is ExecutionClass.KEYED
     return keyed and found.status == "unknown" and not claim.over

@@ -7,10 +7,10 @@ from django.db import transaction
 from journal import clock
 from journal.errors import StaleFence
 
-from .. import claims, endings, fences, rechecks
-from ..claims import Claim
 from ..models import Execution
-from ..rechecks import No
+from . import claims, finish, leases, rechecks
+from .claims import Claim
+from .rechecks import No
 from .requeueing import back_off, requeue, tries_left
 
 
@@ -23,7 +23,7 @@ def give_back(*, claim: Claim, no: No) -> None:
     Raises StaleFence, also when a repeated call was given it meanwhile: what may be
     under way stands.
     """
-    execution = fences.fenced(claim.execution.pk, claim.fence)
+    execution = leases.fenced(claim.execution.pk, claim.fence)
     if execution.began_at is not None:  # guard: redeem-begun
         raise StaleFence
     if claim.untouched:
@@ -37,7 +37,7 @@ def give_back(*, claim: Claim, no: No) -> None:
 @transaction.atomic(durable=True)
 def refuse(*, execution_id: str, fence: int, no: No) -> Execution:
     """A re-check said no, and no attempt has reached the world. Raises StaleFence."""
-    execution = fences.fenced(execution_id, fence)
+    execution = leases.fenced(execution_id, fence)
     _refuse(execution, no)
     return execution
 
@@ -51,4 +51,4 @@ def _refuse(execution: Execution, no: No) -> None:
     elif no.later and tries_left(execution):
         requeue(*again)
     else:
-        endings.refuse(execution, no, now)
+        finish.refuse(execution, no, now)

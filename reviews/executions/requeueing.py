@@ -6,18 +6,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from journal import log
+from reviews import transitions
+from reviews.grants import approved_tool
 
-from .. import approved, transitions
 from ..models import Execution
 
 
 def back_off(execution: Execution) -> timedelta:
     """Before the next attempt, after as many as the row counts."""
-    return approved.definition_of(execution).retry.after(execution.attempts)
+    return approved_tool.definition_of(execution).retry.after(execution.attempts)
 
 
 def tries_left(execution: Execution) -> bool:
-    return execution.attempts < approved.definition_of(execution).retry.attempts
+    return execution.attempts < approved_tool.definition_of(execution).retry.attempts
 
 
 def requeue(

@@ -11,12 +11,12 @@ from django.conf import settings
 from journal import canonical, encryption
 from journal.errors import InvalidJson
 from policies import tools
+from reviews.redaction import redactor as redacting
+from reviews.redaction.redactor import Redactor
 
-from .. import redacting
 from ..choices import BY_LOOK_UP, BY_PERSON
 from ..executors import Outcome
 from ..models import Execution
-from ..redacting import Redactor
 
 
 def redacted(execution: Execution, outcome: Outcome) -> Outcome:

@@ -14,11 +14,18 @@ import structlog
 from django.conf import settings
 
 from policies.documents import ToolDefinition
-from reviews import webhooks
+from reviews.outbound import webhooks
+from reviews.tool_services.executors import (
+    Call,
+    KnownFailure,
+    Outcome,
+    failed,
+    said,
+    unknown,
+)
 
 from . import callable as in_process
 from . import webhook
-from .base import Call, KnownFailure, Outcome, failed, said, unknown
 
 __all__ = ["Call", "KnownFailure", "Outcome", "look_up", "perform", "unknown"]
 

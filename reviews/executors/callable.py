@@ -12,9 +12,15 @@ from typing import Any
 
 import structlog
 
-from reviews.functions import NotListed, load
-
-from .base import Call, KnownFailure, Outcome, failed, succeeded, unknown
+from reviews.outbound.callables import NotListed, load
+from reviews.tool_services.executors import (
+    Call,
+    KnownFailure,
+    Outcome,
+    failed,
+    succeeded,
+    unknown,
+)
 
 log = structlog.get_logger(__name__)
 

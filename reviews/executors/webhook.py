@@ -12,9 +12,8 @@ from typing import Any
 
 from django.conf import settings
 
-from reviews import webhooks
-
-from .base import Call, Outcome, said, unknown
+from reviews.outbound import webhooks
+from reviews.tool_services.executors import Call, Outcome, said, unknown
 
 # A service may answer more than is kept: the effect's status is read all the same.
 ANSWER_LIMIT = 1024 * 1024

@@ -10,7 +10,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 
 from policies import tools
 from policies.documents import ToolDefinition
-from reviews import alike, membership
+from reviews.batches import membership, similarity
 from reviews.choices import BatchStatus, RequestStatus
 from reviews.models import ApprovalRequest, Batch, BatchItem, RequestVersion
 
@@ -57,7 +57,7 @@ def loose_among(among: QuerySet[ApprovalRequest], now: datetime) -> Iterator[Loo
     for request in requests:
         version = versions[request.pk]
         definition = tools.definition(version.revision.known_tool)
-        if alike.fits(version, definition):
+        if similarity.fits(version, definition):
             yield _as_loose(version, definition)
 
 
@@ -67,9 +67,9 @@ def _as_loose(version: RequestVersion, definition: ToolDefinition) -> Loose:
     return Loose(
         version,
         definition,
-        alike.key(version, definition, agent=agent),
+        similarity.key(version, definition, agent=agent),
         group,
-        alike.key(version, definition, agent=agent, group=group) if group else "",
+        similarity.key(version, definition, agent=agent, group=group) if group else "",
     )
 
 

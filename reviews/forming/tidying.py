@@ -9,7 +9,8 @@ from django.db import transaction
 from journal import clock
 from policies import tools
 from policies.choices import Tier
-from reviews import locks, membership, transitions
+from reviews import locks, transitions
+from reviews.batches import membership
 from reviews.choices import BatchStatus, RequestStatus
 from reviews.models import Batch, BatchItem
 

@@ -9,9 +9,8 @@ from journal.clock import time_of_day
 from journal.errors import Held, LeaseLapsed
 from policies.models import Person
 from reviews.choices import LostHow
+from reviews.holds.rows import is_held
 from reviews.models import Lease
-
-from .rows import is_held
 
 
 def check(lease: Lease | None, person: Person, now: datetime, token: str = "") -> None:

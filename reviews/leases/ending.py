@@ -10,9 +10,8 @@ from django.db import transaction
 from journal import clock, log
 from policies.models import Person
 from reviews import locks
+from reviews.holds.rows import NOTHING_LOST, TIMER, clear, free
 from reviews.models import ApprovalRequest, Lease
-
-from .rows import NOTHING_LOST, TIMER, clear, free
 
 CHUNK = 500
 

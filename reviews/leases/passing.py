@@ -5,16 +5,15 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from journal import announcing, clock, log, outbox
+from journal import clock, log, notify, outbox
 from journal.errors import Conflict, Invalid, NotYours, Reason, at
 from policies.choices import Role
 from policies.models import Person
 from reviews import locks, permissions
 from reviews.choices import LostHow
+from reviews.holds.rows import clear, ended, is_held, tell
+from reviews.holds.take import check_open, hold
 from reviews.models import Lease
-
-from .rows import clear, ended, is_held, tell
-from .taking import check_open, hold
 
 
 @transaction.atomic(durable=True)
@@ -38,7 +37,7 @@ def break_hold(*, request_id: str, person: Person, reason: str) -> None:
     tell(request, "lease.broken", actor, now, {"holder": holder}, {"reason": reason})
     clear([lease], ended(lease, person, LostHow.BROKEN, now))
     outbox.publish("request.broken", request.pk, person=holder)
-    announcing.announce(request.proposal_id)
+    notify.announce(request.proposal_id)
 
 
 @transaction.atomic(durable=True)
@@ -61,7 +60,7 @@ def hand_over(*, request_id: str, person: Person, to: Person) -> None:
     actor = log.Actor("person", person.public_id)
     tell(request, "lease.offered", actor, now, {"to": to.public_id})
     outbox.publish("request.offered", request.pk, person=to.public_id)
-    announcing.announce(request.proposal_id)
+    notify.announce(request.proposal_id)
 
 
 @transaction.atomic(durable=True)

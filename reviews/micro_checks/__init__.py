@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from policies.schemas import Schema
+from reviews.attention_checks import questions
 from reviews.presenters.shapes import Part, Presentation
 
-from . import fields, viewed
+from . import viewed
 from .dice import Dice
 
 NONE_OF_THESE = "None of these"
@@ -44,7 +45,7 @@ def is_due(seed: bytes, one_in: int) -> bool:
 def question(shown: Presentation, seed: bytes, schema: Schema) -> Question | None:
     """The question of this seed; None when nothing of the presentation can be asked.
     `schema` is that of the tool's arguments: wrong answers are what it would allow."""
-    drafts = [*fields.drafts(shown, schema), *viewed.drafts(shown, schema)]
+    drafts = [*questions.drafts(shown, schema), *viewed.drafts(shown, schema)]
     drafts = [one for one in drafts if len(one.wrong) >= 2]
     if not drafts:
         return None

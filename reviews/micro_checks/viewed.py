@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from functools import partial
 
 from policies.schemas import Schema
+from reviews.attention_checks.distractors import CHANGES, LONGEST, Draft, of_rows, ours
 from reviews.presenters.shapes import Presentation, texts
 from reviews.presenters.views import Command, Difference, Group
 
-from .drafts import CHANGES, LONGEST, Draft, of_rows, ours
 from .likeness import PROGRAMS, counts, near_misses
 
 PROGRAM = "program"  # what a command's view calls its first word

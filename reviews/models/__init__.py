@@ -15,7 +15,7 @@ from .repairs import Repair
 from .requests import ApprovalRequest, Decision, RequestVersion, Snapshot
 from .reversals import Reversal
 from .search import SearchEntry
-from .switches import Incident, Stop
+from .stops import Incident, Stop
 
 __all__ = [
     "Alarm",

@@ -32,7 +32,7 @@ class PersonalToken(models.Model):
 
 
 class Preferences(models.Model):
-    """How one person wants the desk: `reviews.preferences` knows the shapes."""
+    """How one person wants the desk: `reviews.people.preferences` knows the shapes."""
 
     person = models.OneToOneField(
         settings.AUTH_USER_MODEL,

@@ -27,8 +27,8 @@ from . import (
     sql,
     table,
 )
+from .arguments import HIDDEN, Conceal, in_order
 from .common import Subject
-from .leaves import HIDDEN, Conceal, in_order
 from .shapes import Presentation, texts
 
 __all__ = ["Presentation", "present", "texts"]

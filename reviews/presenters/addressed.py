@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from .codepoints import is_hidden
-from .scripts import skeleton
+from .unicode import skeleton
 
 _DONE = r"(?:approved|authori[sz]ed|cleared|confirmed|reviewed|verified|signed off)"
 _WHO = r"(?:reviewer|approver|supervisor|operator|administrator|admin|moderator|human)"

@@ -10,8 +10,8 @@ from policies import money
 from policies.documents import Amount, Path
 from policies.money import Money
 
+from .arguments import humanise
 from .current import figure
-from .leaves import humanise
 from .shapes import Pair
 
 if TYPE_CHECKING:

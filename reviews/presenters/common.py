@@ -15,9 +15,12 @@ from policies.documents import Chip, MoneyField, Piece, Segment, ToolDefinition
 
 from . import current, inert
 from .amounts import in_all, sums
+from .arguments import HIDDEN, Conceal, Leaf, humanise, is_blob
+from .arguments import cell as arguments_cell
+from .arguments import label as arguments_label
+from .arguments import leaves as arguments_leaves
 from .compare import Comparison, Rows
 from .declared import is_moment, settles, worded
-from .leaves import HIDDEN, Conceal, Leaf, cell, humanise, is_blob, label, leaves
 from .shapes import (
     Cell,
     Change,
@@ -65,7 +68,7 @@ class Subject:
 
     @cached_property
     def leaves(self) -> list[Leaf]:
-        return leaves(self.args)
+        return arguments_leaves(self.args)
 
     @cached_property
     def known(self) -> Mapping[str, Any]:
@@ -88,7 +91,9 @@ class Subject:
 
     def cell(self, leaf: Leaf) -> Cell:
         """The leaf as text and type, concealed where the schema says so."""
-        made = cell(leaf.value, self.conceal if self._is_sensitive(leaf.path) else None)
+        made = arguments_cell(
+            leaf.value, self.conceal if self._is_sensitive(leaf.path) else None
+        )
         schema = self.definition.arguments
         if made.kind == "text" and made.text in (said := worded(schema, leaf.path)):
             return replace(made, text=said[made.text], raw=made.text)
@@ -107,7 +112,7 @@ class Subject:
 
     def label(self, path: str) -> str:
         """The policy's label before the reader's."""
-        return label(path, {**self.labels, **self.definition.labels})
+        return arguments_label(path, {**self.labels, **self.definition.labels})
 
     def path(self, role: str) -> str:
         """The argument that plays this part, or empty when none here does."""
@@ -288,8 +293,12 @@ def dry_run(subject: Subject) -> DryRun | None:
     says = found.get("says")
     given = says if isinstance(says, Mapping) else {"it says": says}
     rows = tuple(
-        Row(humanise(leaf.path), f"dry_run.{leaf.path}", cell(leaf.value).settled)
-        for leaf in (leaves(given) if says is not None else [])
+        Row(
+            humanise(leaf.path),
+            f"dry_run.{leaf.path}",
+            arguments_cell(leaf.value).settled,
+        )
+        for leaf in (arguments_leaves(given) if says is not None else [])
     )
     source, at = str(found.get("source", "")), str(found.get("at", ""))
     return DryRun(rows, source, at, str(found.get("problem", "")))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .leaves import Leaf, is_nothing, leaves
+from .arguments import Leaf, is_nothing, leaves
 from .shapes import Cell, Change, ChangeKind, Row
 
 _ORDER: dict[ChangeKind, int] = {"removed": 0, "changed": 1, "added": 2}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from policies.money import Money, format_amount
 
 from . import moments
-from .leaves import cell, leaves
+from .arguments import cell, leaves
 from .shapes import Cell, Row, Tag
 
 if TYPE_CHECKING:

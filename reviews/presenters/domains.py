@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from .scripts import skeleton
+from .unicode import skeleton
 
 # Letters that look like others side by side, beyond single look-alikes.
 _PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("0", "o"), ("1", "l"), ("i", "l"))

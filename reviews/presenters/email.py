@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from policies.classes import Recipients, breaks_header
+from policies.effect_classes import Recipients, breaks_header
 
 from . import markup
+from .arguments import Leaf, cell
 from .common import Subject, count, present, sentence
 from .domains import is_plain, other_form, poses
-from .leaves import Leaf, cell
 from .shapes import Cell, Part, Presentation, Row, Tag, Value
 
 # In the order of a header. Bcc has a row also when nobody is in it.

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from . import differences, paths
+from .arguments import is_blob
 from .common import Subject, count, present
 from .differences import Patched
-from .leaves import is_blob
 from .shapes import Cell, Presentation, Row, Tag
 from .views import Difference, FileChange, View
 

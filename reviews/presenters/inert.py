@@ -14,7 +14,7 @@ from itertools import accumulate, groupby
 from types import MappingProxyType
 from typing import Literal
 
-from . import addressed, codepoints, scripts
+from . import addressed, codepoints, unicode
 
 HEAD, TAIL = 12, 4  # lines that are always in sight
 HEAD_ROWS, TAIL_ROWS = 24, 8  # and how many rows of a page they may take
@@ -101,7 +101,7 @@ def tokens(text: str, plain: str = "", *, chips: bool = True) -> list[Segment]:
 
     Without `chips` what looks like a redaction is text: nothing was taken out of it.
     """
-    return _bare(_segments(text, scripts.Words(text), plain), chips)
+    return _bare(_segments(text, unicode.Words(text), plain), chips)
 
 
 def chip(text: str, limit: int = CHIP) -> list[Segment]:
@@ -141,7 +141,7 @@ def _size(found: Iterable[Segment]) -> int:
 def _clipped(text: str, limit: int) -> list[Segment]:
     if len(text) <= limit:
         return tokens(text, chips=False)
-    words, tail = scripts.Words(text), limit // 4
+    words, tail = unicode.Words(text), limit // 4
     found = [
         *_segments(text[: limit - tail], words, ""),
         Segment("cut", f"{len(text) - limit} more"),
@@ -154,7 +154,7 @@ def display(text: str, *, chips: bool = True, same: Same = NOTHING) -> Display:
     """The text as blocks: the first 12 and the last 4 always in sight. `same` names
     what a redacted value is equal to."""
     lines = text.replace("\r\n", "\n").split("\n")
-    blocks = tuple(_blocks(lines, scripts.Words(text), chips, same))
+    blocks = tuple(_blocks(lines, unicode.Words(text), chips, same))
     size = len(text.encode("utf-8", "surrogatepass"))
     if len(blocks) <= HEAD + TAIL and sum(map(_rows, blocks)) <= HEAD_ROWS + TAIL_ROWS:
         return Display(blocks, (), (), len(lines), size)
@@ -192,8 +192,8 @@ def warnings(texts: Iterable[str]) -> list[str]:
     notes = {segment.note for segment in segments} - {""}
     said = {
         "Hidden characters": hidden,
-        "Mixed alphabets": bool(notes - {scripts.DECOMPOSED}),
-        "Letters in an unusual encoding": scripts.DECOMPOSED in notes,
+        "Mixed alphabets": bool(notes - {unicode.DECOMPOSED}),
+        "Letters in an unusual encoding": unicode.DECOMPOSED in notes,
     }
     return [warning for warning, holds in said.items() if holds]
 
@@ -212,7 +212,7 @@ def _named(chip: Segment, same: Same) -> Segment:
 
 
 def _blocks(
-    lines: Sequence[str], words: scripts.Words, chips: bool, same: Same
+    lines: Sequence[str], words: unicode.Words, chips: bool, same: Same
 ) -> Iterator[Block]:
     speaking = addressed.speaking(lines)
     for blank, group in groupby(enumerate(lines), key=lambda one: _is_blank(one[1])):
@@ -269,7 +269,7 @@ def _is_blank(line: str) -> bool:
     return all(char in " \t" or codepoints.is_hidden(char) for char in line)
 
 
-def _segments(text: str, words: scripts.Words, plain: str) -> Iterator[Segment]:
+def _segments(text: str, words: unicode.Words, plain: str) -> Iterator[Segment]:
     for hidden, run in codepoints.spans(text, plain):
         if hidden:
             yield Segment("hidden", codepoints.name(run))
@@ -277,7 +277,7 @@ def _segments(text: str, words: scripts.Words, plain: str) -> Iterator[Segment]:
             yield from _shown(run, words)
 
 
-def _shown(run: str, words: scripts.Words) -> Iterator[Segment]:
+def _shown(run: str, words: unicode.Words) -> Iterator[Segment]:
     for piece in _PIECES.split(run):
         if not piece:
             continue
@@ -289,7 +289,7 @@ def _shown(run: str, words: scripts.Words) -> Iterator[Segment]:
             yield from _marked(piece, words)
 
 
-def _marked(piece: str, words: scripts.Words) -> Iterator[Segment]:
+def _marked(piece: str, words: unicode.Words) -> Iterator[Segment]:
     for part, note in words.mark(piece):
         if part:
             yield Segment("mixed" if note else "plain", part, note)

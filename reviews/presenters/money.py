@@ -15,9 +15,9 @@ from policies.documents import Limit
 from policies.money import Money, exponent
 
 from .amounts import in_all, sums, total
+from .arguments import humanise
 from .common import Subject, present, sentence
 from .current import figure
-from .leaves import humanise
 from .shapes import Cell, Change, Pair, Part, Presentation, Tag, Text, Value
 
 _ONES = (

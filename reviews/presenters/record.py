@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from . import moments
+from .arguments import leaves
 from .common import Subject, count, is_in, present
-from .leaves import leaves
 from .personal import is_personal
 from .shapes import Presentation, Row, Tag
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from policies.classes import Recipients
+from policies.effect_classes import Recipients
 
 from . import moments
 from .common import Subject, count, present, tagged

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import codepoints, lexer, watch
+from . import codepoints, shell_lexer, shell_warnings
 from .common import Subject, count, present, sentence
 from .shapes import Cell, Pair, Part, Presentation, Row, Tag, Value
 from .views import Command, Group, Inside, Step, Token, View
@@ -100,7 +100,7 @@ def _read_argv(subject: Subject) -> Read:
     words = [*([] if first is None else [first]), *(rest if _is_list(rest) else [])]
     if not words or not all(isinstance(word, str) for word in words):
         return Read(doubts=["The words of the command are not all text."])
-    simple = lexer.Simple("", words=[lexer.Word(w, w, w) for w in words])
+    simple = shell_lexer.Simple("", words=[shell_lexer.Word(w, w, w) for w in words])
     found = Read(words=words)
     _step(simple, found, subject.before or {}, depth=0)
     if isinstance(first, str) and any(char in first for char in " \t\n;|&$`<>"):
@@ -117,8 +117,8 @@ def read(text: str, declared: Mapping[str, Any], depth: int = 0) -> Read:
         found.doubts.append("It has characters that nobody sees.")
         found.warns.append("Hidden characters")
     try:
-        simples = lexer.read(text)
-    except lexer.Unreadable as error:
+        simples = shell_lexer.read(text)
+    except shell_lexer.Unreadable as error:
         found.problem = f"Not decoded: {error}."
         found.doubts.append(found.problem)
         found.warns.append("Not decoded")
@@ -131,10 +131,10 @@ def read(text: str, declared: Mapping[str, Any], depth: int = 0) -> Read:
 
 
 def _step(
-    simple: lexer.Simple, found: Read, declared: Mapping[str, Any], depth: int
+    simple: shell_lexer.Simple, found: Read, declared: Mapping[str, Any], depth: int
 ) -> None:
     fed = simple.joined in ("|", "|&")
-    watched = watch.watch(simple, fed=fed)
+    watched = shell_warnings.watch(simple, fed=fed)
     tokens = tuple(_tokens(simple, watched, declared))
     joined = _JOINED[simple.joined].format(n=len(found.steps))
     found.steps.append(Step(joined, tokens))
@@ -148,7 +148,9 @@ def _step(
             _heredoc(redirect, simple, found, declared, depth)
 
 
-def _carried(simple: lexer.Simple, watched: watch.Watched) -> Iterator[tuple[str, str]]:
+def _carried(
+    simple: shell_lexer.Simple, watched: shell_warnings.Watched
+) -> Iterator[tuple[str, str]]:
     for code in watched.codes:
         yield "Runs in a shell of its own", code
     for word in [*simple.words, *simple.assigns, *(r.target for r in simple.redirects)]:
@@ -173,24 +175,26 @@ def _open(
 
 
 def _heredoc(
-    redirect: lexer.Redirect,
-    simple: lexer.Simple,
+    redirect: shell_lexer.Redirect,
+    simple: shell_lexer.Simple,
     found: Read,
     declared: Mapping[str, Any],
     depth: int,
 ) -> None:
     body = redirect.body or ""
-    if watch.FOREIGN_TEXT in watch.watch(simple, fed=True).doubts:
+    if shell_warnings.FOREIGN_TEXT in shell_warnings.watch(simple, fed=True).doubts:
         _open("Runs this text in a shell", body, found, declared, depth)
         found.doubts.append("Its text is read as commands.")
         return
     found.inside.append(Inside("Text that it reads", body))
     if not redirect.target.quoted and any(char in body for char in "$`"):
-        found.doubts.append(watch.MARKS["variable"])
+        found.doubts.append(shell_warnings.MARKS["variable"])
 
 
 def _tokens(
-    simple: lexer.Simple, watched: watch.Watched, declared: Mapping[str, Any]
+    simple: shell_lexer.Simple,
+    watched: shell_warnings.Watched,
+    declared: Mapping[str, Any],
 ) -> Iterator[Token]:
     for comment in simple.comments:
         yield Token(comment, "comment, not run")
@@ -208,7 +212,10 @@ def _tokens(
 
 
 def _token(
-    place: int, word: lexer.Word, warns: tuple[str, ...], declared: Mapping[str, Any]
+    place: int,
+    word: shell_lexer.Word,
+    warns: tuple[str, ...],
+    declared: Mapping[str, Any],
 ) -> Token:
     text = word.text
     if "glob" in word.marks:

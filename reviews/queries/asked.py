@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from django.db.models import Q, QuerySet
 
 from policies.models import Person
-from reviews import membership, permissions, state_readings, voters
+from reviews import permissions
+from reviews.batches import membership
 from reviews.choices import RequestStatus, Verdict
-from reviews.cursors import Place
+from reviews.desk.components import choice
+from reviews.desk.components.cursors import Place
+from reviews.governance import readings as state_readings
+from reviews.governance import voters
 from reviews.models import ApprovalRequest, RequestVersion, Revision, StateReading
-
-from . import choosing
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def of(person: Person, requests: Collection[ApprovalRequest]) -> list[Asked]:
         verdicts: list[Verdict] = []
         if not why_not and request.status == RequestStatus.PENDING:
             people = deciders(request.queue_id)
-            chosen = choosing.choice(person, request, version, votes, people)
+            chosen = choice.choice(person, request, version, votes, people)
             why_not, verdicts = chosen.why_not_approve, chosen.verdicts
         newest = readings.get(version.revision_id)
         given = [step for step, _ in votes]

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from policies import tools
+from reviews.effects.describe import Moved, concealer
+from reviews.effects.wording import scalar
 from reviews.models import Revision
-
-from .showing import Moved, concealer
-from .words import scalar
 
 Reading = Mapping[str, Any]
 

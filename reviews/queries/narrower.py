@@ -14,10 +14,9 @@ from django.utils.http import urlencode
 
 from policies.models import Person
 from reviews.choices import OPEN
+from reviews.desk.components import visibility
+from reviews.desk.components.in_flight import UNFINISHED
 from reviews.models import Execution
-
-from . import visible
-from .in_flight import UNFINISHED
 
 MOST_READ = 200  # of what is under way, the newest
 MOST_NAMED = 8
@@ -58,8 +57,8 @@ def at_work(person: Person, *, runs: bool, tools: bool, own: bool) -> Narrower:
 
 
 def _under_way(person: Person, *, only_own: bool) -> list[Row]:
-    asked = visible.requests(person).filter(status__in=OPEN)
-    mine = visible.proposals(person)
+    asked = visibility.requests(person).filter(status__in=OPEN)
+    mine = visibility.proposals(person)
     if only_own:
         asked = asked.filter(barred__contains=[person.public_id])
         mine = mine.filter(barred__contains=[person.public_id])

@@ -7,11 +7,10 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from policies.models import Person
-from reviews import preferences
+from reviews.desk.components import holding
 from reviews.models import ApprovalRequest
-from reviews.preferences import Notifications
-
-from . import holding
+from reviews.people import preferences
+from reviews.people.preferences import Notifications
 
 SHOWN = 4  # people by name
 

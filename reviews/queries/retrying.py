@@ -9,11 +9,12 @@ from django.db.models import Exists, OuterRef
 
 from journal.errors import NotFound
 from policies.models import Person
-from reviews import alarms, permissions, stop_work
+from reviews import permissions
+from reviews.alarms import late_reports
 from reviews.choices import ExecutionStatus
+from reviews.desk.components import visibility
 from reviews.models import Execution
-
-from . import visible
+from reviews.stops import scope
 
 
 def able(person: Person, executions: Collection[str], now: datetime) -> set[str]:
@@ -26,15 +27,17 @@ def able(person: Person, executions: Collection[str], now: datetime) -> set[str]
         pk__in=executions, status=ExecutionStatus.FAILED, grant__expires_at__gt=now
     ).filter(grant__revision__tool__queue__in=permissions.queues_of(person))
     rows = rows.exclude(batch__halted_at__isnull=False)
-    rows = rows.exclude(Exists(alarms.unanswered().filter(execution=OuterRef("pk"))))
-    rows = rows.exclude(stop_work.taken_back()).exclude(stop_work.revoked())
+    rows = rows.exclude(
+        Exists(late_reports.unanswered().filter(execution=OuterRef("pk")))
+    )
+    rows = rows.exclude(scope.taken_back()).exclude(scope.revoked())
     mine = set(rows.values_list("pk", flat=True))
     return set() if mine and permissions.reviewer_stopped(person) else mine
 
 
 def find(person: Person, pk: str) -> Execution:
     """An effect that this person may read. Raises NotFound."""
-    mine = visible.proposals(person).values("pk")
+    mine = visibility.proposals(person).values("pk")
     rows = Execution.objects.select_related("proposal")
     found = rows.filter(pk=pk, proposal__in=mine).first()
     if found is None:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from policies import tools
+from reviews.effects import describe
 from reviews.models import Revision
-
-from . import showing
 
 Change = Callable[[Any, Any], Any]
 
@@ -30,7 +29,7 @@ def restored(revision: Revision, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _conceal(revision: Revision) -> Callable[[Any], str]:
-    conceal = showing.concealer(revision)
+    conceal = describe.concealer(revision)
     return lambda value: str(conceal(json.dumps(value, ensure_ascii=False)))
 
 

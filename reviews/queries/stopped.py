@@ -13,12 +13,12 @@ from zlib import crc32
 from journal.errors import NotFound
 from policies.models import Person
 from reviews.choices import Scope
+from reviews.desk.components import in_flight, switches
+from reviews.desk.components.in_flight import capped
+from reviews.desk.components.switches import Switch
+from reviews.desk.stop import result
+from reviews.desk.stop.result import Line
 from reviews.models import Stop
-
-from . import in_flight, met, switches
-from .in_flight import capped
-from .met import Line
-from .switches import Switch
 
 
 @dataclass(frozen=True)
@@ -146,14 +146,14 @@ def page(person: Person, pk: int) -> StoppedPage:
     if row is None or not switches.concerning(person, [row]):
         raise NotFound
     scope = Scope(row.scope)
-    found, earlier = list(met.met(row)), list(met.earlier(scope, row.key, row.at))
+    found, earlier = list(result.met(row)), list(result.earlier(scope, row.key, row.at))
     return StoppedPage(
         switch=switches.lines(person, [row])[0],
         met=found,
-        shown=met.told(person, found),
+        shown=result.told(person, found),
         waiting=in_flight.waiting(scope, row.key),
         earlier=earlier,
-        told_earlier=met.told(person, earlier),
+        told_earlier=result.told(person, earlier),
         reviewer=scope is Scope.REVIEWER,
         became=_successor(row),
     )

@@ -19,10 +19,10 @@ import structlog
 
 from journal import canonical
 
-from . import addresses, contacts, credentials, labels, numbers, values
-from .folding import MASK, Folded, fold
+from . import addresses, contacts, credentials, labels, named_values, numbers
+from .named_values import Concealed, concealed
+from .normalise import MASK, Folded, fold
 from .spans import Span
-from .values import Concealed, concealed
 
 __all__ = [
     "KINDS",
@@ -87,7 +87,7 @@ def redact(text: str, *, key: bytes, hidden: Sequence[Concealed] = ()) -> Redact
     in time, never raises; chips that are there already stay as they are."""
     folded = fold(text)
     view = _CHIPS.sub(_blank, folded.text)
-    named = list(values.find(view, hidden))
+    named = list(named_values.find(view, hidden))
     found: list[Span] = []
     for _ in range(_MOST_ROUNDS):  # until nothing new shows up beside what was found
         fresh = _round(view, folded.text, found)

@@ -4,16 +4,8 @@ is in the database, so a lost, doubled or forged message changes nothing."""
 from __future__ import annotations
 
 from .batches import form_batch, tidy_batches
-from .deadlines import (
-    close_recall_windows,
-    expire_due,
-    freeze_deadlines,
-    hold_deadlines,
-    lapse_leases,
-    remind_before_deadline,
-)
 from .delivery import send_digest, send_notice, send_test
-from .effects import (
+from .executions import (
     audit_one,
     audit_refused,
     execute,
@@ -25,7 +17,7 @@ from .effects import (
     run_execution,
 )
 from .exports import drop_old_exports, write_export
-from .letters import (
+from .notifications import (
     mail_alarm,
     mail_announced,
     mail_assigned,
@@ -44,6 +36,14 @@ from .letters import (
     mail_unknown,
 )
 from .stops import enforce_stop
+from .sweeps import (
+    close_recall_windows,
+    expire_due,
+    freeze_deadlines,
+    hold_deadlines,
+    lapse_leases,
+    remind_before_deadline,
+)
 from .upkeep import (
     drop_old_drafts,
     enter_searched,

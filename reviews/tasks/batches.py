@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from journal import outbox
+from reviews.batches import formation
+from reviews.forming import tidying
 
-from .. import forming
 from .named import task
 
 
@@ -13,10 +14,10 @@ def form_batch(message_id: int) -> None:
     """A request came that may be decided with others like it."""
     with outbox.consume(message_id) as message:
         if message is not None:
-            forming.form_around(message.subject)
+            formation.form_around(message.subject)
 
 
 @task()
 def tidy_batches() -> int:
     """See who left a batch, and put together what was missed; how many changed."""
-    return forming.tidy_all() + len(forming.form_all())
+    return tidying.tidy_all() + len(formation.form_all())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from journal import outbox
+from reviews.channels import delivery
+from reviews.notifications import delivery as digests
 
-from ..channels import delivery, digests
 from .named import task
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from journal import outbox
+from reviews.desk.log import exports
 
-from .. import exports
 from .named import task
 
 

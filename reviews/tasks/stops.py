@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from journal import faults, outbox, transactions
+from journal import failpoints, outbox, transactions
 from journal.errors import Conflict, Decided
+from reviews.decisions import revoke
+from reviews.requests import proposals
+from reviews.stops import scope
 
-from .. import proposals, revocations, stop_work
 from ..choices import Scope
 from ..models import Stop
 from .named import task
@@ -33,17 +35,17 @@ def _enforce(stop_id: str, horizon: int) -> bool:
     """One sweep; whether it was the last one needed."""
     over = transactions.are_over(horizon)  # asked first: then all it wrote is found
     stop = Stop.objects.get(pk=stop_id)
-    for proposal_id in stop_work.under(stop):
+    for proposal_id in scope.under(stop):
         # Settled or claimed since it was listed: the others still wait.
         with suppress(Decided, Conflict):
             _take_back(proposal_id, stop)
-    faults.point("stop_enforced", stop_id)
+    failpoints.point("stop_enforced", stop_id)
     return over
 
 
 def _take_back(proposal_id: str, stop: Stop) -> None:
     """A reviewer's approval counts no more; of all else nothing is wanted any more."""
     if stop.scope == Scope.REVIEWER:
-        revocations.revoke_approval(proposal_id=proposal_id, reviewer=stop.key)
+        revoke.revoke_approval(proposal_id=proposal_id, reviewer=stop.key)
     else:
         proposals.withdraw_stopped(proposal_id=proposal_id, code="stopped")

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from journal import nudges, pruning
+from journal import dispatch, pruning
+from reviews import recovery, retention
+from reviews.alarms import dropping, watching
+from reviews.decisions import drafts
+from reviews.desk.log import search_entries
 
-from .. import alarms, drafts, restores, retention, search_entries
 from .named import task
 
 
 @task()
 def watch_epoch() -> str:
     """See whether an older database was put in the place of ours."""
-    return restores.watch()
+    return recovery.watch()
 
 
 @task()
 def watch() -> int:
     """Raise what went against a promise and was not noticed; how many changed."""
-    if count := nudges.dropped():
-        alarms.dropped(count=count)
-        nudges.forget_dropped(count)
-    return alarms.watch()
+    if count := dispatch.dropped():
+        dropping.dropped(count=count)
+        dispatch.forget_dropped(count)
+    return watching.watch()
 
 
 @task()

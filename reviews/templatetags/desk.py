@@ -16,11 +16,11 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from journal.clock import time_of_day
-from reviews.queries import words
+from reviews.effects import wording
 
 register = template.Library()
-register.filter("short_hash", words.short_hash)
-register.filter("span", words.span)
+register.filter("short_hash", wording.short_hash)
+register.filter("span", wording.span)
 register.filter("clock", time_of_day)
 
 

@@ -14,10 +14,10 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from reviews.queries.queue import Head, Row
+from reviews.desk.components.states import State
+from reviews.desk.queue.page import Head, Row
+from reviews.effects.wording import span
 from reviews.queries.selects import Option
-from reviews.queries.states import State
-from reviews.queries.words import span
 
 from .desk import at, day, icon, pie, timed
 

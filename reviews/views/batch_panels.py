@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from journal.errors import DomainError
 from reviews.choices import OFFERED, REASONS, Verdict
-from reviews.forms.batches import BatchForm, Do
-from reviews.queries.batches import BatchPage, called
-
-from .panels import ReasonChoice
+from reviews.desk.batches.forms import BatchForm, Do
+from reviews.desk.batches.page import BatchPage
+from reviews.desk.components.reasons import ReasonChoice
+from reviews.queries.batches.titles import called
 
 VERBS = {
     Verdict.APPROVE: "Approve",

@@ -8,20 +8,21 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews import batches as operations
-from reviews import htmx
-from reviews.queries import batches as queries
-from reviews.queries.batches import BatchPage, ResultPage, Selection
+from reviews.batches import follow_up, recalling
+from reviews.desk.batches import lists, table
+from reviews.desk.batches.answers import RESULT, TEMPLATE, load, see
+from reviews.desk.batches.page import BatchPage
+from reviews.desk.batches.result import ResultPage
+from reviews.desk.components import frame, htmx
+from reviews.queries.batches.choice import Selection
 
-from . import frame
-from .batch_answers import RESULT, TEMPLATE, load, see
 from .who import person
 
 
 @require_safe
 def batches(request: HttpRequest) -> HttpResponse:
     """What waits to be decided together, and what was in a week."""
-    page = queries.listed(person(request), now=frame.of(request).now)
+    page = lists.listed(person(request), now=frame.of(request).now)
     return render(request, "reviews/batches.html", {"page": page})
 
 
@@ -50,7 +51,7 @@ def batch_live(request: HttpRequest, pk: str) -> HttpResponse:
 def batch_item(request: HttpRequest, pk: str, item: str) -> HttpResponse:
     """R1 to R3 of one row, in its place; without htmx the page with the row open."""
     loaded = load(request, pk)
-    peek = queries.peek(loaded, item)
+    peek = table.peek(loaded, item)
     if htmx.wants_partial(request):
         context = {"peek": peek, "span": BatchPage(loaded).span}
         return render(request, "reviews/_batch_peek.html", context)
@@ -62,7 +63,7 @@ def batch_item(request: HttpRequest, pk: str, item: str) -> HttpResponse:
 @htmx.varies
 def batch_recall(request: HttpRequest, pk: str) -> HttpResponse:
     """Take back everything whose window is open."""
-    count = operations.recall_all(
+    count = recalling.recall_all(
         batch_id=load(request, pk).batch.pk, person=person(request)
     )
     messages.success(request, f"{count} recalled. Nothing of them was executed.")
@@ -73,7 +74,7 @@ def batch_recall(request: HttpRequest, pk: str) -> HttpResponse:
 @htmx.varies
 def batch_retry(request: HttpRequest, pk: str) -> HttpResponse:
     """Try what failed again, and nothing else."""
-    count = operations.retry_failed(
+    count = follow_up.retry_failed(
         batch_id=load(request, pk).batch.pk, person=person(request)
     )
     messages.success(request, f"{count} queued again.")
@@ -84,6 +85,6 @@ def batch_retry(request: HttpRequest, pk: str) -> HttpResponse:
 @htmx.varies
 def batch_run(request: HttpRequest, pk: str) -> HttpResponse:
     """Let what waits behind a failure run."""
-    operations.run_rest(batch_id=load(request, pk).batch.pk, person=person(request))
+    follow_up.run_rest(batch_id=load(request, pk).batch.pk, person=person(request))
     messages.success(request, "The rest goes on. What is paused waits.")
     return see(request, pk)

@@ -7,9 +7,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
-from reviews import htmx, permissions, shortcuts
+from reviews import permissions
+from reviews.desk.components import frame, htmx
+from reviews.people import shortcuts
 
-from . import frame
 from .who import person
 
 

@@ -7,8 +7,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from reviews import htmx, restores
-from reviews.queries import restored as queries
+from reviews import recovery
+from reviews.desk.components import htmx
+from reviews.desk.recovery import views as queries
 
 from .who import person
 
@@ -22,9 +23,9 @@ def restored(request: HttpRequest) -> HttpResponse:
     who, reason = person(request), request.POST.get("reason", "")
     error = None
     if request.method == "POST":
-        error = htmx.attempt(lambda: restores.look_at(person=who, reason=reason))
+        error = htmx.attempt(lambda: recovery.look_at(person=who, reason=reason))
         if error is None:
-            done = restores.waiting() is None
+            done = recovery.waiting() is None
             messages.success(request, BEGUN if done else LOOKED)
             return redirect("reviews:restored")
     page = queries.page(who)

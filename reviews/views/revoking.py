@@ -7,10 +7,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from journal.errors import DomainError
-from reviews import htmx, stops
 from reviews.choices import Scope
-from reviews.forms import ReasonForm
-from reviews.queries import revoking
+from reviews.desk.components import htmx
+from reviews.desk.forms import ReasonForm
+from reviews.desk.stop import revoke as revoking
+from reviews.stops import stops
 
 from .who import person
 

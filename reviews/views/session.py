@@ -6,7 +6,8 @@ from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpResponse
 
-from . import zones
+from reviews.desk.account import zones
+
 from .who import person
 
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from reviews import htmx
-from reviews.queries.detail import Loaded
+from reviews.desk.components import htmx
+from reviews.desk.request import commit
+from reviews.desk.request.load import Loaded
 from reviews.queries.review import ReviewPage
 
-from . import care, verdicts
+from . import verdicts
 
 TEMPLATE = "reviews/request.html#live"
 FOLLOWING = "reviews/_following.html"
@@ -23,7 +24,7 @@ def answer(request: HttpRequest, loaded: Loaded, told: str = "") -> HttpResponse
     key, _, _ = tag.partition(".")
     changed = bool(key) and key != loaded.key
     said = [told, loaded.said if changed else "", loaded.lost_since(tag) if key else ""]
-    before = care.on_screen(request, loaded)
+    before = commit.on_screen(request, loaded)
     read = before.version if before else verdicts.version_of(key)
     page = ReviewPage(
         loaded,
@@ -31,7 +32,7 @@ def answer(request: HttpRequest, loaded: Loaded, told: str = "") -> HttpResponse
         screen=None if before and loaded.able else read,
         said=" ".join(one for one in said if one),
     )
-    care.fit(request, page, partial=True)
+    commit.fit(request, page, partial=True)
     changed = changed or page.target_moved
     context = {"page": page, "changed": changed, "is_live": True}
     return htmx.fragment(

@@ -8,8 +8,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from journal import clock
-from reviews import tokens as operations
-from reviews.forms import TokenForm
+from reviews.desk.forms import TokenForm
+from reviews.people import tokens as operations
 
 from .who import person
 

@@ -11,14 +11,15 @@ from django.http import HttpRequest
 
 from journal.errors import CheckMissed, DigestMissing, InvalidArgs, Reason
 from policies import tools
-from reviews import decisions, drafts, step_up
+from reviews import step_up
 from reviews.choices import Verdict
-from reviews.forms import DecisionForm, arguments
-from reviews.queries.detail import Loaded
+from reviews.decisions import decide, drafts
+from reviews.desk import argument_form
+from reviews.desk.forms import DecisionForm
+from reviews.desk.request import commit as care
+from reviews.desk.request.load import Loaded
 from reviews.said import Said
 from reviews.step_up import Proof
-
-from . import care
 
 
 def commit(request: HttpRequest, loaded: Loaded, form: DecisionForm) -> None:
@@ -42,7 +43,7 @@ def commit(request: HttpRequest, loaded: Loaded, form: DecisionForm) -> None:
     said = replace(said, args=_args(loaded, form), step_up=proof)
     said = care.added(request, loaded, said)
     try:
-        decisions.decide(said)
+        decide.decide(said)
     except CheckMissed:
         care.remember(request.session, loaded, said)
         raise
@@ -84,7 +85,7 @@ def _args(loaded: Loaded, form: DecisionForm) -> Mapping[str, Any] | None:
     if form.seen != loaded.request.version:
         return loaded.revision.args  # refused as stale, whatever was typed
     definition = tools.definition(tool)
-    args, wrong = arguments.read(definition, loaded.revision.args, form.data)
+    args, wrong = argument_form.read(definition, loaded.revision.args, form.data)
     if wrong:
         raise InvalidArgs("Some fields are not right yet.", errors=wrong)
     return args

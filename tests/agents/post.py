@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from agents import delivery, due, endpoints, promises
 from agents.models import Agent, Delivery, Endpoint
+from agents.webhooks import delivery, endpoints, enqueue, lanes
 from journal import clock
-from journal.machine import TOLD
 from journal.models import OutboxMessage
+from journal.state_machine import TOLD
 from policies.models import Person
-from reviews import executions
+from reviews.executions import run
 from reviews.models import Proposal
 from tests import factories
 from tests.conftest import Gate
@@ -26,7 +26,7 @@ def promised() -> list[str]:
     told = OutboxMessage.objects.filter(topic=TOLD, done_at=None).order_by("pk")
     made = []
     for message in told:
-        made += promises.promise(message=message)
+        made += enqueue.promise(message=message)
     OutboxMessage.objects.filter(topic=TOLD).update(done_at=clock.now())
     return made
 
@@ -35,7 +35,7 @@ def carry() -> int:
     """Send what is due until nothing is; how many tries."""
     promised()
     tries = 0
-    while found := due.letters():
+    while found := lanes.letters():
         for pk in found:
             delivery.post(pk)
             tries += 1
@@ -53,7 +53,7 @@ def ran(gate: Gate, tool: str = "pay", **fields: object) -> Proposal:
     """A proposal that was approved and executed."""
     proposal = factories.propose(gate.agent, tool, **fields)
     factories.decide(proposal.request, gate.rita)
-    executions.run(proposal.executions.get().pk)
+    run.run(proposal.executions.get().pk)
     return proposal
 
 

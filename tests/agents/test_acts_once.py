@@ -16,7 +16,8 @@ import pytest
 
 from agents import keys
 from agents.models import Acknowledgement
-from reviews import claims, executions, settlements
+from reviews.executions import claims, record, settle
+from reviews.executions import run as executions
 from reviews.executors import Outcome
 from reviews.models import Execution
 from tests import factories
@@ -105,7 +106,7 @@ def test_what_a_person_says_later_is_another_outcome(
     claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
     assert claim is not None
     lost = Outcome("unknown", code="lost")
-    executions.record(
+    record.record(
         execution_id=execution.pk,
         fence=claim.fence,
         outcome=lost,
@@ -113,7 +114,7 @@ def test_what_a_person_says_later_is_another_outcome(
     )
     for point in ("committed", CLEAN):
         run(live, point, key, "t-odd", file)
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=True, reason="seen"
     )
     assert not resume(live, key, "t-odd").json()["acknowledged"]

@@ -12,9 +12,11 @@ from agents import keys
 from agents.models import AgentKey, Checkpoint, IdempotencyKey, Thread
 from journal import ids
 from journal.models import LogRecord
-from reviews import executions, redaction, stops
+from reviews import redaction
 from reviews.choices import Scope, StopMode
+from reviews.executions import run
 from reviews.models import ApprovalRequest, Execution, Proposal
+from reviews.stops import stops
 from tests import factories
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
@@ -320,7 +322,7 @@ def test_the_outcome_follows_the_decision(caller: Caller, gate: Gate) -> None:
     assert said["status"] == "granted"
     assert said["decision"]["verdict"] == "approve"
     assert "rita" not in json.dumps(said)
-    executions.run(Execution.objects.get().pk)
+    run.run(Execution.objects.get().pk)
     said = caller.get(f"/proposals/{body['id']}").json()
     assert said["status"] == "executed"
     assert said["execution"]["result"]["done"]

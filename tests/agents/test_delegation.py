@@ -10,8 +10,8 @@ from agents import delegation
 from policies.choices import Tier
 from policies.models import Person
 from reviews import permissions
+from reviews.desk.components import visibility
 from reviews.models import Proposal
-from reviews.queries import visible
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import propose
@@ -135,8 +135,8 @@ def test_who_is_barred_from_a_proposal_is_barred_from_what_it_started(
     for one in (child, grandchild):
         assert rita.public_id in one.kept_out
         assert rita.public_id not in one.barred
-        assert not visible.decidable(rita).filter(pk=one.request.pk).exists()
-        assert visible.decidable(gate.sue).filter(pk=one.request.pk).exists()
+        assert not visibility.decidable(rita).filter(pk=one.request.pk).exists()
+        assert visibility.decidable(gate.sue).filter(pk=one.request.pk).exists()
         assert permissions.can_decide(rita, one.request, one.request.sealed)
         assert not permissions.can_decide(gate.sue, one.request, one.request.sealed)
 

@@ -13,13 +13,9 @@ import pytest
 from standardwebhooks.webhooks import Webhook
 
 from agents import (
-    acknowledging,
+    acknowledgements,
     answers,
-    delivery,
-    due,
-    endpoints,
-    outcomes,
-    resending,
+    representation,
     retention,
     reversals,
     tasks,
@@ -32,13 +28,15 @@ from agents.models import (
     Endpoint,
 )
 from agents.schemas import LetterOut
+from agents.webhooks import delivery, endpoints, lanes, redelivery
 from journal import clock, log
 from journal.errors import Conflict, Invalid
 from journal.models import Epoch, LogRecord, OutboxMessage
-from reviews import executions, redeeming, settlements, transitions
+from reviews import transitions
 from reviews.choices import FINISHED, SETTLED, ExecutionStatus
-from reviews.executors.base import failed
+from reviews.executions import redeem, run, settle
 from reviews.models import Alarm, Execution, Proposal
+from reviews.tool_services.executors import failed as executors_failed
 from tests import factories
 from tests.agents import post
 from tests.conftest import Gate
@@ -76,9 +74,9 @@ def test_an_endpoint_hears_of_everything_its_agent_proposes(
     ]
     for _, sent, body in receiver.requests:
         Webhook(secret).verify(body, {k.lower(): v for k, v in sent.items()})
-    last = outcomes.load("riley", proposal.pk)
+    last = representation.load("riley", proposal.pk)
     assert last is not None
-    described = outcomes.describe(last)
+    described = representation.describe(last)
     by_type = {one["type"]: one["data"] for one in receiver.payloads}
     assert by_type["proposal.executed"]["outcome"] == described["outcome"]
     assert by_type["proposal.settled"]["status"] == "granted"
@@ -268,7 +266,7 @@ def test_gone_switches_the_endpoint_off(gate: Gate, receiver: Service) -> None:
     assert post.carry() == 0
     endpoints.switch_on(endpoint_id=endpoint.pk, by=gate.adam)
     receiver.status = 200
-    assert resending.send_all_again(endpoint_id=endpoint.pk, by=gate.adam) == 1
+    assert redelivery.send_all_again(endpoint_id=endpoint.pk, by=gate.adam) == 1
     assert post.carry() == 2
     assert set(Delivery.objects.values_list("status", flat=True)) == {"delivered"}
     assert Alarm.objects.get().status == "closed"
@@ -370,12 +368,12 @@ def test_sent_again_it_has_the_same_id_and_three_days_more(
     letter = only()
     assert letter.status == "dead"
     receiver.status = 200
-    resending.send_again(delivery_id=letter.pk, by=gate.owen)
+    redelivery.send_again(delivery_id=letter.pk, by=gate.owen)
     assert only().give_up_at - clock.now() > timedelta(hours=71)
     assert post.carry() == 1
     assert len({headers(receiver, n)["webhook-id"] for n in range(3)}) == 1
     with pytest.raises(Conflict):
-        resending.send_all_again(endpoint_id=letter.endpoint_id, by=gate.owen)
+        redelivery.send_all_again(endpoint_id=letter.endpoint_id, by=gate.owen)
     kinds = set(LogRecord.objects.values_list("kind", flat=True))
     assert {
         "delivery.promised",
@@ -431,7 +429,7 @@ def test_what_does_not_fit_is_held_and_never_sent(
     assert receiver.connections == 0
     assert Alarm.objects.get().kind == "invalid_outcome"
     Delivery.objects.update(payload=whole)
-    resending.send_again(delivery_id=letter.pk, by=gate.owen)
+    redelivery.send_again(delivery_id=letter.pk, by=gate.owen)
     post.carry()
     assert only().status == "delivered"
 
@@ -443,7 +441,7 @@ def test_once_acknowledged_nobody_tells_it_again(gate: Gate, receiver: Service) 
     post.carry()
     outcome = described(proposal)["outcome"]
     for _ in range(2):
-        acknowledging.acknowledge(
+        acknowledgements.acknowledge(
             agent=gate.agent, proposal_id=proposal.pk, outcome=outcome
         )
     assert Acknowledgement.objects.get().by == "call"
@@ -454,9 +452,9 @@ def test_once_acknowledged_nobody_tells_it_again(gate: Gate, receiver: Service) 
 
 
 def described(proposal: Proposal) -> dict[str, Any]:
-    loaded = outcomes.load(proposal.agent, proposal.pk)
+    loaded = representation.load(proposal.agent, proposal.pk)
     assert loaded is not None
-    return outcomes.describe(loaded)
+    return representation.describe(loaded)
 
 
 def test_a_stale_worker_writes_nothing(gate: Gate, receiver: Service) -> None:
@@ -487,13 +485,13 @@ def test_a_dead_endpoint_holds_up_nobody(
         for number in range(10):
             factories.propose(gate.agent, "pay", thread=f"t-{number}")
         post.promised()
-        for pk in due.letters():
+        for pk in lanes.letters():
             delivery.post(pk)  # each is found out once
         post.come_due()
         good, _ = post.register(gate.agent, receiver.url, gate.owen)
         factories.propose(gate.agent, "pay", thread="t-good")
         post.promised()
-        turn = due.letters()
+        turn = lanes.letters()
         assert len(turn) == 2
         assert Delivery.objects.get(pk=turn[0]).endpoint_id == good.pk
         busy = delivery.take(delivery_id=turn[1])
@@ -513,12 +511,12 @@ def test_the_slow_ones_take_turns(gate: Gate, receiver: Service) -> None:
         for number in range(4):
             factories.propose(gate.agent, "pay", thread=f"t-{number}")
         post.promised()
-        for pk in due.letters():
+        for pk in lanes.letters():
             delivery.post(pk)
         post.come_due()
         served = []
         for _ in range(6):
-            (pk,) = due.letters()
+            (pk,) = lanes.letters()
             served.append(Delivery.objects.get(pk=pk).endpoint_id)
             delivery.post(pk)
         assert len(set(served[:3])) == 3
@@ -545,20 +543,20 @@ def test_what_is_offered_once_more_is_in_a_letter(
     """And what the gate tries again by itself is not: nobody has to do anything."""
     post.register(gate.agent, receiver.url, gate.owen)
     execution, token = deployment(gate)
-    claim = redeeming.redeem(token=token, agent="riley")
-    reported(execution, claim.fence, failed("busy", "not now"))
+    claim = redeem.redeem(token=token, agent="riley")
+    reported(execution, claim.fence, executors_failed("busy", "not now"))
     ours = factories.propose(gate.agent, "decline", thread="t-2")
     factories.decide(ours.request, gate.rita)
-    executions.run(ours.executions.get().pk)
+    run.run(ours.executions.get().pk)
     post.carry()
     receiver.requests.clear()
-    settlements.retry(execution_id=execution.pk, person=gate.sue)
-    settlements.retry(execution_id=ours.executions.get().pk, person=gate.sue)
+    settle.retry(execution_id=execution.pk, person=gate.sue)
+    settle.retry(execution_id=ours.executions.get().pk, person=gate.sue)
     assert post.carry() == 1
     (letter,) = receiver.payloads
-    proposal = outcomes.load("riley", execution.proposal_id)
+    proposal = representation.load("riley", execution.proposal_id)
     assert proposal is not None
-    described = outcomes.describe(proposal)
+    described = representation.describe(proposal)
     assert described["grant"] is not None
     assert (letter["type"], letter["data"]["status"]) == ("proposal.settled", "granted")
     assert letter["data"]["outcome"] == described["outcome"]
@@ -569,16 +567,16 @@ def test_what_is_offered_once_more_is_acknowledged_whenever_the_agent_comes_to_i
     gate: Gate, when: str
 ) -> None:
     execution, token = deployment(gate)
-    claim = redeeming.redeem(token=token, agent="riley")
-    reported(execution, claim.fence, failed("busy", "not now"))
-    settlements.retry(execution_id=execution.pk, person=gate.sue)
+    claim = redeem.redeem(token=token, agent="riley")
+    reported(execution, claim.fence, executors_failed("busy", "not now"))
+    settle.retry(execution_id=execution.pk, person=gate.sue)
     described = told(execution)
     assert described["outcome"] is not None
     if when != "offered":
-        claim = redeeming.redeem(token=described["grant"]["token"], agent="riley")
+        claim = redeem.redeem(token=described["grant"]["token"], agent="riley")
     if when == "failed":
-        reported(execution, claim.fence, failed("busy", "not now"))
-    acknowledging.acknowledge(
+        reported(execution, claim.fence, executors_failed("busy", "not now"))
+    acknowledgements.acknowledge(
         agent=gate.agent,
         proposal_id=execution.proposal_id,
         outcome=described["outcome"],
@@ -588,9 +586,9 @@ def test_what_is_offered_once_more_is_acknowledged_whenever_the_agent_comes_to_i
 
 
 def told(execution: Execution) -> dict[str, Any]:
-    proposal = outcomes.load("riley", execution.proposal_id)
+    proposal = representation.load("riley", execution.proposal_id)
     assert proposal is not None
-    return outcomes.describe(proposal)
+    return representation.describe(proposal)
 
 
 def test_what_came_back_with_a_backup_and_was_refused_may_have_run(
@@ -640,10 +638,10 @@ def test_places_that_nobody_has_heard_from_share_a_turn(
             url = f"{place.url}/{number}"
             factories.propose(gate.agent, "pay", thread=f"t-{number}", callback_url=url)
         post.promised()
-        first = due.letters()
+        first = lanes.letters()
         assert len(first) == 1
         assert delivery.take(delivery_id=first[0]) is not None
-        assert due.letters() == []
+        assert lanes.letters() == []
         Delivery.objects.update(busy_until=None)
         assert post.carry() == 4
         slow = Endpoint.objects.filter(slow_since__isnull=False)
@@ -665,7 +663,7 @@ def test_places_of_one_agent_hold_one_worker(gate: Gate, receiver: Service) -> N
             if not turn:
                 assert post.carry() == 3
         post.promised()
-        (first,) = due.letters()
+        (first,) = lanes.letters()
         assert delivery.take(delivery_id=first) is not None
         for pk in Delivery.objects.filter(status="waiting").values_list(
             "pk", flat=True
@@ -674,11 +672,11 @@ def test_places_of_one_agent_hold_one_worker(gate: Gate, receiver: Service) -> N
         post.register(gate.agent, receiver.url, gate.owen)
         factories.propose(gate.agent, "pay", thread="t-of-people")
         post.promised()
-        (other,) = due.letters()
+        (other,) = lanes.letters()
         assert Delivery.objects.get(pk=other).url == receiver.url
         Delivery.objects.update(busy_until=None)
         delivery.post(first)
-        assert len(due.next_of(first)) == 1, "whoever carries it goes on in its lane"
+        assert len(lanes.next_of(first)) == 1, "whoever carries it goes on in its lane"
 
 
 def test_a_slow_place_keeps_none_that_answer_waiting(
@@ -697,7 +695,7 @@ def test_a_slow_place_keeps_none_that_answer_waiting(
         )
         post.promised()
         post.come_due()
-        ours, slow = due.letters()
+        ours, slow = lanes.letters()
         assert delivery.take(delivery_id=slow) is not None
         assert delivery.take(delivery_id=ours) is not None
 
@@ -720,7 +718,7 @@ def test_slow_places_take_turns_by_agents(gate: Gate, receiver: Service) -> None
         post.come_due()
         served = []
         for _ in range(3):
-            (pk,) = due.letters()
+            (pk,) = lanes.letters()
             served.append(Delivery.objects.get(pk=pk).endpoint.agent.slug)
             delivery.post(pk)
             post.come_due()

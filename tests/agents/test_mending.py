@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reviews import stops
 from reviews.choices import RepairChange, Scope
 from reviews.models import ApprovalRequest, Execution, Repair, Reversal
+from reviews.stops import stops
 from tests.agents.test_repairs import dead, moves_on, of_execution, stuck
 from tests.agents.test_reversals import WHY, announced, undo
 from tests.conftest import Gate

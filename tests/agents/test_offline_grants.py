@@ -9,7 +9,9 @@ import httpx
 import pytest
 from django.test import Client
 
-from reviews import executions, grant_keys, grants
+from reviews import grant_keys
+from reviews.executions import run
+from reviews.grants import grants
 from reviews.models import ApprovalRequest, Execution, Grant
 from tests import factories
 from tests.client import offline
@@ -106,7 +108,7 @@ def test_what_the_gate_asks_for_itself_carries_a_grant(
         request = propose(gate.agent, preconditions={"row_version": 1}).request
         decide(request, gate.rita)
         execution = Execution.objects.get()
-        executions.run(execution.pk)
+        run.run(execution.pk)
         execution.refresh_from_db()
         assert execution.status == "succeeded"
         assert list(service.done) == [execution.grant_id]
@@ -115,7 +117,7 @@ def test_what_the_gate_asks_for_itself_carries_a_grant(
         refused = propose(gate.agent, customer="C-2").request
         decide(refused, gate.rita)
         execution = Execution.objects.get(proposal=refused.proposal)
-        executions.run(execution.pk)
+        run.run(execution.pk)
         execution.refresh_from_db()
         assert (execution.status, execution.code) == ("failed", "grant_wrong_audience")
 

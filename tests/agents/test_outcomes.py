@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from agents import outcomes
-from reviews import executions
+from agents import representation
 from reviews.choices import ExecutionStatus, RequestStatus
+from reviews.executions import run
 from reviews.models import Proposal
 from tests import factories
 from tests.conftest import Gate
@@ -32,13 +32,13 @@ def test_both_say_the_same(
     if verdict:
         factories.decide(proposal.request, gate.rita, verdict)
     if runs:
-        executions.run(proposal.executions.get().pk)
-    loaded = outcomes.load("riley", proposal.pk)
+        run.run(proposal.executions.get().pk)
+    loaded = representation.load("riley", proposal.pk)
     assert loaded is not None
-    annotated = outcomes.with_status(Proposal.objects.all()).get(pk=proposal.pk)
-    assert outcomes.describe(loaded)["status"] == annotated.said == word
+    annotated = representation.with_status(Proposal.objects.all()).get(pk=proposal.pk)
+    assert representation.describe(loaded)["status"] == annotated.said == word
 
 
 def test_every_status_has_a_word() -> None:
-    assert set(outcomes.EXECUTION_SAYS) == set(ExecutionStatus)
-    assert set(outcomes.REQUEST_SAYS) == set(RequestStatus)
+    assert set(representation.EXECUTION_SAYS) == set(ExecutionStatus)
+    assert set(representation.REQUEST_SAYS) == set(RequestStatus)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from agents import acknowledging, outcome_ids
+from agents import acknowledgements, outcome_ids
 from agents.models import Acknowledgement, Delivery, DeliveryAttempt
-from journal import clock, faults
-from journal.faults import Injected
+from journal import clock, failpoints
+from journal.failpoints import Injected
 from tests.agents import post
 from tests.conftest import Gate
 from tests.reviews.service import Service
@@ -29,9 +29,9 @@ HEARD = {
 
 def break_at(point: str, folder: Path, patch: pytest.MonkeyPatch) -> Path:
     """The next one who passes is thrown out."""
-    patch.setattr(faults, "ARMED", str(folder))
+    patch.setattr(failpoints, "ARMED", str(folder))
     flag = folder / point
-    flag.write_text(faults.Action.RAISE)
+    flag.write_text(failpoints.Action.RAISE)
     return flag
 
 
@@ -75,7 +75,7 @@ def test_an_acknowledgement_is_whole_or_not_there(
     break_at("acknowledged_uncommitted", tmp_path, monkeypatch)
     for status, count in (("waiting", 0), ("taken", 1)):
         with suppress(Injected):
-            acknowledging.acknowledge(
+            acknowledgements.acknowledge(
                 agent=gate.agent, proposal_id=proposal.pk, outcome=event
             )
         assert Delivery.objects.get(event=event).status == status

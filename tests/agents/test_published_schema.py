@@ -12,25 +12,24 @@ import pytest
 from django.test import Client
 from jsonschema_rs import Draft202012Validator
 
-from agents import keys, letters, outcomes
+from agents import keys, representation
 from agents.models import Acknowledgement, Delivery
 from agents.schemas import ProposalOut
+from agents.webhooks import payloads
 from journal import clock
 from journal.errors import DomainError
-from reviews import (
-    claims,
-    deadlines,
-    executions,
-    proposals,
-    redeeming,
-    returns,
-    settlements,
-    stops,
-    webhooks,
-)
+from reviews import deadlines
 from reviews.choices import ExecutionStatus, RequestStatus, Scope
+from reviews.decisions import returns
+from reviews.executions import claims, record
+from reviews.executions import redeem as redeeming
+from reviews.executions import run as executions
+from reviews.executions import settle as settlements
 from reviews.executors import Outcome
 from reviews.models import Alarm, ApprovalRequest, Execution, Grant
+from reviews.outbound import webhooks
+from reviews.requests import proposals
+from reviews.stops import stops
 from tests import factories
 from tests.agents import post
 from tests.agents.conftest import Caller
@@ -122,7 +121,7 @@ class Walk:
         pk = self.execution.pk
         claim = claims.take(execution_id=pk, actor=claims.EXECUTOR)
         if claim is not None:
-            executions.record(
+            record.record(
                 execution_id=pk,
                 fence=claim.fence,
                 outcome=Outcome(status, code="odd", detail="nobody knows"),
@@ -155,9 +154,9 @@ class Walk:
             redeeming.redeem(token=token, agent=self.gate.agent.slug)
 
     def described(self) -> dict[str, Any]:
-        loaded = outcomes.load("riley", self.proposal.pk)
+        loaded = representation.load("riley", self.proposal.pk)
         assert loaded is not None
-        return outcomes.describe(loaded)
+        return representation.describe(loaded)
 
 
 CALLBACK = "https://agent.example/hook"
@@ -196,12 +195,12 @@ def test_every_word_is_reached_and_fits(gate: Gate, word: str) -> None:
     described = walked(gate, WAYS[word]).described()
     assert described["status"] == word
     validator("ProposalOut").validate(described)
-    acts = word in outcomes.FINAL or described["grant"] is not None
+    acts = word in representation.FINAL or described["grant"] is not None
     assert (described["outcome"] is not None) == acts
 
 
 def test_every_word_has_a_way() -> None:
-    assert set(WAYS) == set(outcomes.STATUSES)
+    assert set(WAYS) == set(representation.STATUSES)
 
 
 def test_the_answer_has_every_field_of_the_schema(gate: Gate) -> None:
@@ -224,7 +223,7 @@ def test_wherever_it_goes_it_fits(gate: Gate, proof_n: Callable[..., int]) -> No
             words.add(described["status"])
         post.promised()
         for letter in Delivery.objects.filter(proposal=walk.proposal.pk):
-            letters.fitting(letter.payload)
+            payloads.fitting(letter.payload)
             told.validate(letter.payload)
     assert len(words) > 6
 
@@ -322,7 +321,7 @@ def test_half_an_outcome_is_never_sent(
 ) -> None:
     proposal = factories.propose(gate.agent, "pay", checkpoint={"summary": "waits"})
     dreams: dict[Any, str] = {RequestStatus.PENDING: "dreaming"}
-    monkeypatch.setattr(outcomes, "REQUEST_SAYS", dreams)
+    monkeypatch.setattr(representation, "REQUEST_SAYS", dreams)
     for path in (f"/proposals/{proposal.pk}", "/threads/t-1/checkpoint", "/proposals"):
         answer = caller.get(path)
         assert answer.status_code == 500

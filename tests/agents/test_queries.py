@@ -8,17 +8,20 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from agents import queries
+from agents.desk import agents, threads
+from agents.desk.agents import AgentPage
+from agents.desk.threads import ThreadPage
 from agents.models import Thread
 from agents.queries import history, relatives, suspended
-from agents.queries.agent import AgentPage
 from agents.queries.suspended import Cell, PlanStep
-from agents.queries.thread import ThreadPage
 from journal import clock
-from reviews import claims, executions, settlements, sightings, stops
+from reviews import sightings
 from reviews.choices import Scope, StopMode
+from reviews.desk.components import visibility
+from reviews.executions import claims, settle
+from reviews.executions import run as executions
 from reviews.models import Execution, Proposal
-from reviews.queries import visible
+from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -30,11 +33,11 @@ RUN = "/threads/riley/t-1/"
 
 
 def agent_page(gate: Gate, name: str = "sue") -> AgentPage:
-    return queries.agent_page(fresh(gate.people[name]), "riley", clock.now())
+    return agents.agent_page(fresh(gate.people[name]), "riley", clock.now())
 
 
 def run_page(gate: Gate, name: str = "sue", run: str = "t-1") -> ThreadPage:
-    return queries.thread_page(fresh(gate.people[name]), "riley", run, clock.now())
+    return threads.thread_page(fresh(gate.people[name]), "riley", run, clock.now())
 
 
 def source(gate: Gate, name: str, path: str = RUN) -> str:
@@ -53,12 +56,12 @@ def test_only_what_waits_or_was_done_within_a_day_goes_on(gate: Gate) -> None:
     assert sorted(run.name for run in page.live) == ["t-0", "t-1", "t-2", "waits"]
     assert (page.rest, page.rest_count) == ([], 0)
     late = clock.now() + timedelta(hours=25)
-    page = queries.agent_page(fresh(gate.sue), "riley", late)
+    page = agents.agent_page(fresh(gate.sue), "riley", late)
     assert [run.name for run in page.live] == ["waits"]
     assert [(run.name, run.word) for run in page.rest] == [
         (f"t-{number}", "Nothing done for 24 hours") for number in (2, 1, 0)
     ]
-    run = queries.thread_page(fresh(gate.sue), "riley", "t-1", late)
+    run = threads.thread_page(fresh(gate.sue), "riley", "t-1", late)
     assert run.state == "Nothing done for 24 hours"
     assert run_page(gate, run="t-1").state == "Running"
 
@@ -120,7 +123,7 @@ def test_a_near_miss_is_on_record_although_all_went_well(gate: Gate) -> None:
     assert history.lately(gate.sue, Proposal.objects.all(), clock.now()).newest == []
     found = Execution.objects.select_related("proposal").get()
     sightings.see(person=gate.rita, executions=[found], near_miss=True)
-    lately = history.lately(gate.sue, visible.proposals(gate.sue), clock.now())
+    lately = history.lately(gate.sue, visibility.proposals(gate.sue), clock.now())
     assert (lately.near_misses, len(lately.newest)) == (1, 1)
     assert "1 near miss<" in source(gate, "sue", "/agents/riley/")
 
@@ -188,7 +191,7 @@ def test_an_attempt_that_a_person_asked_for_is_one_more(
     for _ in range(3):
         Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
         executions.run(execution.pk)
-    settlements.retry(execution_id=execution.pk, person=gate.rita)
+    settle.retry(execution_id=execution.pk, person=gate.rita)
     assert run_page(gate).actions[0].attempt.startswith("Attempt 4, next at ")
 
 

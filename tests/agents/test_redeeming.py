@@ -12,9 +12,10 @@ from agents import keys
 from holdpoint_client import Backoff, Client
 from journal.models import LogRecord
 from policies.models import Person
-from reviews import executions, stops
 from reviews.choices import Scope
+from reviews.executions import run
 from reviews.models import ApprovalRequest, Execution
+from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide
@@ -69,7 +70,7 @@ def test_so_it_is_told_of_what_the_gate_performs(caller: Caller, gate: Gate) -> 
     request = ApprovalRequest.objects.get()
     decide(request, gate.rita)
     policy(gate, "pay", executor=MOVED)
-    executions.run(Execution.objects.get().pk)
+    run.run(Execution.objects.get().pk)
     said = caller.get(f"/proposals/{request.proposal_id}").json()
     assert (said["status"], said["execution"]["code"]) == ("refused", "tool_changed")
     assert worlds.effects() == []

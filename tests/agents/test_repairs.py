@@ -15,13 +15,13 @@ from agents import checkpoints, repairs
 from agents.models import Checkpoint, Thread
 from journal import clock, errors
 from journal.models import LogRecord
-from reviews import repairs as gate_repairs
 from reviews.choices import (
     ExecutionStatus,
     RepairChange,
     RepairStatus,
     RequestStatus,
 )
+from reviews.executions import repairs as gate_repairs
 from reviews.models import (
     ApprovalRequest,
     Decision,

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from agents import (
-    acknowledging,
+    acknowledgements,
     outcome_ids,
-    outcomes,
     proposals,
-    resending,
+    representation,
     retention,
     tasks,
 )
@@ -27,10 +26,12 @@ from agents.models import (
     DeliveryAttempt,
     Thread,
 )
+from agents.webhooks import redelivery
 from journal import clock, errors, log
-from journal.machine import TOLD
 from journal.models import LogRecord, OutboxMessage
-from reviews import alarms, claims, executions, settlements
+from journal.state_machine import TOLD
+from reviews.alarms import answering
+from reviews.executions import claims, record, settle
 from reviews.executors import Outcome
 from reviews.models import Alarm, Execution, Proposal
 from tests import factories
@@ -60,9 +61,9 @@ def told(gate: Gate, receiver: Service, **fields: Any) -> Proposal:
 
 def resumed(proposal: Proposal) -> Any:
     """What the agent is told of it when it comes back."""
-    loaded = outcomes.load("riley", proposal.pk)
+    loaded = representation.load("riley", proposal.pk)
     assert loaded is not None
-    return outcomes.describe(loaded)
+    return representation.describe(loaded)
 
 
 def test_old_letters_go_with_their_tries_and_the_log_stays(
@@ -93,7 +94,7 @@ def test_what_an_agent_has_is_not_told_again(gate: Gate, receiver: Service) -> N
     assert post.carry() == 0
     assert len(receiver.requests) == heard
     outcome = outcome_ids.settled(proposal.pk)
-    acknowledging.acknowledge(
+    acknowledgements.acknowledge(
         agent=gate.agent, proposal_id=proposal.pk, outcome=outcome
     )
     assert Acknowledgement.objects.get().pk == outcome
@@ -142,7 +143,7 @@ def test_the_letter_that_an_alarm_leads_to_stays_until_it_is_closed(
     alarm = Alarm.objects.get()
     assert retention.forget_letters() == 3
     assert Delivery.objects.get().pk == alarm.data["delivery"]
-    alarms.close(alarm_id=alarm.pk, person=gate.sue, note="told them")
+    answering.close(alarm_id=alarm.pk, person=gate.sue, note="told them")
     assert retention.forget_letters() == 1
     assert not Delivery.objects.exists()
 
@@ -174,7 +175,7 @@ def test_a_callback_stays_while_something_may_still_come(
     assert retention.forget_letters() > 0
     assert Callback.objects.count() == 1
     heard = len(receiver.requests)
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=True, reason="seen"
     )
     assert post.carry() == 1
@@ -189,7 +190,7 @@ def lost(proposal: Proposal) -> Execution:
     execution = Execution.objects.get(proposal=proposal)
     claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
     assert claim is not None
-    return executions.record(
+    return record.record(
         execution_id=execution.pk,
         fence=claim.fence,
         outcome=Outcome("unknown", code="lost"),
@@ -214,7 +215,7 @@ def test_a_letter_is_sent_again_or_forgotten_never_both(
     Alarm.objects.update(data={})
     letters = list(Delivery.objects.values_list("pk", flat=True))
     calls: list[Callable[[], Any]] = [
-        partial(resending.send_again, delivery_id=pk, by=gate.adam) for pk in letters
+        partial(redelivery.send_again, delivery_id=pk, by=gate.adam) for pk in letters
     ]
     results = at_once(*calls, retention.forget_letters)
     again = [pk for pk, one in zip(letters, results, strict=False) if one.won]
@@ -233,7 +234,7 @@ def test_who_waits_for_a_letter_that_is_being_forgotten_finds_nothing(
     Alarm.objects.update(data={})
     letter = Delivery.objects.first()
     assert letter is not None
-    again = partial(resending.send_again, delivery_id=letter.pk, by=gate.adam)
+    again = partial(redelivery.send_again, delivery_id=letter.pk, by=gate.adam)
     rival = while_held(monkeypatch, retention, "_forget_callbacks", again)
     retention.forget_letters()
     assert isinstance(rival.result.refusal, errors.NotFound)

@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from agents import outcomes, reversals
 from agents import proposals as agents_proposals
+from agents import representation, reversals
 from agents.choices import ThreadResult
 from journal import errors
 from journal.models import LogRecord
 from policies.choices import Role, Tier
-from reviews import alarms, claims, executions, permissions, stops
+from reviews import permissions
+from reviews.alarms import answering
 from reviews.choices import ExecutionStatus, RequestStatus, Scope
-from reviews.executors.base import succeeded
+from reviews.executions import claims, record, run
 from reviews.models import (
     Alarm,
     ApprovalRequest,
@@ -24,6 +25,8 @@ from reviews.models import (
     Reversal,
     Stop,
 )
+from reviews.stops import stops
+from reviews.tool_services.executors import succeeded
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -40,7 +43,7 @@ def undo(execution: Execution, person: Any, reason: str = WHY) -> Proposal:
 def announced(gate: Gate) -> Execution:
     """What ran under NOTIFY; what undoes it would run so as well."""
     execution: Execution = propose(gate.agent, "tag").executions.get()
-    executions.run(execution.pk)
+    run.run(execution.pk)
     return execution
 
 
@@ -72,7 +75,7 @@ def test_who_proposed_it_does_not_decide_it(gate: Gate) -> None:
         decide(request, gate.tom)
     decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
     assert worlds.effects()[-1][0] == "repay"
@@ -97,9 +100,9 @@ def test_the_agent_reads_it_as_its_own(gate: Gate) -> None:
     paid = states.succeeded(gate)
     proposal = undo(paid, gate.tom)
     decide(proposal.request, gate.rita)
-    found = outcomes.load(gate.agent.slug, proposal.pk)
+    found = representation.load(gate.agent.slug, proposal.pk)
     assert found is not None
-    described = outcomes.describe(found)
+    described = representation.describe(found)
     assert (described["parent"], described["source"]) == (paid.proposal_id, "reversal")
     assert described["decision"]["verdict"] == "approve", "nobody modified it"
 
@@ -119,7 +122,7 @@ def test_one_at_a_time(gate: Gate) -> None:
     assert Reversal.objects.filter(over_at__isnull=True).get().proposal == second
     decide(second.request, gate.rita)
     execution = Execution.objects.get(proposal=second)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     with pytest.raises(errors.Conflict):
         undo(paid, gate.tom)
     third = propose(gate.agent)
@@ -135,7 +138,7 @@ def declined(gate: Gate, paid: Execution) -> Execution:
     proposal = undo(paid, gate.tom)
     decide(proposal.request, gate.rita)
     execution = Execution.objects.get(proposal=proposal)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     return execution
 
 
@@ -154,7 +157,7 @@ def test_what_a_late_report_says_happened_is_not_undone_twice(gate: Gate) -> Non
     paid = states.succeeded(gate)
     execution = declined(gate, paid)
     ends(execution, "window")
-    executions.keep_late(
+    record.keep_late(
         execution_id=execution.pk,
         fence=1,
         action_hash=execution.grant.action_hash,
@@ -164,8 +167,8 @@ def test_what_a_late_report_says_happened_is_not_undone_twice(gate: Gate) -> Non
     with pytest.raises(errors.Conflict, match="undone already"):
         undo(paid, gate.tom)
     alarm = Alarm.objects.get(kind="late_report")
-    alarms.acknowledge(alarm_id=alarm.pk, person=gate.sue)
-    alarms.close(alarm_id=alarm.pk, person=gate.sue, note="It is not in the books.")
+    answering.acknowledge(alarm_id=alarm.pk, person=gate.sue)
+    answering.close(alarm_id=alarm.pk, person=gate.sue, note="It is not in the books.")
     assert undo(paid, gate.tom).request.status == RequestStatus.PENDING
 
 
@@ -178,7 +181,7 @@ def test_only_what_happened_is_undone(gate: Gate, status: str) -> None:
 
 def test_what_declares_nothing_is_not_undone(gate: Gate) -> None:
     execution: Execution = propose(gate.agent, "look").executions.get()
-    executions.run(execution.pk)
+    run.run(execution.pk)
     with pytest.raises(errors.Conflict):
         undo(execution, gate.tom)
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from agents import delivery, due, rounds, tasks
+from agents import rounds, tasks
 from agents.answers import Answer
 from agents.models import Delivery
-from journal import nudges
+from agents.webhooks import delivery, lanes
+from journal import dispatch
 from journal.models import OutboxMessage
 from tests import factories
 from tests.agents import post
@@ -32,7 +33,7 @@ def letters(gate: Gate, receiver: Service) -> list[str]:
 def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Letters that somebody was asked to carry."""
     found: list[str] = []
-    monkeypatch.setattr(nudges, "hand_over", lambda _, ids: found.extend(ids))
+    monkeypatch.setattr(dispatch, "hand_over", lambda _, ids: found.extend(ids))
     return found
 
 
@@ -91,11 +92,11 @@ def test_a_new_letter_goes_at_once_unless_one_is_on_its_way(
 ) -> None:
     busy = delivery.take(delivery_id=letters[0])
     assert busy is not None
-    assert due.firsts(letters) == []
+    assert lanes.firsts(letters) == []
     tasks.post_due()
     assert not called
     delivery.record(delivery_id=busy.pk, attempt=1, answer=Answer(200, seconds=0.1))
-    assert due.firsts(letters) == [letters[1]]
+    assert lanes.firsts(letters) == [letters[1]]
 
 
 def test_who_tells_calls_for_what_is_first(

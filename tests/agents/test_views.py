@@ -7,9 +7,9 @@ from django.test import Client
 from guardian.shortcuts import remove_perm
 
 from policies.models import Queue
-from reviews import stops
 from reviews.choices import Scope
 from reviews.models import Stop
+from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose

@@ -12,8 +12,9 @@ from django.test import Client
 
 from agents import keys
 from agents.models import Agent
-from reviews import redacting, redaction
+from reviews import redaction
 from reviews.models import ApprovalRequest, Decision, Execution
+from reviews.redaction import redactor
 from tests import factories
 from tests.agents.conftest import Caller
 from tests.browser.hostile_tools import TOOLS as TOOLS
@@ -171,7 +172,7 @@ def name(text: str) -> str:
 
 def kept(text: str, thread: str = "t-1") -> str:
     """What redaction leaves of a text: addresses and such are chips on every page."""
-    return _CHIPS.sub(" ", redacting.of("riley", thread).text(text))
+    return _CHIPS.sub(" ", redactor.of("riley", thread).text(text))
 
 
 def batched(

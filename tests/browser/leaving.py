@@ -14,9 +14,11 @@ from django.core.mail import EmailMessage
 
 from journal.models import OutboxMessage
 from policies.models import Person
-from reviews import exports, tasks
-from reviews.channels import email, lines
+from reviews import tasks
+from reviews.channels import lines
+from reviews.desk.log import exports
 from reviews.models import ApprovalRequest, Execution
+from reviews.notifications import email
 from tests.browser.hostile import MARK
 from tests.browser.naughty import check_shown, is_seen
 

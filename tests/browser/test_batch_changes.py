@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from reviews import forming
+from reviews.batches import formation
 from reviews.models import ApprovalRequest, Batch, Decision
 from tests import factories
 from tests.browser.conftest import PHONE, WIDE, SitDown, look
@@ -77,7 +77,7 @@ def test_taken_apart_and_escalated_by_keyboard(gate: Gate, sit_down: SitDown) ->
         factories.propose(
             gate.agent, "repay", args={**args, "note": note}, thread=f"s-{number}"
         )
-    forming.form_all()
+    formation.form_all()
     batch = Batch.objects.get()
     desk = sit_down("rita")
     page = desk.open(f"/batches/{batch.pk}/")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from reviews import forming
+from reviews.batches import formation
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Batch, Decision
 from tests import factories, worlds
@@ -206,7 +206,7 @@ def test_every_state_is_accessible_and_fits(
 ) -> None:
     batch = formed(gate, "7.00", "8.00", "9.00", "26.90")
     proposed(gate, "7.50")
-    forming.form_all()
+    formation.form_all()
     options = PHONE if width == 360 else {"viewport": WIDE}
     desk = sit_down("rita", color_scheme=scheme, **options)
     page = desk.open(f"/batches/{batch.pk}/")

@@ -9,8 +9,9 @@ from playwright.sync_api import Page, Route, expect
 
 from journal import clock
 from journal.models import LogRecord
-from reviews import drafts, leases
 from reviews.choices import RequestStatus
+from reviews.decisions import drafts
+from reviews.holds import take
 from reviews.models import ApprovalRequest, Draft, Lease
 from tests.browser.conftest import Desk, SitDown, arm, settle
 from tests.conftest import Gate
@@ -88,7 +89,7 @@ def test_what_was_typed_survives_a_hold_that_was_taken_over(
     page.locator("[name=reason_code]").first.check()
     past = clock.now() - timedelta(minutes=1)
     Lease.objects.filter(pk=waiting.pk).update(until=past)
-    leases.take(request_id=waiting.pk, person=gate.tom)
+    take.take(request_id=waiting.pk, person=gate.tom)
     page.keyboard.press("Control+Enter")
     problem = page.get_by_test_id("problem")
     expect(problem).to_contain_text("Tom Example took it over")
@@ -99,7 +100,7 @@ def test_what_was_typed_survives_a_hold_that_was_taken_over(
 def test_a_supervisor_breaks_a_hold_by_keys(
     gate: Gate, waiting: ApprovalRequest, sit_down: SitDown
 ) -> None:
-    leases.take(request_id=waiting.pk, person=gate.rita)
+    take.take(request_id=waiting.pk, person=gate.rita)
     desk = sit_down("sue")
     page = open_(desk, waiting)
     page.get_by_test_id("break").press("Enter")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from reviews import preferences
-from reviews.preferences import Keys
+from reviews.people import preferences
+from reviews.people.preferences import Keys
 from tests.browser.conftest import SitDown, settle
 from tests.conftest import Gate
 from tests.factories import propose

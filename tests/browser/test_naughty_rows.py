@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from journal.models import LogRecord
-from reviews import forming
+from reviews.batches import formation
 from reviews.models import ApprovalRequest, Batch
 from reviews.presenters.inert import CHIP
 from tests.browser import leaving
@@ -69,7 +69,7 @@ def _batch(hostile: Stage, eyes: Inspector, some: Sequence[str], thread: str) ->
     for text in some:
         args = {"name": text, "to": f"{text[:200]} {MARK}"}
         ask = hostile.ask({"thread": thread, "tool": "t_row", "args": args})
-    forming.form_all()
+    formation.form_all()
     batch = Batch.objects.get(items__request=ask.pk)
     for path in LISTS:
         eyes.look(path)

@@ -10,9 +10,11 @@ import pytest
 from django.core import mail
 
 from journal.models import OutboxMessage
-from reviews import alike, forming, preferences, tasks
+from reviews import tasks
+from reviews.batches import formation, similarity
 from reviews.models import ApprovalRequest, Batch
-from reviews.preferences import Notifications
+from reviews.people import preferences
+from reviews.people.preferences import Notifications
 from tests.browser.conftest import SitDown
 from tests.browser.facts import facts, ours, settled
 from tests.browser.hostile import Stage, batched, everywhere, sampled, stage
@@ -122,8 +124,8 @@ def _batch(hostile: Stage, eyes: Inspector, body: dict[str, Any]) -> str:
     for name in ("one", "two"):
         args = {"name": name, "to": "them"}
         asked = hostile.ask({**body, "tool": "t_row", "args": args})
-    forming.form_all()
-    if alike.speaks(asked.sealed):
+    formation.form_all()
+    if similarity.speaks(asked.sealed):
         assert not Batch.objects.filter(items__request=asked.pk).exists()
         return ALONE
     batch = Batch.objects.get(items__request=asked.pk)

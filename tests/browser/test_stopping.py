@@ -6,10 +6,11 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from reviews import claims, executions, stops
 from reviews.choices import Scope, StopMode
+from reviews.executions import claims, record
 from reviews.executors import Outcome
 from reviews.models import Stop
+from reviews.stops import stops
 from tests.browser.conftest import LOOKS, SitDown
 from tests.conftest import Gate
 from tests.factories import propose
@@ -44,7 +45,7 @@ def test_a_run_stops_in_three_strokes_and_says_when_it_is_halted(
     expect(halt).to_contain_text("1 still running")
     desk.gets_focus("h1")
     running.refresh_from_db()
-    executions.record(
+    record.record(
         execution_id=running.pk,
         fence=running.fence,
         outcome=Outcome("succeeded"),

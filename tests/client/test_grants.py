@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from holdpoint_client.grants import TYPE, InvalidGrant, VerifiedGrant, verify
 from journal import canonical
 from reviews import grant_keys
-from reviews.governance import Action
+from reviews.governance.ruling import Action
 
 AUDIENCE = "https://pay.example"
 HERE: dict[str, Any] = {"audience": AUDIENCE, "tool": "pay"}

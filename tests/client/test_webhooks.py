@@ -16,7 +16,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from holdpoint_client import NotVerified, webhooks
-from reviews.webhooks import signature
+from reviews.outbound.webhooks import signature
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # their test vector
 OTHER = "whsec_" + base64.b64encode(b"another secret of ours!!").decode()

@@ -18,7 +18,7 @@ from demo.store.effects import EFFECTS
 from policies import active, versions
 from policies.choices import Role
 from policies.models import Person, PolicyVersion, Queue
-from reviews import tokens
+from reviews.people import tokens
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STORE = "http://127.0.0.1:8010"

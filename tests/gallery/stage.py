@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from policies.models import Person
-from reviews import drafts
+from reviews.decisions import drafts
 from reviews.models import ApprovalRequest, Proposal
 from tests import factories
 from tests.conftest import Gate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hitl import broker, database, mail
+from hitl import connections, database, mail
 
 
 def test_a_database_url_is_taken_apart() -> None:
@@ -39,7 +39,7 @@ def test_options_of_the_url_are_kept() -> None:
     ],
 )
 def test_a_redis_url_in_kombus_spelling(given: str, wanted: str) -> None:
-    assert broker.broker_url(given) == wanted
+    assert connections.broker_url(given) == wanted
 
 
 def test_without_a_mail_url_mail_goes_to_files() -> None:

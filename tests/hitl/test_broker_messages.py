@@ -15,11 +15,11 @@ import redis
 from celery import current_app
 from celery.worker.consumer import Gossip, Mingle
 
-from hitl import broker
+from hitl import connections
 from hitl.broker_messages import NEVER_OURS, STEPS, _make_handler
 from hitl.celery import app
-from journal import nudges
-from reviews import alarms
+from journal import dispatch
+from reviews.alarms import dropping
 from reviews.choices import AlarmKind, ExecutionStatus
 from reviews.models import Alarm, Execution
 from tests.conftest import Gate
@@ -45,7 +45,7 @@ def envelope(**changes: Any) -> dict[str, Any]:
         "headers": {"lang": "py", "task": TASK, "id": "x-1", "root_id": "x-1"},
         "properties": {
             "correlation_id": "x-1",
-            "delivery_info": {"exchange": "", "routing_key": broker.EFFECTS},
+            "delivery_info": {"exchange": "", "routing_key": connections.EFFECTS},
             "delivery_tag": "tag-1",
             "body_encoding": "base64",
         },
@@ -144,7 +144,7 @@ class TestWorker:
         assert performs("after") < 10
         assert worker.exit_code() is None
         assert live.log("worker").count(" ready.") >= 1
-        assert int(broker.get(nudges.DROPPED) or 0) > 0
+        assert int(broker.get(dispatch.DROPPED) or 0) > 0
 
     def test_what_is_dropped_is_told(self, live: Stack, broker: redis.Redis) -> None:
         live.start_worker(processes=1)
@@ -209,15 +209,15 @@ def test_a_message_sets_no_limits_of_its_own() -> None:
 
 @pytest.mark.django_db
 def test_dropped_messages_are_added_up_in_one_alarm() -> None:
-    assert alarms.dropped(count=0) is None
-    alarms.dropped(count=3)
-    alarms.dropped(count=4)
+    assert dropping.dropped(count=0) is None
+    dropping.dropped(count=3)
+    dropping.dropped(count=4)
     alarm = Alarm.objects.get(kind=AlarmKind.UNREADABLE)
     assert (alarm.times, alarm.data) == (2, {"messages": 7})
 
 
 def test_the_broker_counts_what_was_dropped(broker: redis.Redis) -> None:
-    assert nudges.dropped() == 0
-    broker.incrby(nudges.DROPPED, 5)
-    nudges.forget_dropped(3)
-    assert nudges.dropped() == 2
+    assert dispatch.dropped() == 0
+    broker.incrby(dispatch.DROPPED, 5)
+    dispatch.forget_dropped(3)
+    assert dispatch.dropped() == 2

@@ -7,10 +7,10 @@ from django.test import Client
 from pytest_django import Settings
 
 from agents import keys
-from hitl import callers
-from hitl.callers import NOBODY, Callers, address_of
-from hitl.exchange import Scope
-from reviews import tokens
+from hitl.live import callers
+from hitl.live.buffering import Scope
+from hitl.live.callers import NOBODY, Callers, address_of
+from reviews.people import tokens
 from tests.conftest import Gate
 from tests.security.world import BACKEND
 

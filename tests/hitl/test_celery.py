@@ -13,8 +13,7 @@ from django.conf import settings
 from kombu.exceptions import OperationalError
 from kombu.utils.scheduling import cycle_by_name
 
-from hitl import broker
-from hitl.broker import QUEUES
+from hitl import connections
 from hitl.celery import (
     SWEEPS,
     LastCall,
@@ -22,6 +21,7 @@ from hitl.celery import (
     leave_within,
     spare_what_was_imported,
 )
+from hitl.connections import QUEUES
 
 
 def test_every_thread_sends_by_our_app() -> None:
@@ -58,27 +58,27 @@ def test_effects_and_sweeps_never_wait_behind_letters() -> None:
     app.loader.import_default_modules()
     ours = [name for name in app.tasks if not name.startswith("celery.")]
     queues = {name: queue_of(name) for name in ours}
-    effects = {name for name, queue in queues.items() if queue == broker.EFFECTS}
+    effects = {name for name, queue in queues.items() if queue == connections.EFFECTS}
     assert effects == {
         "reviews.tasks.execute",
         "reviews.tasks.pulse_effects",  # shows that this queue is served
         "reviews.tasks.run_execution",
     }
-    letters = {name for name, queue in queues.items() if queue == broker.LETTERS}
+    letters = {name for name, queue in queues.items() if queue == connections.LETTERS}
     assert "reviews.tasks.mail_opened" in letters
     assert not letters & {*SWEEPS, "reviews.tasks.enforce_stop"}
-    assert queue_of("forged.task") == broker.SWEEPS
+    assert queue_of("forged.task") == connections.SWEEPS
 
 
 def test_what_agents_hear_does_not_wait_behind_mails() -> None:
     found = [queue_of(f"agents.tasks.{name}") for name in ("tell", "post")]
-    assert found == [broker.OUTCOMES, broker.HOOKS]
+    assert found == [connections.OUTCOMES, connections.HOOKS]
 
 
 def test_who_is_only_asked_waits_in_a_queue_of_their_own() -> None:
     found = {queue_of(f"reviews.tasks.{name}") for name in ("look_up_one", "audit_one")}
-    assert found == {broker.INQUIRIES}
-    assert broker.INQUIRIES in broker.PATIENT
+    assert found == {connections.INQUIRIES}
+    assert connections.INQUIRIES in connections.PATIENT
 
 
 def test_who_is_patient_is_served_when_nobody_else_is_there() -> None:

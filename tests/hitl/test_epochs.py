@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from hitl import epochs
+from hitl import restore_watch
 from journal.errors import Restored
-from reviews import restores
+from reviews import recovery
 
 
 @pytest.mark.parametrize("error", [OSError("disk"), Restored()], ids=["disk", "race"])
@@ -17,8 +17,8 @@ def test_no_error_ends_the_watch(
     def watch() -> str:
         raise error
 
-    monkeypatch.setattr(restores, "watch", watch)
-    monkeypatch.setattr(epochs, "close_old_connections", lambda: None)
+    monkeypatch.setattr(recovery, "watch", watch)
+    monkeypatch.setattr(restore_watch, "close_old_connections", lambda: None)
     with capture_logs() as said:
-        epochs.look()
+        restore_watch.look()
     assert [one["event"] for one in said] == ["epoch.not_looked"]

@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from hitl import exchange
-from hitl.exchange import (
+from hitl.live import buffering
+from hitl.live.buffering import (
     BODY_LIMIT,
     SMALL_BODY,
     Answer,
@@ -136,10 +136,10 @@ def test_what_is_refused_early_over_https_says_so_to_the_browser(
 ) -> None:
     settings.SECURE_SSL_REDIRECT, settings.SECURE_HSTS_SECONDS = True, 60
     scope = {"method": "GET", "path": "/", "scheme": "https"}
-    answer = exchange.refusal(scope, 429, "too_many", "Wait.", retry_after=3)
+    answer = buffering.refusal(scope, 429, "too_many", "Wait.", retry_after=3)
     assert answer.header(b"strict-transport-security") == "max-age=60"
     assert answer.header(b"retry-after") == "3"
-    plain = exchange.refusal({**scope, "scheme": "http"}, 413, "too_large", "Less.")
+    plain = buffering.refusal({**scope, "scheme": "http"}, 413, "too_large", "Less.")
     assert (plain.status, plain.header(b"location")) == (413, "")
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import pytest
 from pytest_django import Settings
 
-from hitl import fairness, strangers
-from hitl.callers import NOBODY, Callers, Introduced
-from hitl.exchange import Answer, Message, Receive, Scope, Send
-from hitl.fairness import Fair
-from hitl.strangers import Strangers
+from hitl.live import anonymous_limit, per_key_limit
+from hitl.live.anonymous_limit import Strangers
+from hitl.live.buffering import Answer, Message, Receive, Scope, Send
+from hitl.live.callers import NOBODY, Callers, Introduced
+from hitl.live.per_key_limit import Fair
 from tests import loops
 
 PROPOSE, SIGN_IN = "/api/v1/proposals", "/sign-in/"
@@ -113,7 +113,7 @@ async def until(true: Callable[[], bool]) -> None:
 
 def told(scope: Scope) -> str:
     headers: dict[bytes, bytes] = dict(scope["headers"])
-    return headers.get(fairness.UNASKED, b"").decode()
+    return headers.get(per_key_limit.UNASKED, b"").decode()
 
 
 SPELLINGS = ["Bearer loud", "bearer loud", "BEARER loud", "bEARER loud", "Bearer  loud"]
@@ -131,11 +131,11 @@ def test_one_caller_leaves_a_thread_to_the_others(spellings: list[str]) -> None:
         other = asyncio.create_task(door.call("quiet"))
         threads = door.threads
         await until(lambda: threads.inside["agent:quiet"] == 1)
-        assert threads.inside["agent:loud"] == fairness.AT_ONCE
+        assert threads.inside["agent:loud"] == per_key_limit.AT_ONCE
         threads.go.set()
         answers = await asyncio.gather(other, *many)
         assert {answer.status for answer in answers} == {201}
-        assert threads.most["agent:loud"] == fairness.AT_ONCE
+        assert threads.most["agent:loud"] == per_key_limit.AT_ONCE
         assert not door.fair._lines
 
     loops.run(story())
@@ -144,13 +144,13 @@ def test_one_caller_leaves_a_thread_to_the_others(spellings: list[str]) -> None:
 def test_too_many_of_one_caller_are_refused_unasked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(fairness, "MOST_QUEUED", 5)
+    monkeypatch.setattr(per_key_limit, "MOST_QUEUED", 5)
 
     async def story() -> None:
         door = Door()
         await door.know("loud")
         waiting = [asyncio.create_task(door.call("loud")) for _ in range(5)]
-        await until(lambda: door.threads.inside["agent:loud"] == fairness.AT_ONCE)
+        await until(lambda: door.threads.inside["agent:loud"] == per_key_limit.AT_ONCE)
         refused = await door.call("loud")
         assert (refused.status, refused.header(b"retry-after")) == (429, "1")
         assert json.loads(refused.body)["code"] == "too_many"
@@ -175,7 +175,7 @@ def test_who_was_told_to_wait_is_told_again_without_asking() -> None:
         assert len(threads.asked) == 3
         door.fair._told["agent:loud"].until = 0.0
         threads.status = 201
-        forged = {fairness.UNASKED.decode(): "9"}
+        forged = {per_key_limit.UNASKED.decode(): "9"}
         assert (await door.call("loud", **forged)).status == 201
         assert told(threads.asked[-1]) == "3"
         assert (await door.call("loud", **forged)).status == 201
@@ -212,7 +212,7 @@ def test_strangers_have_a_small_share_and_take_turns_by_address() -> None:
             asyncio.create_task(door.call(f"made-up-{n}", client="10.0.0.1"))
             for n in range(20)
         ]
-        await until(lambda: door.threads.inside[NOBODY] == strangers.AT_ONCE)
+        await until(lambda: door.threads.inside[NOBODY] == anonymous_limit.AT_ONCE)
         other = asyncio.create_task(door.call("", SIGN_IN, client="10.0.0.2"))
         known = asyncio.create_task(door.call("quiet"))
         await until(lambda: door.threads.inside["agent:quiet"] == 1)
@@ -220,12 +220,12 @@ def test_strangers_have_a_small_share_and_take_turns_by_address() -> None:
             asyncio.create_task(door.call("", path, "GET", client=f"10.0.1.{n}"))
             for n, path in enumerate(["/livez", "/readyz"])
         ]
-        await until(lambda: door.threads.inside[NOBODY] == strangers.AT_ONCE + 2)
+        await until(lambda: door.threads.inside[NOBODY] == anonymous_limit.AT_ONCE + 2)
         door.threads.go.set()
         await other
         assert sum(task.done() for task in loud) <= 2, "the other one's turn is next"
         await asyncio.gather(known, *loud, *probes)
-        assert door.threads.most[NOBODY] == strangers.AT_ONCE + 2
+        assert door.threads.most[NOBODY] == anonymous_limit.AT_ONCE + 2
 
     loops.run(story())
 
@@ -236,14 +236,14 @@ def test_who_is_let_in_while_it_waits_stands_no_longer_with_strangers() -> None:
         door.threads.go.set()
         answers = await asyncio.gather(*(door.call("loud") for _ in range(50)))
         assert {answer.status for answer in answers} == {201}
-        assert door.threads.most["agent:loud"] <= fairness.AT_ONCE
+        assert door.threads.most["agent:loud"] <= per_key_limit.AT_ONCE
         assert all(name != b"holdpoint-caller" for name, _ in answers[0].headers)
 
     loops.run(story())
 
 
 def test_an_address_has_only_so_many_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strangers, "MOST_WAITING", 5)
+    monkeypatch.setattr(anonymous_limit, "MOST_WAITING", 5)
 
     async def story() -> None:
         door = Door()

@@ -12,8 +12,8 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from hitl.hub import Hub, Subscription
-from journal.announcing import CHANNEL
+from hitl.live.listen import Hub, Subscription
+from journal.notify import CHANNEL
 from tests import loops
 
 pytestmark = [pytest.mark.servers, pytest.mark.django_db(transaction=True)]

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from hitl import longpoll
-from hitl.callers import Callers, Introduced
-from hitl.exchange import Message, Receive, Room, Scope, Send
-from hitl.hub import Hub
-from hitl.longpoll import LongPoll, wait_seconds
+from hitl.live import long_poll
+from hitl.live.buffering import Message, Receive, Room, Scope, Send
+from hitl.live.callers import Callers, Introduced
+from hitl.live.listen import Hub
+from hitl.live.long_poll import LongPoll, wait_seconds
 from tests import loops
 
 KEY = (b"authorization", b"Bearer key")
@@ -302,7 +302,7 @@ def all_asked(gate: Gate, number: int) -> bool:
 
 @pytest.fixture
 def two_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(longpoll, "MOST_EACH", 2)
+    monkeypatch.setattr(long_poll, "MOST_EACH", 2)
 
 
 def crowd(first: Client, *keys: bytes, known: bool) -> list[Client]:

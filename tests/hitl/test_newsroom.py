@@ -11,10 +11,10 @@ from typing import Any
 
 from django.db import OperationalError
 
-from hitl.hub import Hub
-from hitl.newsroom import Counted, Newsroom, Page
-from reviews.queries.badges import Badges, News
-from reviews.queries.live import Viewer
+from hitl.live.listen import Hub
+from hitl.live.page_updates import Counted, Newsroom, Page
+from reviews.desk.components.badges import Badges, News
+from reviews.desk.live.subscription import Viewer
 from tests import loops
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -16,7 +16,7 @@ from kombu.asynchronous import Hub
 from kombu.connection import Connection
 
 from hitl.celery import app
-from hitl.reconnect import STEPS, Delivery, KeepResults, NoticeLostAcks
+from hitl.celery_workarounds import STEPS, Delivery, KeepResults, NoticeLostAcks
 
 LOGGER = logging.getLogger(__name__)
 ERRORS = (OSError,)

@@ -14,7 +14,7 @@ import pytest
 
 from agents import keys
 from hitl.environment import LOOPBACK
-from hitl.exchange import BODY_LIMIT, ROOM_EACH
+from hitl.live.buffering import BODY_LIMIT, ROOM_EACH
 from hitl.local import programs
 from hitl.local.process import Child
 from tests.conftest import Gate

@@ -20,9 +20,9 @@ from django.test import Client
 
 from agents import keys
 from hitl import asgi
+from hitl.live.event_stream import MOST_EACH
 from hitl.local import programs
 from hitl.local.process import Child
-from hitl.streams import MOST_EACH
 from policies.choices import Role
 from policies.models import Person
 from tests import factories, loops

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hitl.asgi import Web
-from hitl.hub import Hub
+from hitl.live.listen import Hub
 
 asked: list[str] = []
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from journal import announcing
+from journal import notify
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -22,11 +22,11 @@ def listening():
         k: info[k] for k in ("dbname", "user", "password", "host", "port") if k in info
     }
     with psycopg.connect(**info, autocommit=True) as other:
-        other.execute(f"LISTEN {announcing.CHANNEL}")
+        other.execute(f"LISTEN {notify.CHANNEL}")
 
         def heard():
             """Whatever was committed before the listener's own word to itself."""
-            other.execute("SELECT pg_notify(%s, 'end')", [announcing.CHANNEL])
+            other.execute("SELECT pg_notify(%s, 'end')", [notify.CHANNEL])
             payloads = (n.payload for n in other.notifies())
             return list(iter(payloads.__next__, "end"))
 
@@ -36,7 +36,7 @@ def listening():
 def test_an_announcement_is_heard_after_the_commit_only():
     with listening() as heard:
         with transaction.atomic():
-            announcing.announce("r-7")
+            notify.announce("r-7")
             assert heard() == []
         assert heard() == ["r-7"]
 
@@ -44,6 +44,6 @@ def test_an_announcement_is_heard_after_the_commit_only():
 def test_a_rolled_back_announcement_is_not_heard():
     with listening() as heard:
         with transaction.atomic():
-            announcing.announce("r-7")
+            notify.announce("r-7")
             transaction.set_rollback(True)
         assert heard() == []

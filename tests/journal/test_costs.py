@@ -19,9 +19,9 @@ from django.test.utils import CaptureQueriesContext
 from agents import retention as agents_retention
 from agents.models import Delivery, IdempotencyKey
 from hitl.celery import SWEEPS, app
-from journal import clock, epochs, tasks
+from journal import clock, restore_epochs, tasks
 from journal.models import LogRecord, OutboxMessage
-from reviews import executions, redeeming
+from reviews.executions import redeem, run
 from reviews.models import Execution, Notice
 from tests.agents import post
 from tests.conftest import Gate
@@ -34,7 +34,9 @@ from tests.reviews.tasks.draining import drain
 pytestmark = [pytest.mark.django_db, pytest.mark.proof]
 WAITING = 20
 # What writes beside the database, by what it asks of it.
-INSTEAD: dict[str, Callable[[], Any]] = {"reviews.tasks.watch_epoch": epochs.why}
+INSTEAD: dict[str, Callable[[], Any]] = {
+    "reviews.tasks.watch_epoch": restore_epochs.why
+}
 AGO = "now() - interval '2 days'"
 
 
@@ -178,8 +180,8 @@ def actions(gate: Gate) -> dict[str, Callable[[], Any]]:
     return {
         "propose": lambda: propose(gate.agent, thread="acts", customer="c"),
         "decide": lambda: decide(asked, gate.rita),
-        "run": lambda: executions.run(granted.proposal.executions.get().pk),
-        "redeem": lambda: redeeming.redeem(token=token, agent="riley"),
+        "run": lambda: run.run(granted.proposal.executions.get().pk),
+        "redeem": lambda: redeem.redeem(token=token, agent="riley"),
     }
 
 

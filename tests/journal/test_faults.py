@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from journal import faults
+from journal import failpoints
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("journal", "policies", "reviews", "agents", "hitl")
@@ -48,65 +48,65 @@ def is_point(node: ast.expr) -> bool:
 
 def test_the_table_names_every_point_of_the_code_and_no_other() -> None:
     found = Counter(name for name, _ in passed())
-    assert set(found) == set(faults.POINTS)
+    assert set(found) == set(failpoints.POINTS)
     assert [name for name, count in found.items() if count > 1] == []
-    assert len(faults.POINTS) >= LEAST
+    assert len(failpoints.POINTS) >= LEAST
 
 
 def test_off_a_point_is_one_comparison() -> None:
     """Nothing is called and nothing is made before the jump past the rest."""
     steps = [
         one.opname
-        for one in dis.get_instructions(faults.point)
+        for one in dis.get_instructions(failpoints.point)
         if one.opname not in {"RESUME", "CACHE"}
     ]
     jump = next(at for at, name in enumerate(steps) if "JUMP" in name)
     assert steps[:jump] == ["LOAD_GLOBAL"]
-    assert faults.ARMED == ""
+    assert failpoints.ARMED == ""
 
 
 def test_off_a_point_takes_no_time() -> None:
-    taken = min(timeit.repeat(lambda: faults.point("x"), number=CALLS, repeat=3))
+    taken = min(timeit.repeat(lambda: failpoints.point("x"), number=CALLS, repeat=3))
     assert taken / CALLS * 1e9 < MOST_NS
 
 
 @pytest.fixture
 def armed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(faults, "ARMED", str(tmp_path))
+    monkeypatch.setattr(failpoints, "ARMED", str(tmp_path))
     return tmp_path
 
 
 def test_a_flag_for_one_row_is_for_nobody_else(armed: Path) -> None:
     (armed / "after_claim@x-1").write_text("raise")
-    faults.point("after_claim", "x-2")
-    faults.point("before_claim", "x-1")
-    with pytest.raises(faults.Injected):
-        faults.point("after_claim", "x-1")
-    faults.point("after_claim", "x-1")  # the successor gets through
+    failpoints.point("after_claim", "x-2")
+    failpoints.point("before_claim", "x-1")
+    with pytest.raises(failpoints.Injected):
+        failpoints.point("after_claim", "x-1")
+    failpoints.point("after_claim", "x-1")  # the successor gets through
 
 
 def test_a_flag_for_a_point_is_for_the_first_who_comes_by(armed: Path) -> None:
     (armed / "after_claim").write_text("raise")
-    with pytest.raises(faults.Injected):
-        faults.point("after_claim", "x-1")
-    faults.point("after_claim", "x-2")
+    with pytest.raises(failpoints.Injected):
+        failpoints.point("after_claim", "x-1")
+    failpoints.point("after_claim", "x-2")
     assert list(armed.iterdir()) == []
 
 
 def test_nothing_said_is_a_kill(armed: Path) -> None:
     (armed / "after_claim").touch()
-    assert ended(lambda: faults.point("after_claim")) == -signal.SIGKILL
+    assert ended(lambda: failpoints.point("after_claim")) == -signal.SIGKILL
 
 
 def test_who_is_stopped_goes_on_where_it_was(armed: Path) -> None:
     (armed / "after_claim").write_text("stop")
     child = os.fork()
     if child == 0:
-        faults.point("after_claim", "x-1")
+        failpoints.point("after_claim", "x-1")
         os._exit(7)
     _, status = os.waitpid(child, os.WUNTRACED)
     assert os.WIFSTOPPED(status)
-    assert (armed / f"{faults.STOPPED}{child}").read_text() == "after_claim"
+    assert (armed / f"{failpoints.STOPPED}{child}").read_text() == "after_claim"
     os.kill(child, signal.SIGCONT)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 7
@@ -142,7 +142,7 @@ def test_who_is_stopped_in_a_thread_does_nothing_more_before_it_stands(
             child.stdin.flush()
             _, status = os.waitpid(child.pid, os.WUNTRACED)
             assert os.WIFSTOPPED(status)
-            stands = (armed / f"{faults.STOPPED}{child.pid}").exists()
+            stands = (armed / f"{failpoints.STOPPED}{child.pid}").exists()
             child.send_signal(signal.SIGCONT)
             assert stands
         child.stdin.close()

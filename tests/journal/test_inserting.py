@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from psycopg.types.json import Jsonb
 
-from journal.inserting import insert
+from journal.bulk_insert import insert
 
 COLUMNS = {"said": "text", "bytes": "bytea", "at": "timestamptz", "more": "jsonb"}
 AT = datetime(2026, 3, 1, 9, 30, 0, 120, tzinfo=UTC)

@@ -12,7 +12,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.models.functions import Now
 from django.db.transaction import TransactionManagementError
 
-from journal import clock, nudges, outbox
+from journal import clock, dispatch, outbox
 from journal.models import OutboxMessage
 from tests.races.together import elsewhere
 from tests.stack import wait_until
@@ -166,14 +166,14 @@ def test_of_many_only_as_many_are_nudged_as_their_queues_have_room_for(
     broker, monkeypatch
 ):
     """The others are there for the sweep; whoever committed does not wait for them."""
-    monkeypatch.setattr(nudges, "room", {MAIL: 3, HOOK: 0}.__getitem__)
+    monkeypatch.setattr(dispatch, "room", {MAIL: 3, HOOK: 0}.__getitem__)
     rows = publish_so_many(outbox.FEW, "case.settled")
     assert broker.sent == [(MAIL, one.pk) for one in rows if one.task == MAIL][:3]
     assert OutboxMessage.objects.filter(done_at=None).count() == len(rows)
 
 
 def test_of_a_few_all_are_nudged_without_a_look_at_the_queues(broker, monkeypatch):
-    monkeypatch.setattr(nudges, "room", None)
+    monkeypatch.setattr(dispatch, "room", None)
     publish_so_many(outbox.FEW, "case.opened")
     assert len(broker.sent) == outbox.FEW
 
@@ -182,7 +182,7 @@ def test_many_and_a_dead_broker_fail_nobody(broker, monkeypatch):
     def room(task):
         raise ConnectionError("no broker")
 
-    monkeypatch.setattr(nudges, "room", room)
+    monkeypatch.setattr(dispatch, "room", room)
     publish_so_many(outbox.FEW + 1, "case.opened")
     assert broker.asked == 0
     assert OutboxMessage.objects.count() == outbox.FEW + 1

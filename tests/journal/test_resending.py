@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
 from hitl.celery import app
-from journal import clock, faults, nudges, outbox, resending, tasks
+from journal import clock, dispatch, failpoints, outbox, sweeps, tasks
 from journal.models import OutboxMessage
 
 pytestmark = [
@@ -69,14 +69,14 @@ def test_what_is_due_is_sent_oldest_first_and_then_rests() -> None:
     young, old = overdue(EFFECT, 2), overdue(EFFECT, 1, seconds=900)
     assert tasks.sweep_outbox() == 3
     assert named("effects") == old + young
-    assert resending.sweep() == 0
+    assert sweeps.sweep() == 0
     assert 4 < until_due(old[0]) < 6
 
 
 def test_who_waited_for_long_waits_longer_up_to_a_minute() -> None:
     (pk,) = overdue(EFFECT, 1)
     OutboxMessage.objects.update(created_at=clock.now() - timedelta(hours=1))
-    assert resending.sweep() == 1
+    assert sweeps.sweep() == 1
     assert 59 < until_due(pk) < 61
 
 
@@ -85,33 +85,33 @@ def test_what_is_held_or_done_is_left_alone() -> None:
     later = clock.now() + timedelta(minutes=1)
     OutboxMessage.objects.filter(pk=held).update(held_until=later)
     OutboxMessage.objects.filter(pk=done).update(done_at=Now())
-    assert resending.sweep() == 0
+    assert sweeps.sweep() == 0
     assert named("effects") == []
 
 
 def test_a_full_queue_hides_no_other() -> None:
     """Of old mails there are more than their queue has room for; the effect behind
     them is sent, and those that were left out come next."""
-    mails = overdue(MAIL, nudges.ROOM + 30, seconds=900)
+    mails = overdue(MAIL, dispatch.ROOM + 30, seconds=900)
     effects = overdue(EFFECT, 1)
-    assert resending.sweep() == nudges.ROOM + 1
+    assert sweeps.sweep() == dispatch.ROOM + 1
     assert named("effects") == effects
-    assert named("letters") == mails[: nudges.ROOM]
-    assert resending.sweep() == 30
-    assert named("letters") == mails[nudges.ROOM :]
+    assert named("letters") == mails[: dispatch.ROOM]
+    assert sweeps.sweep() == 30
+    assert named("letters") == mails[dispatch.ROOM :]
 
 
 def test_no_more_is_sent_than_there_is_room_for() -> None:
-    nudges.hand_over("reviews.tasks.mail_settled", map(str, range(nudges.ROOM - 3)))
+    dispatch.hand_over("reviews.tasks.mail_settled", map(str, range(dispatch.ROOM - 3)))
     overdue(MAIL, 10)
-    assert [resending.sweep(), resending.sweep()] == [3, 0]
-    assert nudges.room("reviews.tasks.mail_settled") == 0
+    assert [sweeps.sweep(), sweeps.sweep()] == [3, 0]
+    assert dispatch.room("reviews.tasks.mail_settled") == 0
 
 
 def test_a_message_costs_no_query_of_its_own() -> None:
-    overdue(MAIL, 3 * resending.PIECE)
+    overdue(MAIL, 3 * sweeps.PIECE)
     with CaptureQueriesContext(connection) as caught:
-        assert resending.sweep() == 3 * resending.PIECE
+        assert sweeps.sweep() == 3 * sweeps.PIECE
     assert len(caught) <= 12  # of five queues, and two for each piece
 
 
@@ -119,29 +119,29 @@ def test_a_sweep_that_is_cut_off_remembers_its_pieces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It sends again no more than one piece."""
-    mails = overdue(MAIL, 3 * resending.PIECE)
+    mails = overdue(MAIL, 3 * sweeps.PIECE)
     told: list[str] = []
 
     def cut_off(name: str, subject: str = "") -> None:
         told.append(name)
-        if told.count("before_nudge") > 2.5 * resending.PIECE:
+        if told.count("before_nudge") > 2.5 * sweeps.PIECE:
             raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(faults, "point", cut_off)
+        patch.setattr(failpoints, "point", cut_off)
         with pytest.raises(SystemExit):
-            resending.sweep()
+            sweeps.sweep()
     first = named("letters")
-    resending.sweep()
+    sweeps.sweep()
     again = named("letters")
-    assert first + again[resending.PIECE // 2 :] == mails
-    assert first[2 * resending.PIECE :] == again[: resending.PIECE // 2]
+    assert first + again[sweeps.PIECE // 2 :] == mails
+    assert first[2 * sweeps.PIECE :] == again[: sweeps.PIECE // 2]
 
 
 @pytest.mark.usefixtures("away")
 def test_a_broker_that_is_away_is_asked_once_and_nothing_moves() -> None:
     pks = overdue(MAIL, 2) + overdue(EFFECT, 2)
-    assert resending.sweep() == 0
+    assert sweeps.sweep() == 0
     assert all(until_due(pk) < 0 for pk in pks)
 
 
@@ -155,7 +155,7 @@ def test_a_broker_that_goes_away_ends_the_sweep(
         if next(answers, ConnectionError) is ConnectionError:
             raise ConnectionError
 
-    monkeypatch.setattr(nudges, "send", one_then_none)
-    assert resending.sweep() == 1
+    monkeypatch.setattr(dispatch, "send", one_then_none)
+    assert sweeps.sweep() == 1
     assert until_due(effects[0]) > 0
     assert all(until_due(pk) < 0 for pk in [*effects[1:], *mails])

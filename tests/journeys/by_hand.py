@@ -6,7 +6,7 @@ from __future__ import annotations
 from celery import current_app
 from django.db.models import Q
 
-from journal import resending
+from journal import sweeps
 from journal.errors import DomainError
 from journal.models import OutboxMessage
 from reviews import tasks
@@ -27,7 +27,7 @@ def take_up() -> None:
             return
         _come_due()
         for sweep in (
-            resending.sweep,
+            sweeps.sweep,
             tasks.queue_executions,
             tasks.recover_leases,
         ):

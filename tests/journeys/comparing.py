@@ -12,7 +12,7 @@ from django.db.models import F
 from journal import canonical
 from journal.models import LogRecord
 from policies.models import Person
-from reviews import membership
+from reviews.batches import membership
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal
 from tests.journeys.automaton import Modelled
 

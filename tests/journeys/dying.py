@@ -14,8 +14,8 @@ from pathlib import Path
 from asgiref.local import Local
 from django.db import connections
 
-from journal import faults
-from journal.faults import Action
+from journal import failpoints
+from journal.failpoints import Action
 
 Work = Callable[[], object]
 FINE, REFUSED, WRONG = 0, 3, 4
@@ -53,7 +53,7 @@ def start(
     if pid:
         return Child(pid)
     _forget_connections()
-    faults.ARMED = str(folder)
+    failpoints.ARMED = str(folder)
     code = WRONG
     try:
         work()

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from journal.models import LogRecord
-from reviews import batches
+from reviews.batches import decide as batches
 from reviews.choices import BatchStatus, RequestStatus
 from reviews.models import ApprovalRequest, Batch, Decision, Execution, Grant
 from tests import worlds

@@ -16,12 +16,13 @@ import pytest
 from celery import current_app
 
 from agents import keys
-from hitl import broker
+from hitl import connections
 from journal import sequencer
 from journal.models import LogPosition, LogRecord, OutboxMessage
-from reviews import alarms, tokens
+from reviews.alarms import watching
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.models import Alarm, ApprovalRequest, Decision, Execution, Grant, Proposal
+from reviews.people import tokens
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, proposal_body, propose
@@ -135,7 +136,7 @@ def test_a_worker_killed_anywhere_never_doubles_or_loses_an_effect(
     for run in runs:
         check(run, counted)
     check_log(runs)
-    alarms.watch()
+    watching.watch()
     assert not Alarm.objects.exists()  # what recovers is nobody's alarm
     record_proof(
         "alarms",
@@ -397,4 +398,4 @@ def broker_is_empty() -> bool:
     """No message waits, so that the forged ones have been read."""
     with current_app.connection_for_read() as connection:
         channel = connection.default_channel
-        return not any(channel._size(queue.name) for queue in broker.QUEUES)
+        return not any(channel._size(queue.name) for queue in connections.QUEUES)

@@ -17,27 +17,22 @@ import redis
 from django.conf import settings
 
 from agents import intake, proposals
-from journal import faults, log, resending, sequencer
+from journal import failpoints, log, sequencer, sweeps
 from journal.errors import DomainError
 from journal.models import LogPosition, LogRecord, OutboxMessage
 from policies import tools
-from reviews import (
-    batches,
-    deadlines,
-    decisions,
-    executions,
-    forming,
-    grant_tokens,
-    recalls,
-    redeeming,
-    settlements,
-    stops,
-    tasks,
-)
+from reviews import deadlines, tasks
+from reviews.batches import decide as batches
+from reviews.batches import formation
 from reviews.choices import ExecutionStatus, Scope
-from reviews.claims import Claim
+from reviews.decisions import decide as decisions
+from reviews.decisions import recall
+from reviews.executions import record, redeem, run, settle
+from reviews.executions.claims import Claim
 from reviews.executors import Call, Outcome
+from reviews.grants import tokens
 from reviews.models import ApprovalRequest, Batch, Execution
+from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, proposal_body, propose, said
@@ -111,7 +106,7 @@ def telling(gate: Gate, tool: str, name: str) -> Trial:
 
 def many(gate: Gate, tool: str, name: str) -> Trial:
     batching.proposed(gate, "7.00", "8.00", group=name)
-    forming.form_all()
+    formation.form_all()
     batch = Batch.objects.latest("formed_at")
     meant = partial(batching.said, batch, gate.rita)
     told = {kind: 2 * count for kind, count in DECIDED.items()}
@@ -135,7 +130,7 @@ def closing(gate: Gate, tool: str, name: str) -> Trial:
 
 def recalling(gate: Gate, tool: str, name: str) -> Trial:
     request = held(gate, tool, name)
-    taken = partial(recalls.recall, request_id=request.pk, person=gate.rita)
+    taken = partial(recall.recall, request_id=request.pk, person=gate.rita)
     return Trial(taken, {"request.recalled": 1}, request.pk, effects=0)
 
 
@@ -162,7 +157,7 @@ def sweeping(gate: Gate, tool: str, name: str) -> Trial:
     OutboxMessage.objects.update(due_at="2020-01-01T00:00Z")
     with redis.Redis.from_url(settings.HOLDPOINT.redis_url) as broker:
         broker.flushdb()  # nobody takes from it here: there must be room in the queues
-    return Trial(resending.sweep, RAN)
+    return Trial(sweeps.sweep, RAN)
 
 
 def placing(gate: Gate, tool: str, name: str) -> Trial:
@@ -176,7 +171,7 @@ def looking_up(gate: Gate, tool: str, name: str) -> Trial:
     worlds.plain(call_of(execution))
     factories.lapsed(execution)
     told = {"execution.succeeded": 1}
-    return Trial(lambda: executions.run(execution.pk), told, execution.pk)
+    return Trial(lambda: run.run(execution.pk), told, execution.pk)
 
 
 def call_of(execution: Execution) -> Call:
@@ -191,14 +186,14 @@ def redeemed(gate: Gate, tool: str, name: str) -> Trial:
     decide(request, gate.sue)
     decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    token = grant_tokens.token(execution.grant_id)
+    token = tokens.token(execution.grant_id)
 
     def work() -> None:
         execution.refresh_from_db()
         if execution.status == ExecutionStatus.CLAIMED:
             factories.lapsed(execution)
-        fence = redeeming.redeem(token=token, agent="riley").fence
-        executions.record(
+        fence = redeem.redeem(token=token, agent="riley").fence
+        record.record(
             execution_id=execution.pk,
             fence=fence,
             outcome=Outcome("succeeded", {"ref": "v1"}),
@@ -211,7 +206,7 @@ def redeemed(gate: Gate, tool: str, name: str) -> Trial:
 def settling(gate: Gate, tool: str, name: str) -> Trial:
     execution = states.unknown(gate)
     answer = partial(
-        settlements.settle_unknown,
+        settle.settle_unknown,
         execution_id=execution.pk,
         person=gate.sue,
         happened=False,
@@ -237,7 +232,7 @@ def executing(gate: Gate, tool: str, name: str) -> Trial:
 
 def retrying(gate: Gate, tool: str, name: str) -> Trial:
     execution = states.failed(gate)
-    again = partial(settlements.retry, execution_id=execution.pk, person=gate.rita)
+    again = partial(settle.retry, execution_id=execution.pk, person=gate.rita)
     told = {"execution.retried": 1, "execution.claimed": 1, "execution.failed": 1}
     return Trial(again, told, execution.pk, effects=0)
 
@@ -282,7 +277,7 @@ OF_THE_POST = {
 
 def test_every_point_is_died_at_somewhere() -> None:
     elsewhere = {*test_crash.POINTS, *OF_THE_POST, *OF_MAIL, *OF_A_RESTORE}
-    assert {*POINTS, *elsewhere} == set(faults.POINTS)
+    assert {*POINTS, *elsewhere} == set(failpoints.POINTS)
 
 
 def play(

@@ -12,7 +12,7 @@ import pytest
 from agents import keys
 from journal import sequencer
 from journal.models import LogPosition, LogRecord
-from reviews import tokens
+from reviews.people import tokens
 from tests import worlds
 from tests.conftest import Gate
 from tests.stack import Stack, wait_until

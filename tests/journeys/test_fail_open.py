@@ -21,7 +21,6 @@ from django.db.models import Model
 from agents import keys
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Person
-from reviews import tokens
 from reviews.choices import ExecutionStatus
 from reviews.models import (
     ApprovalRequest,
@@ -31,6 +30,7 @@ from reviews.models import (
     Proposal,
     Revision,
 )
+from reviews.people import tokens
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, proposal_body, propose

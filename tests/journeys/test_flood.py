@@ -20,10 +20,10 @@ from agents import keys
 from hitl import asgi
 from journal import canonical
 from journal.models import LogRecord
-from reviews import tokens
+from reviews.desk.queue import page
+from reviews.desk.queue.filters import Filters
 from reviews.models import Proposal
-from reviews.queries import queue
-from reviews.queries.queue.filters import Filters
+from reviews.people import tokens
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import proposal_body
@@ -160,7 +160,7 @@ def check_order(others: Others) -> None:
     with httpx.Client(base_url=others.stack.base_url, trust_env=False) as client:
         asked: dict[str, Any] = others.propose(client, "deploy").json()
     assert asked["risk"] == "critical"
-    assert queue.ordered_ids(others.gate.sue, Filters())[0] == asked["request"]["id"]
+    assert page.ordered_ids(others.gate.sue, Filters())[0] == asked["request"]["id"]
 
 
 def line(said: Counter[str], ratios: list[float], calls: int, seconds: int) -> str:

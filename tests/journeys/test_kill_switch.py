@@ -19,9 +19,9 @@ from django.test import Client
 from agents.models import Agent
 from chaos import processes
 from hitl.local.process import Child
-from reviews import stops
 from reviews.choices import ExecutionStatus
 from reviews.models import Execution, Stop
+from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import propose

@@ -26,22 +26,21 @@ from hypothesis.stateful import (
 
 from journal import clock, log
 from journal.errors import DomainError
-from reviews import (
-    claims,
-    deadlines,
-    executions,
-    grants,
-    leases,
-    proposals,
-    recalls,
-    redeeming,
-    settlements,
-    stop_work,
-    stops,
-)
+from reviews import deadlines
 from reviews.choices import Scope, StopMode
+from reviews.decisions import recall as recalls
+from reviews.executions import claims
+from reviews.executions import record as executions
+from reviews.executions import redeem as redeeming
+from reviews.executions import run as executions_run
+from reviews.executions import settle as settlements
 from reviews.executors import Outcome
+from reviews.grants import grants
+from reviews.holds import take
 from reviews.models import ApprovalRequest, Execution, Grant, Proposal, Stop
+from reviews.requests import proposals
+from reviews.stops import scope as stop_work
+from reviews.stops import stops
 from tests import factories, guards, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -220,7 +219,7 @@ class GateMachine(RuleBasedStateMachine):
         held = [m for _, m in self.rows if m.held_by == person]
         waiting = [m for m in held if m.status == "pending"]
         waiting.sort(key=lambda modelled: modelled.held_since)
-        for modelled in waiting[: -leases.MAX_LEASES]:
+        for modelled in waiting[: -take.MAX_LEASES]:
             modelled.held_by = ""
 
     # Time.
@@ -337,7 +336,7 @@ class GateMachine(RuleBasedStateMachine):
     @rule(index=which)
     def run(self, index: int) -> None:
         execution, modelled = self.granted_at(index)
-        self.both(partial(executions.run, execution.pk), modelled.run)
+        self.both(partial(executions_run.run, execution.pk), modelled.run)
 
     @granted
     @rule(index=which, after_effect=st.booleans())

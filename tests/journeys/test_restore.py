@@ -17,9 +17,9 @@ from pytest_django import DjangoDbBlocker
 
 from agents import keys
 from journal.models import Epoch, LogRecord
-from reviews import tokens
 from reviews.choices import AlarmKind, ExecutionStatus, RequestStatus
 from reviews.models import Alarm, ApprovalRequest, Execution
+from reviews.people import tokens
 from tests import factories, guards, worlds
 from tests.factories import decide, propose
 from tests.journeys.backing_up import WAYS, Backup

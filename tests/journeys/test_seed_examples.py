@@ -15,7 +15,10 @@ from agents.choices import ThreadResult
 from journal import clock, errors
 from journal.models import LogRecord
 from policies import facts
-from reviews import batches, decisions, executions, forming
+from reviews.batches import decide as batches
+from reviews.batches import formation
+from reviews.decisions import decide as decisions
+from reviews.executions import results, run
 from reviews.models import Batch, Execution, Proposal
 from tests import factories
 from tests.conftest import Gate
@@ -122,10 +125,10 @@ def test_one_decision_one_effect_and_a_second_click_is_stale(desk: Gate) -> None
     assert request.status == "recallable"
     factories.window_over(request)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    executions.run(execution.pk)
-    first = executions.result_of(Execution.objects.get(pk=execution.pk))
-    executions.run(execution.pk)
-    assert executions.result_of(Execution.objects.get(pk=execution.pk)) == first
+    run.run(execution.pk)
+    first = results.result_of(Execution.objects.get(pk=execution.pk))
+    run.run(execution.pk)
+    assert results.result_of(Execution.objects.get(pk=execution.pk)) == first
     with pytest.raises(errors.Decided):
         decisions.decide(seen)
     assert LogRecord.objects.filter(kind="decision.refused").exists()
@@ -198,12 +201,12 @@ def test_a_label_inserted_after_approval_never_rides_along(desk: Gate) -> None:
     and what was approved is exactly what was reviewed."""
     for order in ("78291", "78201"):
         label(desk, order)
-    forming.form_all()
+    formation.form_all()
     batch = Batch.objects.get()
     reviewed = batching.said(batch, desk.rita)
     assert batching.said(batch, desk.rita).digest == reviewed.digest
     third = label(desk, "78205")
-    forming.form_around(third.request.pk)
+    formation.form_around(third.request.pk)
     inserted = batching.said(batch, desk.rita)
     assert inserted.digest != reviewed.digest
     with pytest.raises(errors.BatchChanged):

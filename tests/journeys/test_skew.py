@@ -17,9 +17,10 @@ from django.db import connection, transaction
 
 from journal import clock, log
 from journal.errors import Expired
-from reviews import claims, tokens
 from reviews.choices import ExecutionStatus, RequestStatus
+from reviews.executions import claims
 from reviews.models import ApprovalRequest, Decision, Execution, Grant
+from reviews.people import tokens
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose

@@ -11,11 +11,14 @@ from structlog.testing import capture_logs
 
 from journal import log
 from journal.errors import StaleFence
-from journal.faults import Action
+from journal.failpoints import Action
 from journal.models import LogRecord
-from reviews import executions, grant_tokens, redeeming, transitions
+from reviews import transitions
 from reviews.choices import ExecutionStatus
+from reviews.executions import record, redeem
+from reviews.executions import run as executions
 from reviews.executors import Outcome
+from reviews.grants import tokens
 from reviews.models import Execution
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -128,17 +131,17 @@ def test_an_agent_that_slept_reports_under_an_old_fence(
     factories.decide(request, gate.sue)
     factories.decide(request, gate.sam)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    token = grant_tokens.token(execution.grant_id)
-    first = redeeming.redeem(token=token, agent="riley")
+    token = tokens.token(execution.grant_id)
+    first = redeem.redeem(token=token, agent="riley")
     factories.lapsed(execution)
-    second = redeeming.redeem(token=token, agent="riley")
+    second = redeem.redeem(token=token, agent="riley")
     report = Outcome("succeeded", {"ref": "v1"})
     actor = log.Actor("agent", "riley")
     with pytest.raises(StaleFence):
-        executions.record(
+        record.record(
             execution_id=execution.pk, fence=first.fence, outcome=report, actor=actor
         )
-    executions.record(
+    record.record(
         execution_id=execution.pk, fence=second.fence, outcome=report, actor=actor
     )
     execution.refresh_from_db()

@@ -73,7 +73,7 @@ GUARDS = [
     ),
     Guard(
         "a row that is no longer as read is not written",
-        "journal/machine.py",
+        "journal/state_machine.py",
         "Machine.apply_many",
         "as-read",
         UNHEEDED,
@@ -81,7 +81,7 @@ GUARDS = [
     ),
     Guard(
         "a verdict names the version and bytes that were seen",
-        "reviews/checks.py",
+        "reviews/decisions/checks.py",
         "_check_current",
         "seen-version",
         NEVER,
@@ -97,7 +97,7 @@ GUARDS = [
     ),
     Guard(
         "the deadline is checked by the write itself",
-        "reviews/tallies.py",
+        "reviews/decisions/tally.py",
         "unchanged",
         "deadline-in-write",
         Value("Q(pk__isnull=False)"),
@@ -105,7 +105,7 @@ GUARDS = [
     ),
     Guard(
         "nothing is decided under a stop",
-        "reviews/checks.py",
+        "reviews/decisions/checks.py",
         "_check_current",
         "decide-stop",
         NEVER,
@@ -169,7 +169,7 @@ GUARDS = [
     ),
     Guard(
         "an edit does not undo a colleague's escalation",
-        "reviews/edits.py",
+        "reviews/decisions/modify.py",
         "_check_may_lower",
         "edit-lowers",
         NEVER,
@@ -177,7 +177,7 @@ GUARDS = [
     ),
     Guard(
         "an edit above its editor's ceiling is not their approval",
-        "reviews/edits.py",
+        "reviews/decisions/modify.py",
         "_exceeds",
         "edit-ceiling",
         NEVER,
@@ -185,7 +185,7 @@ GUARDS = [
     ),
     Guard(
         "nobody hands up what then nobody could decide",
-        "reviews/verdicts.py",
+        "reviews/decisions/verdicts.py",
         "_check_left",
         "escalated-in-vain",
         NEVER,
@@ -193,7 +193,7 @@ GUARDS = [
     ),
     Guard(
         "a forbidden edit is refused",
-        "reviews/edits.py",
+        "reviews/decisions/modify.py",
         "weigh",
         "edit-blocked",
         NEVER,
@@ -201,7 +201,7 @@ GUARDS = [
     ),
     Guard(
         "the highest tier needs a fresh proof",
-        "reviews/checks.py",
+        "reviews/decisions/checks.py",
         "examine",
         "step-up",
         NEVER,
@@ -209,7 +209,7 @@ GUARDS = [
     ),
     Guard(
         "a proof is for this verdict alone",
-        "reviews/cases.py",
+        "reviews/decisions/case.py",
         "check_step_up",
         "step-up-bound",
         WithoutOperand("not proof.holds(said.bound, now)"),
@@ -217,7 +217,7 @@ GUARDS = [
     ),
     Guard(
         "nothing is recalled after its window",
-        "reviews/recalls.py",
+        "reviews/decisions/recall.py",
         "take_back",
         "recall-window",
         NEVER,
@@ -249,7 +249,7 @@ GUARDS = [
     ),
     Guard(
         "the votes are counted again before the effect",
-        "reviews/rechecks.py",
+        "reviews/executions/rechecks.py",
         "_voted",
         "effect-votes",
         NEVER,
@@ -257,7 +257,7 @@ GUARDS = [
     ),
     Guard(
         "each vote names the bytes that run",
-        "reviews/rechecks.py",
+        "reviews/executions/rechecks.py",
         "_enough",
         "votes-bytes",
         NEVER,
@@ -274,7 +274,7 @@ GUARDS = [
     ),
     Guard(
         "a held lease is not taken",
-        "reviews/claims.py",
+        "reviews/executions/claims.py",
         "_take_lapsed",
         "held-lease",
         WithoutOperand("execution.lease_until > now"),
@@ -282,7 +282,7 @@ GUARDS = [
     ),
     Guard(
         "an opaque tool is tried once",
-        "reviews/claims.py",
+        "reviews/executions/claims.py",
         "_take_lapsed",
         "opaque-once",
         WithoutOperand("approved.class_of(execution) is not ExecutionClass.OPAQUE"),
@@ -290,7 +290,7 @@ GUARDS = [
     ),
     Guard(
         "nothing begins after its window",
-        "reviews/claims.py",
+        "reviews/executions/claims.py",
         "_take_queued",
         "claim-window",
         NEVER,
@@ -298,7 +298,7 @@ GUARDS = [
     ),
     Guard(
         "no worker takes what the agent performs",
-        "reviews/claims.py",
+        "reviews/executions/claims.py",
         "_take_queued",
         "claim-ours",
         WithoutOperand("not ours"),
@@ -306,7 +306,7 @@ GUARDS = [
     ),
     Guard(
         "a switch is looked at when it is claimed",
-        "reviews/claims.py",
+        "reviews/executions/claims.py",
         "_take_queued",
         "claim-switches",
         NEVER,
@@ -314,7 +314,7 @@ GUARDS = [
     ),
     Guard(
         "who slept too long begins nothing",
-        "reviews/fences.py",
+        "reviews/executions/leases.py",
         "_begin",
         "begin-in-time",
         UNHEEDED,
@@ -322,7 +322,7 @@ GUARDS = [
     ),
     Guard(
         "only the holder of the fence writes",
-        "reviews/fences.py",
+        "reviews/executions/leases.py",
         "fenced",
         "fence",
         WithoutOperand("execution.fence != fence"),
@@ -346,7 +346,7 @@ GUARDS = [
     ),
     Guard(
         "what a service may still be at is looked up a lease later",
-        "reviews/executions/recording.py",
+        "reviews/executions/record.py",
         "_asked_again_at",
         "lease-later",
         Value("due"),
@@ -354,7 +354,7 @@ GUARDS = [
     ),
     Guard(
         "an agent's word alone empties no sum",
-        "reviews/executions/recording.py",
+        "reviews/executions/record.py",
         "_fail",
         "agent-word",
         Value("facts.deny_effect(proposal.pk)"),
@@ -378,7 +378,7 @@ GUARDS = [
     ),
     Guard(
         "what waits to be tried once more is taken back too",
-        "reviews/grants.py",
+        "reviews/grants/grants.py",
         "revoke",
         "revoke-queued",
         WithKeyword("grant__status='live'"),
@@ -386,7 +386,7 @@ GUARDS = [
     ),
     Guard(
         "what was found is not done again",
-        "reviews/executions/running.py",
+        "reviews/executions/run.py",
         "_attempt",
         "found-once",
         NEVER,
@@ -394,7 +394,7 @@ GUARDS = [
     ),
     Guard(
         "the stored bytes are the granted ones",
-        "reviews/rechecks.py",
+        "reviews/executions/rechecks.py",
         "_bytes",
         "stored-bytes",
         NEVER,
@@ -402,7 +402,7 @@ GUARDS = [
     ),
     Guard(
         "the stored bytes are those that the log records",
-        "reviews/rechecks.py",
+        "reviews/executions/rechecks.py",
         "_bytes",
         "logged-bytes",
         NEVER,
@@ -410,7 +410,7 @@ GUARDS = [
     ),
     Guard(
         "a policy tightened since blocks",
-        "reviews/rechecks.py",
+        "reviews/executions/rechecks.py",
         "_enough",
         "tightened-tier",
         NEVER,
@@ -418,7 +418,7 @@ GUARDS = [
     ),
     Guard(
         "who agreed is enough for the policy of now",
-        "reviews/rechecks.py",
+        "reviews/executions/rechecks.py",
         "_enough",
         "tightened-votes",
         Value("None"),
@@ -426,7 +426,7 @@ GUARDS = [
     ),
     Guard(
         "an approver without authority blocks",
-        "reviews/approvers.py",
+        "reviews/grants/approvers.py",
         "still_hold",
         "approver-valid",
         NEVER,
@@ -434,7 +434,7 @@ GUARDS = [
     ),
     Guard(
         "a record that changed since blocks",
-        "reviews/rechecks.py",
+        "reviews/executions/rechecks.py",
         "_world",
         "record-changed",
         ALWAYS,
@@ -442,7 +442,7 @@ GUARDS = [
     ),
     Guard(
         "a stop between claim and effect is honoured",
-        "reviews/executions/running.py",
+        "reviews/executions/run.py",
         "_perform",
         "at-last",
         WithoutOperand("rechecks.at_last(claim.execution)"),
@@ -450,7 +450,7 @@ GUARDS = [
     ),
     Guard(
         "what a stop took back once is asked anew",
-        "reviews/stops.py",
+        "reviews/stops/stops.py",
         "",
         "stopped-since",
         InText("mode = 'stopped' AND at >=", "false AND at >="),
@@ -458,7 +458,7 @@ GUARDS = [
     ),
     Guard(
         "a vote that was revoked once is none",
-        "reviews/approvers.py",
+        "reviews/grants/approvers.py",
         "_is_revoked",
         "revoked-vote",
         WithoutOperand("vote.at is not None and row.at >= vote.at"),
@@ -466,7 +466,7 @@ GUARDS = [
     ),
     Guard(
         "a window that ends during the checks is over",
-        "reviews/rechecks.py",
+        "reviews/executions/rechecks.py",
         "at_last",
         "last-window",
         WithoutOperand("_window(execution)"),
@@ -474,7 +474,7 @@ GUARDS = [
     ),
     Guard(
         "an approver who goes during the checks is gone",
-        "reviews/rechecks.py",
+        "reviews/executions/rechecks.py",
         "at_last",
         "last-approvers",
         WithoutOperand("_approvers(execution)"),
@@ -482,7 +482,7 @@ GUARDS = [
     ),
     Guard(
         "a grant that is not taken says nothing of an earlier attempt",
-        "reviews/executions/running.py",
+        "reviews/executions/run.py",
         "_perform",
         "earlier-open",
         Condition("outcome.this_attempt_only and not claim.untouched"),
@@ -498,7 +498,7 @@ GUARDS = [
     ),
     Guard(
         "what was changed since a restore is asked of people",
-        "reviews/doubts.py",
+        "reviews/grants/uncertain.py",
         "of_restore",
         "revised-since",
         Value("RESTORED"),
@@ -514,7 +514,7 @@ GUARDS = [
     ),
     Guard(
         "an effect that goes elsewhere is another one",
-        "reviews/rechecks.py",
+        "reviews/executions/rechecks.py",
         "_tool",
         "elsewhere",
         NEVER,
@@ -522,7 +522,7 @@ GUARDS = [
     ),
     Guard(
         "a token says what its row says",
-        "reviews/grant_tokens.py",
+        "reviews/grants/tokens.py",
         "_signed",
         "token-row",
         NEVER,
@@ -530,7 +530,7 @@ GUARDS = [
     ),
     Guard(
         "a failure is retried inside its window only",
-        "reviews/settlements.py",
+        "reviews/executions/settle.py",
         "_check",
         "retry-window",
         NEVER,
@@ -554,7 +554,7 @@ GUARDS = [
     ),
     Guard(
         "a page of somebody else says nothing of one's own screen",
-        "reviews/views/care.py",
+        "reviews/desk/request/commit.py",
         "on_screen",
         "own-screen",
         WithoutOperand("not found.is_for(loaded.person.public_id, loaded.request.pk)"),
@@ -562,7 +562,7 @@ GUARDS = [
     ),
     Guard(
         "a verdict comes from one's own page of this request",
-        "reviews/views/care.py",
+        "reviews/desk/request/commit.py",
         "added",
         "own-page",
         NEVER,
@@ -571,7 +571,7 @@ GUARDS = [
     # What takes two people.
     Guard(
         "everything is switched on again by two",
-        "reviews/stops.py",
+        "reviews/stops/stops.py",
         "lift",
         "lift-by-two",
         NEVER,
@@ -579,7 +579,7 @@ GUARDS = [
     ),
     Guard(
         "nobody confirms their own repair",
-        "reviews/repairs.py",
+        "reviews/executions/repairs.py",
         "check_may_confirm",
         "own-repair",
         NEVER,
@@ -587,7 +587,7 @@ GUARDS = [
     ),
     Guard(
         "nothing begins on a database that came back",
-        "journal/epochs.py",
+        "journal/restore_epochs.py",
         "check",
         "epoch",
         UNHEEDED,
@@ -595,7 +595,7 @@ GUARDS = [
     ),
     Guard(
         "two begin a new epoch",
-        "reviews/restores.py",
+        "reviews/recovery.py",
         "look_at",
         "epoch-by-two",
         NEVER,
@@ -612,7 +612,7 @@ GUARDS = [
     ),
     Guard(
         "an agent supersedes only its own",
-        "reviews/proposals.py",
+        "reviews/requests/proposals.py",
         "_supersede",
         "own-superseded",
         WithoutOperand("request.proposal.agent != agent"),
@@ -620,7 +620,7 @@ GUARDS = [
     ),
     Guard(
         "a stopped agent proposes nothing",
-        "reviews/stops.py",
+        "reviews/stops/stops.py",
         "check_may_propose",
         "propose-stop",
         NEVER,
@@ -645,7 +645,7 @@ GUARDS = [
     # What an open page hears.
     Guard(
         "one person has only so many streams",
-        "hitl/streams.py",
+        "hitl/live/event_stream.py",
         "Streams._counted",
         "streams-each",
         WithoutOperand("self._each[person] <= MOST_EACH"),
@@ -653,7 +653,7 @@ GUARDS = [
     ),
     Guard(
         "a stream tells of what its person may see",
-        "reviews/queries/live.py",
+        "reviews/desk/live/subscription.py",
         "viewer",
         "stream-visible",
         Value("visible.ApprovalRequest.objects.filter(pk__in=wanted)"),

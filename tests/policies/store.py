@@ -161,7 +161,7 @@ def judge(
     **changes: Any,
 ) -> Evaluation:
     """Evaluate one proposal; a tool that nobody registered is blocked, as in
-    `reviews.governance`."""
+    `reviews.governance.ruling`."""
     document = document or shipped()
     if tool not in document.tools:
         return blocked("tool.unknown", "Nobody registered this tool.")

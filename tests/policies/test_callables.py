@@ -11,8 +11,10 @@ from pytest_django import Settings
 from policies import callables, versions
 from policies.documents import InvalidPolicy, parse
 from policies.models import PolicyVersion
-from reviews import executors, functions, readers, verifiers
+from reviews import executors
 from reviews.executors import Call
+from reviews.outbound import callables as functions
+from reviews.tool_services import readers, verifiers
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.reviews.definitions import tool
@@ -47,7 +49,7 @@ def listed(settings: Settings) -> Any:
         ("reviews.verifier_rules.maximum_amount", [], True),
         ("reviews.verifier_rules:maximum_amount", [], True),
         ("reviews.verifier_rulesets.any", [], False),
-        ("reviews.decisions.decide", [], False),
+        ("reviews.decisions.decide.decide", [], False),
     ],
 )
 def test_a_listed_module_and_what_is_below_it(

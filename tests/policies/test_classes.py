@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from policies.classes import OneOf, Recipients
+from policies.effect_classes import OneOf, Recipients
 
 OWN = Recipients(recipients=["to", "cc"], domains=["own.example"])
 

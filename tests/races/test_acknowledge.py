@@ -8,10 +8,11 @@ from functools import partial
 
 import pytest
 
-from agents import acknowledging, outcome_ids, promises, transitions
+from agents import acknowledgements, outcome_ids, transitions
 from agents.models import Acknowledgement, Delivery
-from journal.machine import TOLD
+from agents.webhooks import enqueue
 from journal.models import OutboxMessage
+from journal.state_machine import TOLD
 from reviews.models import Proposal
 from tests.agents import post
 from tests.conftest import Gate
@@ -30,12 +31,12 @@ def both(gate: Gate, networks: Callable[..., None]) -> tuple[str, Call, Call]:
     proposal = post.rejected(gate)
     told = OutboxMessage.objects.filter(topic=TOLD, subject=proposal.pk).latest("pk")
     outcome = outcome_ids.settled(proposal.pk)
-    return outcome, partial(promises.promise, message=told), word(gate, proposal)
+    return outcome, partial(enqueue.promise, message=told), word(gate, proposal)
 
 
 def word(gate: Gate, proposal: Proposal) -> Call:
     return partial(
-        acknowledging.acknowledge,
+        acknowledgements.acknowledge,
         agent=gate.agent,
         proposal_id=proposal.pk,
         outcome=outcome_ids.settled(proposal.pk),
@@ -61,7 +62,7 @@ def test_no_letter_is_written_beside_the_word(
     both: tuple[str, Call, Call], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcome, promise, said = both
-    rival = while_held(monkeypatch, acknowledging, "note", promise)
+    rival = while_held(monkeypatch, acknowledgements, "note", promise)
     said()
     assert rival.result.value == []
     assert statuses(outcome) == []
@@ -75,7 +76,7 @@ def test_at_once_nothing_is_left_to_send(
     for number in range(30):
         proposal = post.rejected(gate, customer=f"C-{number}")
         told = OutboxMessage.objects.filter(topic=TOLD, subject=proposal.pk)
-        promise = partial(promises.promise, message=told.latest("pk"))
+        promise = partial(enqueue.promise, message=told.latest("pk"))
         results = at_once(promise, word(gate, proposal))
         assert all(result.won for result in results)
         assert "waiting" not in statuses(outcome_ids.settled(proposal.pk))

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from reviews import alarms, audits, claims, executions
-from reviews.executions import running
-from reviews.executors import base
+from reviews import audits
+from reviews.alarms import answering, watching
+from reviews.executions import claims, record, run
 from reviews.models import Alarm, Execution, Grant, LateReport
+from reviews.tool_services import executors
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -27,7 +28,7 @@ def test_many_sweeps_at_once_raise_each_once(gate: Gate) -> None:
     late = [ended(states.queued(gate)) for _ in range(2)]
     other = states.queued(gate, "pay_queryable")
     Grant.objects.filter(execution=other).update(action_hash="sha256:" + "0" * 64)
-    changed = [one.value for one in at_once(*[alarms.watch] * 6)]
+    changed = [one.value for one in at_once(*[watching.watch] * 6)]
     assert sum(changed) == 3
     assert sorted(raised()) == [
         *sorted(("never_executed", one.pk, 1) for one in late),
@@ -53,11 +54,11 @@ def test_the_same_report_many_times_at_once_is_kept_once(gate: Gate) -> None:
 def _saying(execution: Execution, number: int) -> Callable[[], Any]:
     execution = Execution.objects.select_related("grant").get(pk=execution.pk)
     return partial(
-        executions.keep_late,
+        record.keep_late,
         execution_id=execution.pk,
         fence=execution.fence,
         action_hash=execution.grant.action_hash,
-        outcome=base.succeeded({"number": number}),
+        outcome=executors.succeeded({"number": number}),
         actor=claims.EXECUTOR,
     )
 
@@ -68,7 +69,7 @@ def test_of_two_who_close_one_the_first_is_kept(gate: Gate) -> None:
     done = at_once(
         *[
             partial(
-                alarms.close, alarm_id=alarm.pk, person=gate.people[name], note=note
+                answering.close, alarm_id=alarm.pk, person=gate.people[name], note=note
             )
             for name, note in notes.items()
         ]
@@ -81,7 +82,7 @@ def test_of_two_who_close_one_the_first_is_kept(gate: Gate) -> None:
 
 def test_what_was_refused_is_asked_after_once(gate: Gate) -> None:
     execution = ended(states.queued(gate, "pay_queryable"))
-    executions.run(execution.pk)
+    run.run(execution.pk)
     asked = at_once(*[partial(audits.begin, execution_id=execution.pk)] * 6)
     assert [one.value is not None for one in asked].count(True) == 1
 
@@ -97,10 +98,10 @@ def _taken_over(
 
     def successor() -> None:
         factories.lapsed(execution)
-        executions.run(execution.pk)
+        run.run(execution.pk)
 
-    rival = before(monkeypatch, running, "_conclude", successor)
-    executions.run(execution.pk)
+    rival = before(monkeypatch, run, "_conclude", successor)
+    run.run(execution.pk)
     assert rival.result.refusal is None
     execution.refresh_from_db()
     assert (execution.status, execution.fence) == ("succeeded", 2)

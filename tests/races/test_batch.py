@@ -9,9 +9,11 @@ import pytest
 
 from journal import errors
 from journal.models import LogRecord
-from reviews import batches, decisions, executions, forming, leases, membership
-from reviews.batches import deciding, lists
+from reviews.batches import decide, formation, lists, membership
 from reviews.choices import BatchStatus, RequestStatus
+from reviews.decisions import decide as decisions
+from reviews.executions import run
+from reviews.holds import take as leases
 from reviews.models import ApprovalRequest, Batch, Decision, Execution, Grant
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -30,7 +32,7 @@ def test_of_two_people_one_decides_the_batch(gate: Gate) -> None:
     for number in range(5):
         batch = formed_anew(gate, number)
         calls = [
-            partial(batches.decide, said(batch, person, verdict))
+            partial(decide.decide, said(batch, person, verdict))
             for person, verdict in ((gate.rita, "approve"), (gate.tom, "reject"))
         ]
         results = at_once(*calls)
@@ -51,7 +53,7 @@ def formed_anew(gate: Gate, number: int) -> Batch:
         name = f"{number}-{place}"
         group = f"g-{number}"
         propose(gate.agent, "repay", customer=name, thread=name, group=group)
-    forming.form_all()
+    formation.form_all()
     return Batch.objects.get(group=f"g-{number}")
 
 
@@ -61,9 +63,9 @@ def test_an_item_decided_while_the_list_is_read_decides_nothing(
     batch = formed(gate)
     meant, one = said(batch, gate.rita), members(batch)[1].request
     alone = partial(decisions.decide, factories.said(one, gate.tom, "reject"))
-    rival = before(monkeypatch, deciding, "_record", alone)
+    rival = before(monkeypatch, decide, "_record", alone)
     with pytest.raises(errors.BatchChanged):
-        batches.decide(meant)
+        decide.decide(meant)
     assert rival.result.won
     assert Decision.objects.count() == 1
     assert not Grant.objects.exists()
@@ -76,7 +78,7 @@ def test_a_decision_on_one_item_waits_for_the_batch_and_comes_late(
     meant, one = said(batch, gate.rita), members(batch)[1].request
     seen = factories.said(one, copy.copy(gate.tom), "reject")
     rival = while_held(monkeypatch, lists, "check", partial(decisions.decide, seen))
-    batches.decide(meant)
+    decide.decide(meant)
     assert isinstance(rival.result.refusal, errors.Decided)
     assert statuses() == {RequestStatus.AUTHORIZED}
 
@@ -90,7 +92,7 @@ def test_a_replacement_waits_for_the_batch_and_is_too_late(
     args = {**one.version.revision.args, "amount": "70.00"}
     replace = partial(factories.revised, gate.agent, one.request.proposal, args)
     rival = while_held(monkeypatch, lists, "check", replace)
-    batches.decide(meant)
+    decide.decide(meant)
     assert not rival.result.won
     granted = Grant.objects.get(proposal=one.request.proposal_id)
     assert granted.action_hash == one.request.action_hash
@@ -102,9 +104,9 @@ def test_who_joins_meanwhile_is_not_decided(
     batch = formed(gate)
     meant = said(batch, gate.rita)
     later = proposed(gate, "9.00")[0]
-    join = partial(forming.form_around, later.pk)
+    join = partial(formation.form_around, later.pk)
     rival = while_held(monkeypatch, lists, "check", join)
-    batches.decide(meant)
+    decide.decide(meant)
     assert rival.result.value == []  # the batch it was to join is decided
     later.refresh_from_db()
     assert later.status == RequestStatus.PENDING
@@ -126,14 +128,14 @@ def test_a_deadline_that_passes_under_the_lock_decides_nothing(
 
     monkeypatch.setattr(membership, "load", late)
     with pytest.raises(errors.Conflict):
-        batches.decide(meant)
+        decide.decide(meant)
     assert not Decision.objects.exists()
     assert statuses() == {RequestStatus.PENDING}
 
 
 def test_two_workers_form_one_batch(gate: Gate) -> None:
     proposed(gate, "7.00", "8.00", "9.00")
-    at_once(*[forming.form_all] * 4)
+    at_once(*[formation.form_all] * 4)
     assert Batch.objects.get().items.count() == 3
     assert Batch.objects.get().status == BatchStatus.FORMING
 
@@ -141,10 +143,10 @@ def test_two_workers_form_one_batch(gate: Gate) -> None:
 def test_many_workers_run_a_batch_one_item_at_a_time(gate: Gate) -> None:
     worlds.WORLD["declined"] = {"C-2"}
     batch = formed(gate, *["7.00"] * 5)
-    batches.decide(said(batch, gate.rita))
+    decide.decide(said(batch, gate.rita))
     waiting = list(Execution.objects.values_list("pk", flat=True))
     for _ in range(6):
-        at_once(*[partial(executions.run, pk) for pk in waiting])
+        at_once(*[partial(run.run, pk) for pk in waiting])
     rows = Execution.objects.order_by("batch_position")
     done, no, waits = "succeeded", "failed", "queued"
     found = list(rows.values_list("status", flat=True))
@@ -158,8 +160,8 @@ def test_a_hold_taken_meanwhile_keeps_all_undecided(
     batch = formed(gate)
     meant, one = said(batch, gate.rita), members(batch)[0].request
     take = partial(leases.take, request_id=one.pk, person=gate.tom)
-    rival = before(monkeypatch, deciding, "_record", take)
+    rival = before(monkeypatch, decide, "_record", take)
     with pytest.raises(errors.Held):
-        batches.decide(meant)
+        decide.decide(meant)
     assert rival.result.won
     assert statuses() == {RequestStatus.PENDING}

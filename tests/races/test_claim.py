@@ -10,23 +10,16 @@ import pytest
 
 from journal import errors, log
 from journal.models import LogRecord
-from reviews import (
-    claims,
-    executions,
-    fences,
-    grants,
-    locks,
-    readers,
-    rechecks,
-    redeeming,
-    settlements,
-    stops,
-    verifiers,
-)
+from reviews import locks
 from reviews.choices import ExecutionStatus, Scope, StopMode
-from reviews.executions import running
+from reviews.executions import claims, leases, rechecks, record, run
+from reviews.executions import redeem as redeeming
+from reviews.executions import settle as settlements
 from reviews.executors import Outcome
+from reviews.grants import grants
 from reviews.models import Execution, Grant, Stop
+from reviews.stops import stops
+from reviews.tool_services import readers, verifiers
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -53,7 +46,7 @@ def taking(execution: Execution) -> Callable[[], Any]:
 def test_of_many_workers_one_performs_the_effect(gate: Gate, tool: str) -> None:
     for number in range(5):
         execution = queued(gate, tool, number)
-        at_once(*[partial(executions.run, execution.pk)] * 8)
+        at_once(*[partial(run.run, execution.pk)] * 8)
         assert status_of(execution) == ExecutionStatus.SUCCEEDED
         claimed = LogRecord.objects.filter(
             kind="execution.claimed", proposal=execution.proposal_id
@@ -101,7 +94,7 @@ def test_a_lapsed_lease_is_taken_over_by_one(gate: Gate) -> None:
 
 def recording(execution: Execution, fence: int) -> Callable[[], Any]:
     return partial(
-        executions.record,
+        record.record,
         execution_id=execution.pk,
         fence=fence,
         outcome=Outcome("succeeded", {"fence": fence}),
@@ -134,10 +127,10 @@ def test_who_slept_past_the_lease_writes_nothing(
 
     def overtaken() -> None:
         factories.lapsed(execution)
-        executions.run(execution.pk)
+        run.run(execution.pk)
 
-    before(monkeypatch, running, "_conclude", overtaken)
-    executions.run(execution.pk)
+    before(monkeypatch, run, "_conclude", overtaken)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.fence) == (ExecutionStatus.SUCCEEDED, 2)
     assert len(worlds.effects()) == 1
@@ -162,10 +155,10 @@ def test_who_slept_before_the_effect_does_not_begin_it(
 
     def overtaken() -> None:
         factories.lapsed(execution)
-        executions.run(execution.pk)
+        run.run(execution.pk)
 
-    before(monkeypatch, fences, "check_held", overtaken)
-    executions.run(execution.pk)
+    before(monkeypatch, leases, "check_held", overtaken)
+    run.run(execution.pk)
     assert status_of(execution) == status
     assert len(worlds.effects()) == happened
 
@@ -196,7 +189,7 @@ def test_a_stop_between_claim_and_effect_is_honoured(
     claim = taking(execution)()
     assert claim is not None
     before(monkeypatch, module, name, stopping(gate))
-    outcome = running._attempt(claim)
+    outcome = run._attempt(claim)
     assert isinstance(outcome, rechecks.No)
     assert worlds.effects() == []
 
@@ -204,11 +197,11 @@ def test_a_stop_between_claim_and_effect_is_honoured(
 def test_after_a_stop_is_acknowledged_nothing_begins(gate: Gate) -> None:
     """T23: whatever had not passed its last check by then does not happen."""
     rows = [queued(gate, number=number) for number in range(6)]
-    runs = [partial(executions.run, row.pk) for row in rows]
+    runs = [partial(run.run, row.pk) for row in rows]
     *_, stopped = at_once(*runs, stopping(gate))
     assert stopped.won
     for row in rows:
-        executions.run(row.pk)
+        run.run(row.pk)
     statuses = [status_of(row) for row in rows]
     done = statuses.count(ExecutionStatus.SUCCEEDED)
     assert set(statuses) <= {ExecutionStatus.SUCCEEDED, ExecutionStatus.REFUSED}
@@ -253,7 +246,7 @@ def test_of_two_who_settle_an_unknown_one_is_heard(gate: Gate) -> None:
         execution = queued(gate, "pay_opaque", number)
         taking(execution)()
         factories.lapsed(execution)
-        executions.run(execution.pk)
+        run.run(execution.pk)
         settle = partial(
             settlements.settle_unknown, execution_id=execution.pk, reason="seen"
         )

@@ -15,8 +15,10 @@ from journal import errors
 from journal.models import LogRecord, OutboxMessage
 from policies.choices import Role
 from policies.models import Person
-from reviews import decisions, locks, votes
+from reviews import locks
 from reviews.choices import RequestStatus, Verdict
+from reviews.decisions import decide as decisions
+from reviews.decisions import votes
 from reviews.models import ApprovalRequest, Decision, Execution, Grant
 from reviews.said import Said
 from tests import factories, guards

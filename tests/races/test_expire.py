@@ -11,10 +11,15 @@ import pytest
 from journal import clock, errors
 from journal.models import LogRecord
 from policies import facts
-from reviews import deadlines, decisions, grants, incidents, locks, tallies, verdicts
+from reviews import deadlines, locks
 from reviews.choices import RequestStatus
+from reviews.decisions import decide as decisions
+from reviews.decisions import tally as tallies
+from reviews.decisions import verdicts
+from reviews.decisions.votes import Vote
+from reviews.grants import grants
 from reviews.models import ApprovalRequest, Decision, Grant
-from reviews.votes import Vote
+from reviews.stops import incidents
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose, said

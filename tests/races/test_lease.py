@@ -10,8 +10,11 @@ import pytest
 from journal import clock, errors
 from journal.models import LogRecord
 from policies.choices import Role
-from reviews import decisions, leases, locks
-from reviews.leases import take
+from reviews import locks
+from reviews.decisions import decide
+from reviews.holds import take as leases
+from reviews.holds.take import take
+from reviews.leases import checking, passing
 from reviews.models import ApprovalRequest, Decision, Lease
 from tests.conftest import Gate
 from tests.factories import propose, said
@@ -66,7 +69,7 @@ def test_a_lease_taken_right_before_the_lock_stops_the_decision(
         partial(take, request_id=request.pk, person=gate.tom),
     )
     with pytest.raises(errors.Held):
-        decisions.decide(mine)
+        decide.decide(mine)
     assert rival.result.value.mine
     assert not Decision.objects.exists()
 
@@ -78,11 +81,11 @@ def test_a_lease_asked_for_during_a_decision_comes_too_late(
     mine = said(request, gate.rita)
     rival = while_held(
         monkeypatch,
-        leases,
+        checking,
         "check",
         partial(take, request_id=request.pk, person=gate.tom),
     )
-    decisions.decide(mine)
+    decide.decide(mine)
     assert isinstance(rival.result.refusal, errors.Decided)
     assert not Lease.objects.filter(holder__isnull=False).exists()
 
@@ -91,7 +94,7 @@ def test_a_decision_and_a_taking_at_once_are_one_or_the_other(gate: Gate) -> Non
     for number in range(12):
         request = request_of(gate, number)
         decided, taken = at_once(
-            partial(decisions.decide, said(request, gate.rita)),
+            partial(decide.decide, said(request, gate.rita)),
             partial(take, request_id=request.pk, person=gate.tom),
         )
         if decided.won:
@@ -109,9 +112,9 @@ def test_a_break_and_a_decision_at_once_leave_nothing_held(gate: Gate) -> None:
         token = take(request_id=request.pk, person=gate.rita).token
         broken, decided = at_once(
             partial(
-                leases.break_hold, request_id=request.pk, person=gate.sue, reason="x"
+                passing.break_hold, request_id=request.pk, person=gate.sue, reason="x"
             ),
-            partial(decisions.decide, said(request, gate.rita, lease=token)),
+            partial(decide.decide, said(request, gate.rita, lease=token)),
         )
         assert decided.won
         assert broken.won or isinstance(broken.refusal, errors.Conflict)

@@ -11,8 +11,10 @@ from agents import repairs as runs
 from agents import reversals
 from journal import errors
 from journal.models import LogRecord
-from reviews import executors, reconciliation, repairs, settlements
+from reviews import executors
 from reviews.choices import ExecutionStatus, RepairStatus
+from reviews.executions import reconcile, repairs
+from reviews.executions import settle as settlements
 from reviews.models import ApprovalRequest, Execution, Repair, Reversal
 from tests.agents.test_repairs import corrected, dead, of_execution, stuck
 from tests.conftest import Gate
@@ -62,7 +64,7 @@ def test_a_repair_is_applied_or_refused_and_never_both(gate: Gate) -> None:
 def test_of_a_look_up_and_a_person_one_settles(gate: Gate) -> None:
     execution = doubtful(gate, ran=True)
     results = at_once(
-        partial(reconciliation.look_up, execution.pk),
+        partial(reconcile.look_up, execution.pk),
         partial(
             settlements.settle_unknown,
             execution_id=execution.pk,
@@ -92,7 +94,7 @@ def test_who_answers_while_the_service_is_asked_is_heard(
         reason="not in the ledger",
     )
     rival = before(monkeypatch, executors, "look_up", settle)
-    reconciliation.look_up(execution.pk)
+    reconcile.look_up(execution.pk)
     assert rival.result.won
     found: Any = Execution.objects.get(pk=execution.pk)
     assert (found.status, found.code) == (ExecutionStatus.FAILED, "settled_by_person")
@@ -100,6 +102,6 @@ def test_who_answers_while_the_service_is_asked_is_heard(
 
 def test_of_many_sweeps_one_asks(gate: Gate) -> None:
     execution = doubtful(gate)
-    results = at_once(*[partial(reconciliation.look_up, execution.pk)] * 6)
+    results = at_once(*[partial(reconcile.look_up, execution.pk)] * 6)
     assert [r.value is not None for r in results].count(True) == 1
     assert Execution.objects.get(pk=execution.pk).asked == 1

@@ -14,17 +14,18 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from agents import endpoints, idempotency, intake, proposals, transitions
+from agents import idempotency, intake, proposals, transitions
 from agents import keys as agent_keys
 from agents.models import Agent, IdempotencyKey, Thread
 from agents.proposals import Key
 from agents.schemas import ProposalIn
+from agents.webhooks import endpoints
 from journal import clock, errors
 from journal.models import LogRecord
 from policies import evaluation
-from reviews import proposals as gate_proposals
-from reviews import settlements
+from reviews.executions import settle
 from reviews.models import ApprovalRequest, Proposal
+from reviews.requests import proposals as gate_proposals
 from tests import factories
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
@@ -229,7 +230,7 @@ def test_a_retry_and_a_proposal_are_not_both_the_first_of_a_sum(
         of = {"amount": "80.00", "customer": f"C-{number}"}
         failed = attempts.declined(gate, monkeypatch, thread=f"f-{number}", **of)
         retried, proposed = at_once(
-            partial(settlements.retry, execution_id=failed.pk, person=gate.rita),
+            partial(settle.retry, execution_id=failed.pk, person=gate.rita),
             proposing(gate.agent, f"again-{number}", thread=f"t-{number}", **of),
         )
         tier = "escalate" if retried.won else "approve"

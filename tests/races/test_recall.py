@@ -9,9 +9,13 @@ import pytest
 
 from journal import clock, errors
 from journal.models import LogRecord
-from reviews import deadlines, decisions, locks, recalls, requests, votes
+from reviews import deadlines, locks
 from reviews.choices import RequestStatus
+from reviews.decisions import decide as decisions
+from reviews.decisions import recall as recalls
+from reviews.decisions import votes
 from reviews.models import ApprovalRequest, Grant
+from reviews.requests import versions
 from tests.conftest import Gate
 from tests.factories import decide, propose, said
 from tests.races.together import at_once, before, while_held
@@ -94,7 +98,7 @@ def test_the_sweep_passes_over_what_is_being_recalled(
         return deadlines.close_recall_windows()
 
     over = ApprovalRequest.objects.filter(recall_until__lt=clock.ClockTimestamp())
-    rival = before(monkeypatch, requests, "seal", sweep_when_over)
+    rival = before(monkeypatch, versions, "seal", sweep_when_over)
     recall(request, gate)
     assert rival.result.value == []
     check(request, recalled=True)

@@ -12,17 +12,13 @@ import pytest
 
 from journal import errors, log
 from journal.models import LogRecord
-from reviews import (
-    claims,
-    executions,
-    fences,
-    grants,
-    redeeming,
-    stops,
-)
 from reviews.choices import ExecutionStatus, Scope
+from reviews.executions import claims, leases, refusing
+from reviews.executions import redeem as redeeming
+from reviews.executions.rechecks import No
+from reviews.grants import grants
 from reviews.models import Execution
-from reviews.rechecks import No
+from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -85,7 +81,7 @@ def test_what_a_repeated_call_was_given_is_not_taken_back(
         stop(gate)
         return claim
 
-    rival = before(monkeypatch, fences, "note_outside", answered_then_stopped)
+    rival = before(monkeypatch, leases, "note_outside", answered_then_stopped)
     with pytest.raises(errors.AgentStopped):
         redeem(key="mine")
     assert rival.result.value.replayed
@@ -109,8 +105,8 @@ def test_what_was_taken_back_is_given_to_nobody(
     assert claim is not None
     claim = replace(claim, untouched=untouched)
     no = No("stopped", "This was stopped before it ran.")
-    back = partial(executions.give_back, claim=claim, no=no)
-    rival = before(monkeypatch, fences, "hand_out", back)
+    back = partial(refusing.give_back, claim=claim, no=no)
+    rival = before(monkeypatch, leases, "hand_out", back)
     refusal = errors.AgentStopped if untouched else errors.GrantSpent
     with pytest.raises(refusal):
         redeem(key="mine")
@@ -125,7 +121,7 @@ def test_a_lease_that_ends_during_the_checks_is_given_to_nobody(
 ) -> None:
     execution, redeem = deployment(gate)
     lapse = partial(factories.lapsed, execution)
-    before(monkeypatch, fences, "note_outside", lapse)
+    before(monkeypatch, leases, "note_outside", lapse)
     with pytest.raises(errors.GrantSpent):
         redeem(key="mine")
     again = redeem(key="mine")

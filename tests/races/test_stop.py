@@ -10,18 +10,14 @@ from django.db import connection
 
 from journal import errors
 from journal.models import OutboxMessage
-from reviews import (
-    decisions,
-    executions,
-    locks,
-    proposals,
-    revocations,
-    stop_work,
-    stops,
-    tasks,
-)
+from reviews import locks, tasks
 from reviews.choices import ExecutionStatus, RequestStatus, Scope
+from reviews.decisions import decide as decisions
+from reviews.decisions import revoke
+from reviews.executions import run
 from reviews.models import ApprovalRequest, Decision, Execution, Grant, Proposal, Stop
+from reviews.requests import proposals
+from reviews.stops import scope, stops
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose, said
@@ -63,7 +59,7 @@ def test_what_is_submitted_while_the_stop_is_enforced_does_not_stay(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It had looked at the switches before the stop, and commits after the sweep."""
-    under, swept = stop_work.under, threading.Event()
+    under, swept = scope.under, threading.Event()
 
     def listed(stop: Stop) -> list[str]:
         found = under(stop)
@@ -75,7 +71,7 @@ def test_what_is_submitted_while_the_stop_is_enforced_does_not_stay(
         sweeping.start()
         assert swept.wait(PATIENCE_S)
 
-    monkeypatch.setattr(stop_work, "under", listed)
+    monkeypatch.setattr(scope, "under", listed)
     sweeping = threading.Thread(target=enforcing)
     before(monkeypatch, proposals, "govern", stop_and_sweep)
     request = propose(gate.agent).request
@@ -149,7 +145,7 @@ def test_a_stop_against_verdicts_claims_and_proposals(gate: Gate) -> None:
     rows = Execution.objects.filter(proposal__in=granted)
     *results, stopped = at_once(
         *[partial(decisions.decide, said(p.request, gate.tom)) for p in waiting],
-        *[partial(executions.run, row.pk) for row in rows],
+        *[partial(run.run, row.pk) for row in rows],
         partial(propose, gate.agent, "look", thread="t-9"),
         stopping(gate),
     )
@@ -162,7 +158,7 @@ def test_a_stop_against_verdicts_claims_and_proposals(gate: Gate) -> None:
 
 def check_halted() -> None:
     for row in Execution.objects.all():
-        executions.run(row.pk)
+        run.run(row.pk)
     assert RequestStatus.PENDING not in statuses()
     left = set(Execution.objects.values_list("status", flat=True))
     assert left <= {ExecutionStatus.SUCCEEDED, ExecutionStatus.REFUSED}
@@ -186,11 +182,11 @@ def test_a_claim_against_the_revocation_of_its_approval(gate: Gate) -> None:
         decide(request, gate.rita)
         row = Execution.objects.get(proposal=request.proposal_id)
         taken = partial(
-            revocations.revoke_approval,
+            revoke.revoke_approval,
             proposal_id=request.proposal_id,
             reviewer=gate.rita.public_id,
         )
-        ran, revoked = at_once(partial(executions.run, row.pk), taken)
+        ran, revoked = at_once(partial(run.run, row.pk), taken)
         assert ran.won
         row.refresh_from_db()
         grant = Grant.objects.get(pk=row.grant_id).status
@@ -222,8 +218,6 @@ def test_a_verdict_right_before_the_revocation_of_another_counts(
     decide(request, gate.sue)
     second = partial(decisions.decide, said(request, gate.sam))
     before(monkeypatch, locks, "request_of", second)
-    revocations.revoke_approval(
-        proposal_id=request.proposal_id, reviewer=gate.sue.public_id
-    )
+    revoke.revoke_approval(proposal_id=request.proposal_id, reviewer=gate.sue.public_id)
     execution = Execution.objects.get(proposal=request.proposal_id)
     assert (execution.status, execution.code) == ("refused", "approval_revoked")

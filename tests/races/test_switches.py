@@ -13,21 +13,13 @@ from django.conf import settings
 
 from journal import errors, log
 from journal.models import OutboxMessage
-from reviews import (
-    claims,
-    executions,
-    fences,
-    grants,
-    readers,
-    rechecks,
-    redeeming,
-    stops,
-    tasks,
-    verifiers,
-)
+from reviews import tasks
 from reviews.choices import ExecutionStatus, Scope, StopMode
-from reviews.executions import running
+from reviews.executions import claims, leases, rechecks, redeem, run
+from reviews.grants import grants
 from reviews.models import Execution, Stop
+from reviews.stops import stops
+from reviews.tool_services import readers, verifiers
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -42,8 +34,8 @@ PLACES = {
     "before-the-checks": (rechecks, "check"),
     "while-the-world-is-read": (readers, "read"),
     "while-verifiers-are-asked": (verifiers, "verify"),
-    "while-the-note-is-written": (fences, "note_outside"),
-    "while-the-fence-is-looked-at": (fences, "check_held"),
+    "while-the-note-is-written": (leases, "note_outside"),
+    "while-the-fence-is-looked-at": (leases, "check_held"),
 }
 SCOPES = [
     (Scope.THREAD, "riley/t-1", "sue"),
@@ -109,7 +101,7 @@ def test_a_stop_after_the_claim_means_no_effect(
         stop = stopping(gate, *SCOPES[turn % len(SCOPES)], tool)
         with monkeypatch.context() as patch:
             rival = before(patch, *PLACES[place], stop)
-            executions.run(execution.pk)
+            run.run(execution.pk)
         row = rival.result.value
         execution.refresh_from_db()
         assert (execution.status, execution.code) == ("refused", "stopped")
@@ -131,14 +123,14 @@ def test_a_pause_after_the_claim_keeps_it_for_later(
     tools(gate, outside, "webhook")
     execution = queued(gate, tool)
     pause = partial(stopping(gate, *SCOPES[1], tool), mode=StopMode.PAUSED)
-    rival = before(monkeypatch, fences, "check_held", pause)
-    executions.run(execution.pk)
+    rival = before(monkeypatch, leases, "check_held", pause)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.attempts) == (ExecutionStatus.QUEUED, 0)
     assert outside.requests == []
     lifted(gate, rival.result.value.pk)
     Execution.objects.filter(pk=execution.pk).update(due_at=execution.queued_at)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     assert len(outside.requests) == 1
 
 
@@ -156,7 +148,7 @@ def test_an_agent_that_redeems_meanwhile_gets_nothing_to_do(
     token = grants.token(execution.grant_id)
     before(monkeypatch, *PLACES[place], stopping(gate, *scope, "deploy"))
     with pytest.raises(errors.AgentStopped):
-        redeeming.redeem(token=token, agent="riley")
+        redeem.redeem(token=token, agent="riley")
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "stopped")
 
@@ -168,9 +160,9 @@ def test_a_stop_at_the_last_moment_of_a_redeem(
     execution = queued(gate, "deploy")
     token = grants.token(execution.grant_id)
     stop = stopping(gate, *SCOPES[3], "deploy")
-    before(monkeypatch, fences, "note_outside", stop)
+    before(monkeypatch, leases, "note_outside", stop)
     with pytest.raises(errors.AgentStopped):
-        redeeming.redeem(token=token, agent="riley")
+        redeem.redeem(token=token, agent="riley")
 
 
 def test_a_reviewer_revoked_after_the_claim_means_no_effect(
@@ -186,7 +178,7 @@ def test_a_reviewer_revoked_after_the_claim_means_no_effect(
         reason="stolen",
     )
     before(monkeypatch, rechecks, "check", stop)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     for message in OutboxMessage.objects.filter(topic="stop.raised", done_at=None):
         tasks.enforce_stop(message.pk)
     execution.refresh_from_db()
@@ -202,5 +194,5 @@ def test_a_claim_taken_before_the_stop_is_never_begun_after_it(
     claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
     assert claim is not None
     stopping(gate, *SCOPES[2], "pay")()
-    assert isinstance(running._attempt(claim), rechecks.No)
+    assert isinstance(run._attempt(claim), rechecks.No)
     assert outside.requests == []

@@ -10,8 +10,11 @@ from agents import proposals as agents_proposals
 from agents.choices import ThreadResult
 from journal import errors, log
 from journal.models import LogRecord
-from reviews import claims, decisions, executions, grants, locks, transitions
+from reviews import locks, transitions
 from reviews.choices import ExecutionStatus, GrantStatus, RequestStatus
+from reviews.decisions import decide as decisions
+from reviews.executions import claims, run
+from reviews.grants import grants
 from reviews.models import ApprovalRequest, Decision, Execution, Grant, Proposal
 from tests import worlds
 from tests.conftest import Gate
@@ -71,7 +74,7 @@ def test_a_withdrawal_during_the_verdict_revokes_the_grant(
     assert rival.result.won
     assert check_consistent(proposal).status == RequestStatus.AUTHORIZED
     assert Grant.objects.get().status == GrantStatus.REVOKED
-    executions.run(Execution.objects.get().pk)
+    run.run(Execution.objects.get().pk)
     assert worlds.effects() == []
 
 
@@ -81,9 +84,7 @@ def test_of_a_claim_and_a_withdrawal_the_first_one_counts(gate: Gate) -> None:
         decide(proposal.request, gate.rita)
         execution = Execution.objects.get(proposal=proposal)
         happened = len(worlds.effects())
-        _, back = at_once(
-            partial(executions.run, execution.pk), withdrawing(gate, proposal)
-        )
+        _, back = at_once(partial(run.run, execution.pk), withdrawing(gate, proposal))
         check_consistent(proposal)
         execution.refresh_from_db()
         ran = execution.status == ExecutionStatus.SUCCEEDED

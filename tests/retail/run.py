@@ -23,8 +23,8 @@ from hitl.local.process import Child, Program
 from holdpoint_client import Client, Proposal
 from journal import clock
 from journal.models import LogRecord, OutboxMessage
-from reviews import tokens
 from reviews.models import Execution
+from reviews.people import tokens
 from tests import factories
 from tests.stack import START_S, Stack, free_port, wait_until
 

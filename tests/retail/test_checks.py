@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from journal import clock
-from reviews import alarms, claims
+from reviews.alarms import standing
 from reviews.choices import AlarmKind
+from reviews.executions import claims
 from reviews.models import Execution
 from tests import factories
 from tests.conftest import Gate
@@ -56,7 +57,7 @@ def test_what_a_worker_says_that_was_given_up_is_a_right_alarm(
     again: Execution,
 ) -> None:
     checks.check_alarms()
-    alarms.about(again, AlarmKind.TWICE, clock.now(), fence=1)
+    standing.about(again, AlarmKind.TWICE, clock.now(), fence=1)
     checks.check_alarms()
 
 
@@ -71,7 +72,7 @@ def test_what_a_worker_says_that_was_given_up_is_a_right_alarm(
 def test_any_other_alarm_is_a_fault(
     again: Execution, kind: AlarmKind, fence: int
 ) -> None:
-    alarms.about(again, kind, clock.now(), fence=fence)
+    standing.about(again, kind, clock.now(), fence=fence)
     with pytest.raises(AssertionError):
         checks.check_alarms()
 

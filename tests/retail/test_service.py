@@ -11,7 +11,7 @@ import pytest
 
 from policies.choices import Tier
 from policies.documents import parse
-from reviews import webhooks
+from reviews.outbound import webhooks
 
 from . import policy, tasks
 from .books import NOT_FOUND, Books, Counts, KeyReused

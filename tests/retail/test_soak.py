@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.strike import CABLES, KINDS
+from chaos.fault import CABLES, KINDS
 from tests.guards import ROOT
 from tests.servers import FILLED
 

@@ -5,26 +5,27 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from journal import clock, epochs, witness
+from journal import clock, high_water_mark, restore_epochs
 from journal.models import Epoch
 from policies.models import Observation
-from reviews import repairs, restores
+from reviews import recovery
+from reviews.executions import repairs
 from reviews.models import Execution, Grant
 from tests.conftest import Gate
 from tests.factories import decide, propose
 
 
-def seen() -> witness.Seen:
-    found = witness.read()
+def seen() -> high_water_mark.Seen:
+    found = high_water_mark.read()
     assert found is not None
     return found
 
 
 def restore_an_older_one() -> None:
     """As if the database had lost its last ten records."""
-    epochs.advance()
+    restore_epochs.advance()
     now = seen()
-    witness.keep(replace(now, record=now.record + 10, leaf="00" * 32))
+    high_water_mark.keep(replace(now, record=now.record + 10, leaf="00" * 32))
 
 
 def queued(gate: Gate, tool: str = "pay") -> Execution:
@@ -34,8 +35,8 @@ def queued(gate: Gate, tool: str = "pay") -> Execution:
 
 
 def two_people_look(gate: Gate) -> Epoch:
-    restores.look_at(person=gate.sue, reason="the disk died")
-    return restores.look_at(person=gate.sam, reason="seen the books")
+    recovery.look_at(person=gate.sue, reason="the disk died")
+    return recovery.look_at(person=gate.sam, reason="seen the books")
 
 
 def restored(gate: Gate, *, looked: bool = True) -> None:
@@ -43,7 +44,7 @@ def restored(gate: Gate, *, looked: bool = True) -> None:
     restore_an_older_one()
     if looked:
         two_people_look(gate)
-        epochs.accept()
+        restore_epochs.accept()
 
 
 def weighs(proposal_id: str) -> set[bool]:

@@ -7,10 +7,13 @@ from typing import Any
 
 from journal import clock
 from policies.models import Person
-from reviews import alike, batches, deadlines, executions, forming, membership
-from reviews.batches import SaidOfMany
+from reviews import deadlines
+from reviews.batches import decide as batches
+from reviews.batches import formation, membership, similarity
+from reviews.batches.membership import Member
+from reviews.batches.said import SaidOfMany
 from reviews.choices import Verdict
-from reviews.membership import Member
+from reviews.executions import run
 from reviews.models import ApprovalRequest, Batch, Execution
 from tests import factories
 from tests.conftest import Gate
@@ -35,7 +38,7 @@ def proposed(gate: Gate, *amounts: str, **fields: Any) -> list[ApprovalRequest]:
 def formed(gate: Gate, *amounts: str, **fields: Any) -> Batch:
     """A batch of alike repayments, which still takes members."""
     proposed(gate, *(amounts or AMOUNTS), **fields)
-    forming.form_all()
+    formation.form_all()
     return Batch.objects.get()
 
 
@@ -56,7 +59,7 @@ def said(
             "batch_id": batch.pk,
             "person": Person.objects.get(pk=person.pk),
             "verdict": Verdict(verdict),
-            "digest": alike.digest(member.entry for member in chosen),
+            "digest": similarity.digest(member.entry for member in chosen),
             "items": [member.id for member in chosen],
             "left_out": list(without),
             "marks": {member.id: member.mark for member in seen},
@@ -76,7 +79,7 @@ def ran(batch: Batch) -> list[str]:
     """What the sweep hands over until there is nothing more; all the statuses."""
     while due := deadlines.queued_executions(quiet=timedelta(0)):
         for pk in due:
-            executions.run(pk)
+            run.run(pk)
     rows = Execution.objects.filter(batch=batch).order_by("batch_position")
     return list(rows.values_list("status", flat=True))
 

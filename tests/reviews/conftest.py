@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from journal import epochs, witness
+from journal import high_water_mark, restore_epochs
 from tests.reviews import service as services
 
 
@@ -22,7 +22,7 @@ def service(networks: Callable[..., None]) -> Iterator[services.Service]:
 @pytest.fixture
 def own_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A host of its own, and no broker: that would remember between tests."""
-    monkeypatch.setattr(witness, "path", lambda: tmp_path / "epoch")
-    monkeypatch.setattr(witness, "_exchange", lambda mine: None)
+    monkeypatch.setattr(high_water_mark, "path", lambda: tmp_path / "epoch")
+    monkeypatch.setattr(high_water_mark, "_exchange", lambda mine: None)
     yield
-    epochs.known = epochs.Known()
+    restore_epochs.known = restore_epochs.Known()

@@ -11,22 +11,16 @@ from agents import transitions as agents_transitions
 from agents.choices import ThreadResult
 from agents.models import Agent, Thread
 from journal import clock, log
-from journal.machine import Machine
+from journal.state_machine import Machine
 from policies import versions
 from policies.models import Person, PolicyVersion
-from reviews import (
-    alarms,
-    claims,
-    deadlines,
-    executions,
-    forming,
-    leases,
-    repairs,
-    stops,
-    transitions,
-)
+from reviews import deadlines, transitions
+from reviews.alarms import answering
 from reviews.choices import SETTLED, ExecutionStatus, RepairChange, Scope
+from reviews.executions import claims, record, repairs, run
 from reviews.executors import Outcome
+from reviews.forming import tidying
+from reviews.holds import take
 from reviews.models import (
     Alarm,
     ApprovalRequest,
@@ -37,6 +31,7 @@ from reviews.models import (
     Proposal,
     Repair,
 )
+from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -62,7 +57,7 @@ def pending(gate: Gate) -> ApprovalRequest:
 
 def held(gate: Gate) -> Lease:
     request = pending(gate)
-    leases.take(request_id=request.pk, person=gate.rita)
+    take.take(request_id=request.pk, person=gate.rita)
     return Lease.objects.get(pk=request.pk)
 
 
@@ -119,7 +114,7 @@ def claimed(gate: Gate, tool: str = "pay") -> Execution:
 def requeued(gate: Gate, tool: str = "pay") -> Execution:
     """Tried once, known to have changed nothing, and due again in a moment."""
     execution = claimed(gate, tool)
-    executions.record(
+    record.record(
         execution_id=execution.pk,
         fence=1,
         outcome=Outcome("failed", code="not_sent", this_attempt_only=True),
@@ -151,7 +146,7 @@ def refused(gate: Gate) -> Execution:
 
 
 def _ran(execution: Execution) -> Execution:
-    executions.run(execution.pk)
+    run.run(execution.pk)
     return execution
 
 
@@ -211,7 +206,7 @@ def forming_batch(gate: Gate) -> Batch:
 def open_batch(gate: Gate) -> Batch:
     batch = batching.formed(gate)
     Batch.objects.filter(pk=batch.pk).update(closes_at=clock.now())
-    forming.tidy(batch_id=batch.pk)
+    tidying.tidy(batch_id=batch.pk)
     return batch
 
 
@@ -222,7 +217,7 @@ def decided_batch(gate: Gate) -> Batch:
 def dissolved_batch(gate: Gate) -> Batch:
     batch = batching.formed(gate, "7.00", "8.00")
     decide(batching.members(batch)[0].request, gate.rita)
-    forming.tidy(batch_id=batch.pk)
+    tidying.tidy(batch_id=batch.pk)
     return batch
 
 
@@ -233,12 +228,12 @@ def open_alarm(gate: Gate) -> Alarm:
 
 def acknowledged_alarm(gate: Gate) -> Alarm:
     alarm = open_alarm(gate)
-    return alarms.acknowledge(alarm_id=alarm.pk, person=gate.sue)
+    return answering.acknowledge(alarm_id=alarm.pk, person=gate.sue)
 
 
 def closed_alarm(gate: Gate) -> Alarm:
     alarm = open_alarm(gate)
-    return alarms.close(alarm_id=alarm.pk, person=gate.sue, note="asked again")
+    return answering.close(alarm_id=alarm.pk, person=gate.sue, note="asked again")
 
 
 def proposed_repair(gate: Gate) -> Repair:

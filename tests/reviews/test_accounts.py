@@ -13,9 +13,12 @@ from journal.errors import BadKey
 from journal.models import LogRecord
 from policies.choices import Role
 from policies.models import Person, Queue
-from reviews import permissions, revocations, stop_work, tokens
+from reviews import permissions
 from reviews.choices import RequestStatus
+from reviews.decisions import revoke
 from reviews.models import PersonalToken, Stop
+from reviews.people import tokens
+from reviews.stops import scope
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -123,10 +126,8 @@ def test_their_approvals_of_what_has_not_run_are_revoked(gate: Gate) -> None:
     run("deactivate_person", "sue", by="adam")
     stop = Stop.objects.get(scope="reviewer", key=gate.sue.public_id)
     assert stop.by == gate.adam.public_id
-    assert stop_work.under(stop) == [request.proposal_id]
-    revocations.revoke_approval(
-        proposal_id=request.proposal_id, reviewer=gate.sue.public_id
-    )
+    assert scope.under(stop) == [request.proposal_id]
+    revoke.revoke_approval(proposal_id=request.proposal_id, reviewer=gate.sue.public_id)
     request.refresh_from_db()
     assert request.status == RequestStatus.PENDING
     decide(request, gate.sam)

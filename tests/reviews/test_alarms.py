@@ -13,24 +13,21 @@ from django.db import connection
 
 from agents import proposals as agents_proposals
 from agents.choices import ThreadResult
-from journal import clock, errors, faults, log
+from journal import clock, errors, failpoints, log
 from journal.models import LogRecord, OutboxMessage
 from policies.choices import Risk
-from reviews import (
-    alarms,
-    audits,
-    claims,
-    executions,
-    grants,
-    redeeming,
-    stops,
-)
-from reviews.alarms import finding
-from reviews.alarms.reporting import MOST_KEPT
+from reviews import audits
+from reviews.alarms import answering, raising, standing, watch, watching
+from reviews.alarms.late_reports import MOST_KEPT
 from reviews.choices import AlarmKind, Scope
-from reviews.executors import Outcome, base
+from reviews.desk.components import retry
+from reviews.executions import claims, redeem, run
+from reviews.executions import record as executions
+from reviews.executors import Outcome
+from reviews.grants import grants
 from reviews.models import Alarm, Execution, Grant, LateReport, Notice, Revision
-from reviews.queries import late_reports
+from reviews.stops import stops
+from reviews.tool_services import executors
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -67,7 +64,7 @@ def letter(gate: Gate, text: str = "hello") -> Execution:
 
 
 def redeemed(execution: Execution) -> Execution:
-    redeeming.redeem(token=grants.token(execution.grant_id), agent="riley")
+    redeem.redeem(token=grants.token(execution.grant_id), agent="riley")
     execution.refresh_from_db()
     return execution
 
@@ -75,12 +72,12 @@ def redeemed(execution: Execution) -> Execution:
 def report(execution: Execution, status: str = "succeeded", **fields: Any) -> None:
     """As the agent says it over HTTP."""
     made: dict[str, Callable[[], Outcome]] = {
-        "succeeded": lambda: base.succeeded(fields.get("result", {"sent": 1})),
-        "failed": lambda: base.failed("declined", "no such box"),
-        "unknown": lambda: base.unknown("ambiguous", "it hung"),
+        "succeeded": lambda: executors.succeeded(fields.get("result", {"sent": 1})),
+        "failed": lambda: executors.failed("declined", "no such box"),
+        "unknown": lambda: executors.unknown("ambiguous", "it hung"),
     }
     execution.grant.refresh_from_db()
-    redeeming.report(
+    redeem.report(
         execution=execution,
         fence=fields.get("fence", execution.fence),
         action_hash=fields.get("action_hash", execution.grant.action_hash),
@@ -112,14 +109,14 @@ def test_a_grant_that_its_agent_never_redeemed(gate: Gate) -> None:
 
 def test_what_no_worker_took_in_its_window(gate: Gate) -> None:
     execution = ended(states.queued(gate))
-    executions.run(execution.pk)
+    run.run(execution.pk)
     assert raised() == [("never_executed", execution.pk, 1)]
 
 
 def test_what_a_check_refused_before_the_effect(gate: Gate) -> None:
     execution = states.queued(gate)
     worlds.WORLD["preconditions"] = {"row_version": 2}
-    executions.run(execution.pk)
+    run.run(execution.pk)
     assert raised() == [("never_executed", execution.pk, 1)]
     assert the_alarm().data["code"] == "precondition"
 
@@ -127,14 +124,14 @@ def test_what_a_check_refused_before_the_effect(gate: Gate) -> None:
 def test_what_was_announced_and_did_not_run(gate: Gate) -> None:
     propose(gate.agent, "tag")
     execution = ended(Execution.objects.get())
-    executions.run(execution.pk)
+    run.run(execution.pk)
     assert raised() == [("never_executed", execution.pk, 1)]
 
 
 def test_what_somebody_wanted_not_to_run_is_no_alarm(gate: Gate) -> None:
     stopped = states.queued(gate)
     stops.stop(scope=Scope.TOOL, key="pay", person=gate.sue, reason="wrong payee")
-    executions.run(stopped.pk)
+    run.run(stopped.pk)
     withdrawn = letter(gate)
     states.withdraw(gate.agent, withdrawn.proposal)
     letter(gate, "again")
@@ -142,37 +139,37 @@ def test_what_somebody_wanted_not_to_run_is_no_alarm(gate: Gate) -> None:
         agent=gate.agent, name="t-again", result=ThreadResult.GAVE_UP
     )
     assert set(Execution.objects.values_list("status", flat=True)) == {"refused"}
-    alarms.watch()
+    watching.watch()
     assert raised() == []
 
 
 def test_what_nobody_was_asked_about_is_no_alarm(gate: Gate) -> None:
     propose(gate.agent, "look")
     execution = ended(Execution.objects.get())
-    executions.run(execution.pk)
-    alarms.watch()
+    run.run(execution.pk)
+    watching.watch()
     assert raised() == []
 
 
 def test_the_sweep_finds_what_another_release_refused(gate: Gate) -> None:
     """Its code raised nothing."""
     execution = ended(states.queued(gate))
-    executions.run(execution.pk)
+    run.run(execution.pk)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute("DELETE FROM reviews_alarm")
         cursor.execute("SET LOCAL session_replication_role = origin")
-    assert (alarms.watch(), alarms.watch()) == (1, 0)
+    assert (watching.watch(), watching.watch()) == (1, 0)
     assert raised() == [("never_executed", execution.pk, 1)]
 
 
 def test_what_stays_queued_is_found_and_closes_itself_when_it_runs(gate: Gate) -> None:
     execution = ended(states.queued(gate))
-    assert alarms.watch() == 1
+    assert watching.watch() == 1
     later = clock.now() + timedelta(minutes=5)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=later)
-    executions.run(execution.pk)
-    assert (alarms.watch(), alarms.watch()) == (1, 0)
+    run.run(execution.pk)
+    assert (watching.watch(), watching.watch()) == (1, 0)
     alarm = the_alarm()
     assert (alarm.status, alarm.closed_how, alarm.closed_by) == (
         "closed",
@@ -183,9 +180,9 @@ def test_what_stays_queued_is_found_and_closes_itself_when_it_runs(gate: Gate) -
 
 def test_an_alarm_that_was_closed_is_not_raised_anew(gate: Gate) -> None:
     ended(states.queued(gate))
-    alarms.watch()
-    alarms.close(alarm_id=the_alarm().pk, person=gate.sue, note="asked again")
-    assert alarms.watch() == 0
+    watching.watch()
+    answering.close(alarm_id=the_alarm().pk, person=gate.sue, note="asked again")
+    assert watching.watch() == 0
     assert the_alarm().status == "closed"
 
 
@@ -226,7 +223,7 @@ def test_rows_that_say_so_whoever_wrote_them(gate: Gate) -> None:
     now = clock.now()
     over = {"status": "succeeded", "claimed_at": now, "finished_at": now}
     worlds.rewrite(Execution, execution.pk, **over)
-    assert (alarms.watch(), alarms.watch()) == (1, 0)
+    assert (watching.watch(), watching.watch()) == (1, 0)
     assert raised() == [("without_grant", execution.pk, 1)]
 
 
@@ -237,7 +234,7 @@ def test_a_success_is_recorded_under_a_grant_that_is_not_spent(gate: Gate) -> No
     executions.record(
         execution_id=execution.pk,
         fence=execution.fence,
-        outcome=base.succeeded({"done": 1}),
+        outcome=executors.succeeded({"done": 1}),
         actor=claims.EXECUTOR,
     )
     assert raised() == [("without_grant", execution.pk, 1)]
@@ -245,7 +242,7 @@ def test_a_success_is_recorded_under_a_grant_that_is_not_spent(gate: Gate) -> No
 
 def test_a_service_knows_an_effect_that_was_refused(gate: Gate) -> None:
     execution = ended(states.queued(gate, "pay_queryable"))
-    executions.run(execution.pk)
+    run.run(execution.pk)
     worlds.plain(_call(execution))
     past = clock.now() - timedelta(minutes=2)
     Execution.objects.filter(pk=execution.pk).update(finished_at=past)
@@ -259,7 +256,7 @@ def test_a_service_knows_an_effect_that_was_refused(gate: Gate) -> None:
 def test_what_a_service_says_unclearly_is_asked_again(gate: Gate) -> None:
     """After as long again each time, until it says something clear."""
     execution = ended(states.queued(gate, "pay_queryable"))
-    executions.run(execution.pk)
+    run.run(execution.pk)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(worlds.LEDGER, "/nowhere/ledger")
         for minutes in (1, 3, 10):
@@ -277,7 +274,7 @@ def test_what_a_service_says_unclearly_is_asked_again(gate: Gate) -> None:
 
 def test_a_service_that_knows_nothing_is_asked_once(gate: Gate) -> None:
     execution = ended(states.queued(gate, "pay_queryable"))
-    executions.run(execution.pk)
+    run.run(execution.pk)
     past = clock.now() - timedelta(minutes=2)
     Execution.objects.filter(pk=execution.pk).update(finished_at=past)
     assert audit_all() == 0
@@ -330,8 +327,8 @@ def test_an_outcome_of_another_action(gate: Gate, said: str) -> None:
 def test_stored_bytes_that_changed_never_run(gate: Gate) -> None:
     execution = states.queued(gate)
     _forge(execution)
-    assert alarms.watch() == 1
-    executions.run(execution.pk)
+    assert watching.watch() == 1
+    run.run(execution.pk)
     found = {(kind, times) for kind, _, times in raised()}
     assert found == {("other_bytes", 2), ("never_executed", 1)}
     assert worlds.effects() == []
@@ -343,7 +340,7 @@ def test_bytes_that_change_during_the_effect(gate: Gate) -> None:
     executions.record(
         execution_id=execution.pk,
         fence=1,
-        outcome=base.succeeded({"done": 1}),
+        outcome=executors.succeeded({"done": 1}),
         actor=claims.EXECUTOR,
     )
     assert raised() == [("other_bytes", execution.pk, 1)]
@@ -389,7 +386,7 @@ def test_a_service_that_counts_two(gate: Gate) -> None:
     worlds.plain(_call(execution))
     worlds.plain(_call(execution))
     factories.lapsed(execution)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.looked_up) == ("succeeded", True)
     assert raised() == [("twice", execution.pk, 1)]
@@ -403,7 +400,7 @@ def unknown_letter(gate: Gate) -> Execution:
     """Redeemed, and then nobody heard of it again."""
     execution = ended(redeemed(letter(gate)))
     factories.lapsed(execution)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == "unknown"
     return execution
@@ -415,7 +412,7 @@ def test_evidence_for_the_unknown_settles_nothing(gate: Gate) -> None:
     execution.refresh_from_db()
     assert execution.status == "unknown"
     assert raised() == [("late_report", execution.pk, 1)]
-    (said,) = late_reports.of(execution)
+    (said,) = retry.of(execution)
     assert (said.said, said.same_attempt, said.same_bytes) == (
         "It happened",
         True,
@@ -446,7 +443,7 @@ def test_what_comes_late_and_still_counts(
     execution.refresh_from_db()
     assert execution.status == "succeeded"
     assert raised() == [("late_report", execution.pk, 1)]
-    (said,) = late_reports.of(execution)
+    (said,) = retry.of(execution)
     assert (said.counted, said.found) == (True, "it was under way")
 
 
@@ -484,17 +481,17 @@ def test_what_a_lost_worker_did_is_compared_when_nobody_finds_it(gate: Gate) -> 
         execution_id=execution.pk,
         fence=1,
         action_hash=execution.grant.action_hash,
-        outcome=base.succeeded({"done": 1}),
+        outcome=executors.succeeded({"done": 1}),
         actor=claims.EXECUTOR,
     )
-    assert alarms.watch() == 0
+    assert watching.watch() == 0
     executions.record(
         execution_id=execution.pk,
         fence=2,
-        outcome=base.failed("declined", ""),
+        outcome=executors.failed("declined", ""),
         actor=claims.EXECUTOR,
     )
-    assert (alarms.watch(), alarms.watch()) == (1, 0)
+    assert (watching.watch(), watching.watch()) == (1, 0)
     assert raised() == [("late_report", execution.pk, 1)]
 
 
@@ -511,20 +508,20 @@ def test_a_late_report_never_changes(gate: Gate) -> None:
 def test_raised_again_while_it_stands_it_is_counted(gate: Gate) -> None:
     execution = states.queued(gate)
     for _ in range(3):
-        alarms.about(execution, AlarmKind.TWICE, clock.now())
+        standing.about(execution, AlarmKind.TWICE, clock.now())
     assert raised() == [("twice", execution.pk, 3)]
     assert LogRecord.objects.filter(kind="alarm.repeated").count() == 2
-    alarms.close(alarm_id=the_alarm().pk, person=gate.sue, note="reversed one")
-    alarms.about(execution, AlarmKind.TWICE, clock.now())
+    answering.close(alarm_id=the_alarm().pk, person=gate.sue, note="reversed one")
+    standing.about(execution, AlarmKind.TWICE, clock.now())
     assert [times for _, _, times in raised()] == [3, 1]
 
 
 def test_a_grave_one_never_closes_itself(gate: Gate) -> None:
     execution = states.queued(gate)
-    alarms.about(execution, AlarmKind.TWICE, clock.now())
+    standing.about(execution, AlarmKind.TWICE, clock.now())
     subject = execution.pk
     with pytest.raises(Exception, match="alarm_grave_by_person"):
-        alarms.close_itself(
+        raising.close_itself(
             AlarmKind.TWICE, subject=subject, now=clock.now(), code="executed"
         )
 
@@ -533,15 +530,15 @@ def test_a_grave_one_never_closes_itself(gate: Gate) -> None:
 def test_only_supervisors_answer(gate: Gate, name: str) -> None:
     alarm = states.open_alarm(gate)
     with pytest.raises(errors.NotYours):
-        alarms.acknowledge(alarm_id=alarm.pk, person=gate.people[name])
+        answering.acknowledge(alarm_id=alarm.pk, person=gate.people[name])
     with pytest.raises(errors.NotYours):
-        alarms.close(alarm_id=alarm.pk, person=gate.people[name], note="mine")
+        answering.close(alarm_id=alarm.pk, person=gate.people[name], note="mine")
 
 
 def test_no_note_no_end(gate: Gate) -> None:
     alarm = states.open_alarm(gate)
     with pytest.raises(errors.Reason):
-        alarms.close(alarm_id=alarm.pk, person=gate.sue, note=" \n")
+        answering.close(alarm_id=alarm.pk, person=gate.sue, note=" \n")
 
 
 def test_the_note_is_in_the_log_for_those_with_its_salt(gate: Gate) -> None:
@@ -594,7 +591,7 @@ def test_who_closed_it_in_time_spares_the_mail(gate: Gate) -> None:
 
 def test_what_is_everybodys_is_told_to_every_supervisor(gate: Gate) -> None:
     now = clock.now()
-    alarms.raise_(
+    raising.raise_(
         AlarmKind.RESTORED, subject="epoch-2", proposal=None, data={"n": 2}, now=now
     )
     drain("alarm.raised")
@@ -623,7 +620,7 @@ def test_the_sweep_walks_small_indexes_whatever_the_history(gate: Gate) -> None:
     now = clock.now()
     with connection.cursor() as cursor:  # a table of three rows is best read whole
         cursor.execute("SET LOCAL enable_seqscan = off")
-    for _, name, search in finding.SEARCHES:
+    for _, name, search in watch.SEARCHES:
         plan = search(now).values("pk")[:100].explain()
         assert INDEXES[name] in plan, f"{name}\n{plan}"
         for table in (
@@ -695,7 +692,7 @@ def test_a_clean_run_raises_nothing(
     """All classes, two of three broken off at one of seven points, and recovered."""
     armed = tmp_path / "armed"
     armed.mkdir()
-    monkeypatch.setattr(faults, "ARMED", str(armed))
+    monkeypatch.setattr(failpoints, "ARMED", str(armed))
     n, broken = proof_n(small=14, full=600), 0
     tools = ("pay", "pay_queryable", "pay_opaque", "write")
     for number in range(n):
@@ -704,7 +701,7 @@ def test_a_clean_run_raises_nothing(
             _by_agent(gate, number)
         else:
             broken += _by_worker(gate, tool, number, armed)
-    alarms.watch()
+    watching.watch()
     audit_all()
     assert raised() == []
     assert not LateReport.objects.exists()
@@ -733,12 +730,12 @@ def _by_worker(gate: Gate, tool: str, number: int, armed: Any) -> bool:
     if breaks:
         flag = armed / f"{POINTS[number % 7]}@{execution.pk}"
         flag.write_text("raise")
-        with pytest.raises(faults.Injected):
-            executions.run(execution.pk)
+        with pytest.raises(failpoints.Injected):
+            run.run(execution.pk)
         execution.refresh_from_db()
         if execution.status == "claimed":
             factories.lapsed(execution)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status in {"succeeded", "unknown"}
     return breaks

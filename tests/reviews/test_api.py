@@ -12,9 +12,12 @@ from guardian.shortcuts import assign_perm
 from journal import errors
 from policies.choices import Role
 from policies.models import Person, Queue
-from reviews import permissions, state_readings, stops, tokens
+from reviews import permissions
 from reviews.choices import Scope
+from reviews.governance import readings
 from reviews.models import ApprovalRequest, Decision, PersonalToken, StateReading
+from reviews.people import tokens
+from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import PASSWORD, propose
@@ -235,7 +238,7 @@ def moves(request: ApprovalRequest) -> None:
     """The state moves, and somebody who opens the page finds it so."""
     WORLD["before"] = {"amount": "5.00"}
     WORLD["preconditions"] = {"row_version": 2}
-    state_readings.reread(request.sealed.revision)
+    readings.reread(request.sealed.revision)
 
 
 def reading_of(request: ApprovalRequest, token: str) -> str:

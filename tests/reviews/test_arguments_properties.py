@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from journal import canonical
-from reviews.forms import arguments
+from reviews.desk import argument_form
+from reviews.desk.argument_form.nested import Rows
 from reviews.forms.arguments import places
-from reviews.forms.arguments.nodes import Choice, Line, Locked, Moment, Rows
+from reviews.forms.arguments.nodes.choices import Choice
+from reviews.forms.arguments.nodes.lines import Line, Moment
+from reviews.forms.arguments.nodes.locked import Locked
 from tests.reviews.browsers import fill, tool_of
 
 ABSENT = object()
@@ -115,12 +118,12 @@ def exactly(value: Any) -> str:
 def test_an_untouched_form_sends_exactly_the_proposal(made: Any) -> None:
     schema, args = made
     tool = tool_of(schema)
-    form = arguments.form(tool, args)
+    form = argument_form.form(tool, args)
     assert form.changes == 0
     sent = fill(form)
-    read, wrong = arguments.read(tool, args, sent)
+    read, wrong = argument_form.read(tool, args, sent)
     assert (exactly(read), wrong) == (exactly(args), [])
-    again = arguments.form(tool, args, sent=sent)
+    again = argument_form.form(tool, args, sent=sent)
     assert again.changes == 0
     assert fill(again) == sent
 
@@ -130,7 +133,7 @@ def test_an_untouched_form_sends_exactly_the_proposal(made: Any) -> None:
 def test_a_change_changes_one_place(made: Any, data: st.DataObject) -> None:
     schema, args = made
     tool = tool_of(schema)
-    form = arguments.form(tool, args)
+    form = argument_form.form(tool, args)
     lines = [
         node
         for node in form.walk()
@@ -140,11 +143,11 @@ def test_a_change_changes_one_place(made: Any, data: st.DataObject) -> None:
         return
     node = data.draw(st.sampled_from(lines))
     sent = fill(form) | {node.name: "other"}
-    read, wrong = arguments.read(tool, args, sent)
+    read, wrong = argument_form.read(tool, args, sent)
     assert wrong == []
-    assert arguments.form(tool, args, sent=sent).changes == 1
-    back = fill(arguments.form(tool, read))
-    assert arguments.read(tool, read, back) == (read, [])
+    assert argument_form.form(tool, args, sent=sent).changes == 1
+    back = fill(argument_form.form(tool, read))
+    assert argument_form.read(tool, read, back) == (read, [])
     was = _put(read, node, args)
     assert exactly(was) == exactly(args)
 
@@ -154,7 +157,7 @@ def test_a_change_changes_one_place(made: Any, data: st.DataObject) -> None:
 def test_anything_may_be_sent(made: Any, data: st.DataObject) -> None:
     schema, args = made
     tool = tool_of(schema)
-    nodes = list(arguments.form(tool, args).walk())
+    nodes = list(argument_form.form(tool, args).walk())
     names = [
         node.name + end
         for node in nodes
@@ -165,7 +168,7 @@ def test_anything_may_be_sent(made: Any, data: st.DataObject) -> None:
     )
     some = st.sampled_from(names) if names else st.just("arg.x")
     sent = data.draw(st.dictionaries(some, texts, max_size=8))
-    form = arguments.form(tool, args, sent=sent)
+    form = argument_form.form(tool, args, sent=sent)
     read, wrong = form.read()
     json.dumps(read)
     kept = {node.name: node for node in form.walk()}

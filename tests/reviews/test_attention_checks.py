@@ -23,7 +23,7 @@ from policies.documents import ToolDefinition, parse
 from reviews import micro_checks
 from reviews.micro_checks import NONE_OF_THESE, Question
 from reviews.presenters import Presentation, present
-from reviews.presenters.leaves import leaves
+from reviews.presenters.arguments import leaves
 from reviews.presenters.shapes import Row
 from reviews.presenters.views import Group
 from tests.reviews.presenters import kinds

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reviews import forming, tokens
+from reviews.batches import formation
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Batch
+from reviews.people import tokens
 from tests import factories
 from tests.conftest import Gate
 from tests.reviews.batching import formed, members, proposed, said
@@ -118,7 +119,7 @@ def test_one_more_member_is_a_change(gate: Gate, rita: Client) -> None:
     batch = formed(gate)
     found = get(rita, batch)
     items = [item["entry"]["request"] for item in found["items"]]
-    forming.form_around(proposed(gate, "9.00")[0].pk)
+    formation.form_around(proposed(gate, "9.00")[0].pk)
     answer = decide(rita, batch, digest=found["digest"], items=items, verdict="approve")
     assert answer.status_code == 409
 
@@ -141,7 +142,7 @@ def test_a_cursor_leads_through_all_batches_once(gate: Gate, rita: Client) -> No
     decide(rita, decided, digest=found["digest"], items=items, verdict="approve")
     for name in ("a", "b", "c"):
         proposed(gate, "7.00", "8.00", group=name)
-    forming.form_all()
+    formation.form_all()
     ids = set(Batch.objects.values_list("pk", flat=True))
     assert len(ids) == 4
     pages: list[list[dict[str, Any]]] = []

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from journal import errors
-from reviews import claims, executions, redeeming, stops
 from reviews.choices import ExecutionStatus, Scope, StopMode
+from reviews.executions import claims, redeem, run
+from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.reviews.executions.attempts import MOST_ATTEMPTS, deployment
@@ -23,19 +24,19 @@ SWITCHES = [
 
 def test_the_agent_redeems_once(gate: Gate) -> None:
     _, token = deployment(gate)
-    claim = redeeming.redeem(token=token, agent="riley")
+    claim = redeem.redeem(token=token, agent="riley")
     assert claim.call.args == {"ref": "v1"}
     with pytest.raises(errors.GrantSpent):
-        redeeming.redeem(token=token, agent="riley")
+        redeem.redeem(token=token, agent="riley")
     with pytest.raises(errors.NotFound):
-        redeeming.redeem(token=token, agent="somebody-else")
+        redeem.redeem(token=token, agent="somebody-else")
 
 
 def test_after_a_lapsed_lease_the_agent_redeems_again(gate: Gate) -> None:
     execution, token = deployment(gate)
-    first = redeeming.redeem(token=token, agent="riley")
+    first = redeem.redeem(token=token, agent="riley")
     factories.lapsed(execution)
-    again = redeeming.redeem(token=token, agent="riley")
+    again = redeem.redeem(token=token, agent="riley")
     assert again.fence == first.fence + 1
     assert again.call.idempotency_key == first.call.idempotency_key
 
@@ -53,18 +54,18 @@ def test_a_redeem_that_a_switch_refuses_is_no_attempt(
     gate: Gate, mode: StopMode, refusal: type[errors.DomainError]
 ) -> None:
     execution, token = deployment(gate)
-    first = redeeming.redeem(token=token, agent="riley")
+    first = redeem.redeem(token=token, agent="riley")
     factories.lapsed(execution)
     lift = switch(gate, mode)
     for _ in range(MOST_ATTEMPTS):
         with pytest.raises(refusal):
-            redeeming.redeem(token=token, agent="riley")
+            redeem.redeem(token=token, agent="riley")
     lift()
     if mode is StopMode.STOPPED:
         with pytest.raises(errors.Precondition, match="asked anew"):
-            redeeming.redeem(token=token, agent="riley")
+            redeem.redeem(token=token, agent="riley")
         return
-    again = redeeming.redeem(token=token, agent="riley")
+    again = redeem.redeem(token=token, agent="riley")
     assert (again.fence, again.execution.attempts) == (first.fence + 1, 2)
 
 
@@ -79,7 +80,7 @@ def test_a_switch_that_comes_during_a_redeem_takes_no_attempt(
 ) -> None:
     execution, token = deployment(gate)
     if lapsed:
-        redeeming.redeem(token=token, agent="riley")
+        redeem.redeem(token=token, agent="riley")
         factories.lapsed(execution)
     take = claims.take
 
@@ -90,7 +91,7 @@ def test_a_switch_that_comes_during_a_redeem_takes_no_attempt(
 
     monkeypatch.setattr(claims, "take", take_then_switch)
     with pytest.raises(refusal):
-        redeeming.redeem(token=token, agent="riley")
+        redeem.redeem(token=token, agent="riley")
     execution.refresh_from_db()
     refused = mode is StopMode.STOPPED and not lapsed
     assert execution.status == (
@@ -101,6 +102,6 @@ def test_a_switch_that_comes_during_a_redeem_takes_no_attempt(
 
 def test_no_worker_takes_what_the_agent_performs(gate: Gate) -> None:
     execution, _ = deployment(gate)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.QUEUED

@@ -14,10 +14,10 @@ from psycopg import sql
 
 from agents import transitions as agents_transitions
 from agents.models import Checkpoint, IdempotencyKey
-from journal.machine import Machine
+from journal.state_machine import Machine
 from policies import versions
 from policies.models import Person, Tool
-from reviews import stops, transitions
+from reviews import transitions
 from reviews.choices import Scope
 from reviews.models import (
     Decision,
@@ -25,6 +25,7 @@ from reviews.models import (
     Revision,
     Stop,
 )
+from reviews.stops import stops
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews import states

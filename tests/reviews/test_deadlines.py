@@ -9,9 +9,11 @@ from django.test.utils import CaptureQueriesContext
 from journal import clock, errors
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Observation
-from reviews import deadlines, recalls, stops
+from reviews import deadlines
 from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
+from reviews.decisions import recall
 from reviews.models import ApprovalRequest, Execution, Grant
+from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -101,7 +103,7 @@ def test_a_recalled_approval_is_asked_again(gate: Gate) -> None:
     patient(gate)
     request = propose(gate.agent).request
     decide(request, gate.rita)
-    recalls.recall(request_id=request.pk, person=gate.rita)
+    recall.recall(request_id=request.pk, person=gate.rita)
     request.refresh_from_db()
     assert (request.status, request.version) == (RequestStatus.PENDING, 2)
     decide(request, gate.rita)
@@ -113,7 +115,7 @@ def test_after_the_window_nothing_is_recalled(gate: Gate) -> None:
     decide(request, gate.rita)
     window_over(request)
     with pytest.raises(errors.Running):
-        recalls.recall(request_id=request.pk, person=gate.rita)
+        recall.recall(request_id=request.pk, person=gate.rita)
 
 
 def test_only_who_approved_or_a_supervisor_recalls(gate: Gate) -> None:
@@ -121,8 +123,8 @@ def test_only_who_approved_or_a_supervisor_recalls(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita)
     with pytest.raises(errors.NotYours):
-        recalls.recall(request_id=request.pk, person=gate.tom)
-    recalls.recall(request_id=request.pk, person=gate.sue)
+        recall.recall(request_id=request.pk, person=gate.tom)
+    recall.recall(request_id=request.pk, person=gate.sue)
 
 
 def test_what_is_recallable_can_still_be_rejected(gate: Gate) -> None:

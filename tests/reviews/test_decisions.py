@@ -9,7 +9,6 @@ from journal import errors
 from journal.models import LogRecord
 from policies.choices import Role
 from policies.models import Person, Queue
-from reviews import decisions
 from reviews.choices import (
     OFFERED,
     ExecutionStatus,
@@ -17,6 +16,7 @@ from reviews.choices import (
     RequestStatus,
     Verdict,
 )
+from reviews.decisions import decide as decisions
 from reviews.models import Decision
 from tests import factories
 from tests.conftest import Gate

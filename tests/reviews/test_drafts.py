@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from journal import clock
-from reviews import drafts
+from reviews.decisions import drafts
 from reviews.models import ApprovalRequest, Draft
 from tests import factories
 from tests.conftest import Gate

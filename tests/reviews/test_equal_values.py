@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from reviews import redacting, redaction
+from reviews import redaction
+from reviews.desk.components import equal_values, page_evidence
+from reviews.desk.components.regions import Regions
 from reviews.models import ApprovalRequest
 from reviews.presenters import inert
 from reviews.presenters.shapes import Cell, Change, Presentation, Reversal, Row
-from reviews.queries import equal_values, sights
-from reviews.queries.regions import Regions
+from reviews.redaction import redactor
 from tests import factories
 from tests.conftest import Gate
 
@@ -144,8 +145,8 @@ def _paying(note: str) -> dict[str, Any]:
 
 
 def _page(gate: Gate, request: ApprovalRequest) -> str:
-    sealed = sights.version(request.pk, request.version)
+    sealed = page_evidence.version(request.pk, request.version)
     assert sealed is not None
     regions = Regions(gate.sue, sealed)
-    assert redacting.of(regions.agent, regions.thread).key
-    return sights.of(regions).parts[2]
+    assert redactor.of(regions.agent, regions.thread).key
+    return page_evidence.of(regions).parts[2]

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from holdpoint_client import grants
 from reviews import executors
-from reviews.executors import base
+from reviews.tool_services import executors as base
 from tests.reviews.definitions import tool
 
 CALL = executors.Call(

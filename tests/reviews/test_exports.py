@@ -13,8 +13,9 @@ from journal import sequencer
 from journal.errors import InvalidArgs, NotFound, NotYours
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Person
-from reviews import exports, tasks
+from reviews import tasks
 from reviews.choices import ExportStatus
+from reviews.desk.log import exports
 from reviews.models import Export, ExportPart
 from tests.conftest import Gate
 from tests.factories import decide, propose

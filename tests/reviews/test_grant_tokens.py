@@ -13,14 +13,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from journal import clock, errors, log
-from reviews import (
-    claims,
-    grant_keys,
-    grant_tokens,
-    grants,
-    redeeming,
-)
+from reviews import grant_keys
 from reviews.choices import ExecutionStatus
+from reviews.executions import claims, redeem
+from reviews.grants import grants, tokens
 from reviews.models import Execution, Grant
 from tests import factories
 from tests.conftest import Gate
@@ -94,7 +90,7 @@ def test_the_target_is_what_the_tools_reader_said(gate: Gate) -> None:
 
 def redeemed(token: str) -> None:
     """The agent takes it, and nothing stands against that."""
-    assert redeeming.redeem(token=token, agent="riley").fence == 1
+    assert redeem.redeem(token=token, agent="riley").fence == 1
 
 
 OTHERS = {
@@ -127,7 +123,7 @@ def test_a_token_of_ours_that_differs_from_its_row_is_refused(
 ) -> None:
     """Even one that our own key signed: the row is the authority."""
     grant = deployment(gate)
-    known = grant_tokens.claims(grant)
+    known = tokens.claims(grant)
     assert {*known, "fence", "more"} == set(OTHERS)
     differing = {**known, name: OTHERS[name]}
     if how == "missing":
@@ -135,13 +131,13 @@ def test_a_token_of_ours_that_differs_from_its_row_is_refused(
     if differing == known:
         return
     with pytest.raises(errors.GrantExpired if name == "exp" else errors.NotFound):
-        redeeming.redeem(token=grant_keys.sign(differing), agent="riley")
+        redeem.redeem(token=grant_keys.sign(differing), agent="riley")
     assert Execution.objects.get().status == ExecutionStatus.QUEUED
 
 
 def forged(grant: Grant) -> dict[str, str]:
     """Tokens that nobody of ours signed, by how they were made."""
-    known = grant_tokens.claims(grant)
+    known = tokens.claims(grant)
     token = grants.token(grant.pk)
     head, body, mark = token.split(".")
     typ = {"typ": grant_keys.TYPE}
@@ -187,10 +183,10 @@ def test_what_nobody_of_ours_signed_redeems_nothing(gate: Gate) -> None:
 
 def test_what_a_claim_gave_out_redeems_nothing(gate: Gate) -> None:
     grant = deployment(gate)
-    taken = redeeming.redeem(token=grants.token(grant.pk), agent="riley")
+    taken = redeem.redeem(token=grants.token(grant.pk), agent="riley")
     factories.lapsed(taken.execution)
     with pytest.raises(errors.NotFound):
-        redeeming.redeem(token=taken.call.grant, agent="riley")
+        redeem.redeem(token=taken.call.grant, agent="riley")
 
 
 def test_a_token_of_a_window_that_was_moved_says_so(gate: Gate) -> None:
@@ -199,7 +195,7 @@ def test_a_token_of_a_window_that_was_moved_says_so(gate: Gate) -> None:
     later = grant.expires_at + timedelta(minutes=5)
     Grant.objects.filter(pk=grant.pk).update(expires_at=later)
     with pytest.raises(errors.GrantExpired, match="new token"):
-        redeeming.redeem(token=token, agent="riley")
+        redeem.redeem(token=token, agent="riley")
     redeemed(grants.token(grant.pk))
 
 
@@ -208,7 +204,7 @@ def test_after_its_time_a_token_is_expired(gate: Gate) -> None:
     past = clock.now() - timedelta(seconds=1)
     Grant.objects.filter(pk=grant.pk).update(expires_at=past)
     with pytest.raises(errors.GrantExpired):
-        redeeming.redeem(token=grants.token(grant.pk), agent="riley")
+        redeem.redeem(token=grants.token(grant.pk), agent="riley")
 
 
 # A change of keys.
@@ -225,10 +221,10 @@ def test_tokens_of_before_a_change_of_keys_are_redeemed_until_their_window_ends(
     assert grants.token(second.pk) != before[1]
     redeemed(before[1])
     with pytest.raises(errors.GrantSpent):
-        redeeming.redeem(token=grants.token(second.pk), agent="riley")
+        redeem.redeem(token=grants.token(second.pk), agent="riley")
     keys(settings, NEW)  # the old one is forgotten
     with pytest.raises(errors.NotFound):
-        redeeming.redeem(token=before[2], agent="riley")
+        redeem.redeem(token=before[2], agent="riley")
     redeemed(grants.token(third.pk))
 
 
@@ -263,7 +259,7 @@ def test_a_keys_name_is_its_thumbprint(settings: Any) -> None:
 # The previous release.
 def test_what_the_previous_release_gave_out_is_redeemed(gate: Gate) -> None:
     grant = deployment(gate)
-    token = grant_tokens.tag(grant.pk)
+    token = tokens.tag(grant.pk)
     assert grants.find(token, agent="riley") == grant
     with pytest.raises(errors.NotFound):
         grants.find(token, agent="robin")
@@ -271,11 +267,11 @@ def test_what_the_previous_release_gave_out_is_redeemed(gate: Gate) -> None:
         grants.find(token[:-2] + "AA", agent="riley")
     redeemed(token)
     with pytest.raises(errors.GrantSpent):
-        redeeming.redeem(token=token, agent="riley")
+        redeem.redeem(token=token, agent="riley")
 
 
 def test_the_previous_release_finds_a_grant_by_the_hash_it_knows(gate: Gate) -> None:
-    """Its own query, of reviews/grants.py as it was."""
+    """Its own query, of reviews/grants/grants.py as it was."""
     grant = deployment(gate)
-    value = grant_tokens.token_hash(grant_tokens.tag(grant.pk))
+    value = tokens.token_hash(tokens.tag(grant.pk))
     assert Grant.objects.get(token_hash=value, proposal__agent="riley") == grant

@@ -7,10 +7,11 @@ from agents.choices import ThreadResult
 from journal import errors, log
 from journal.models import LogRecord
 from policies.models import Observation
-from reviews import claims, executions, grants, redeeming
 from reviews.choices import GrantStatus
+from reviews.executions import claims, redeem, refusing
+from reviews.executions.rechecks import No
+from reviews.grants import grants
 from reviews.models import Execution, Grant
-from reviews.rechecks import No
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -55,14 +56,14 @@ def test_what_an_agent_gave_back_ends_with_its_run(gate: Gate) -> None:
     execution, token = deployment(gate)
     claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM, redeeming=True)
     assert claim is not None
-    executions.give_back(claim=claim, no=No("paused", "", later=True, free=True))
+    refusing.give_back(claim=claim, no=No("paused", "", later=True, free=True))
     proposals.finish(
         agent=gate.agent, name=execution.proposal.thread, result=ThreadResult.COMPLETED
     )
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "thread_finished")
     with pytest.raises(errors.Precondition) as refusal:
-        redeeming.redeem(token=token, agent="riley")
+        redeem.redeem(token=token, agent="riley")
     assert refusal.value.facts == {"reason": "thread_finished"}
 
 

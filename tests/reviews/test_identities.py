@@ -7,9 +7,12 @@ import pytest
 from journal import errors
 from policies.choices import Role
 from policies.models import Person
-from reviews import approvers, identities, permissions, requests
+from reviews import permissions
 from reviews.choices import RequestStatus
+from reviews.grants import approvers
 from reviews.models import Decision
+from reviews.people import identities
+from reviews.requests import versions
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -57,7 +60,7 @@ def test_votes_of_one_person_are_counted_once_before_the_effect(gate: Gate) -> N
     decide(request, gate.sam)
     request.refresh_from_db()
     given = approvers.votes(request)
-    evaluation = requests.evaluation_of(request.sealed.revision)
+    evaluation = versions.evaluation_of(request.sealed.revision)
     assert approvers.enough(given, evaluation)
     Person.objects.filter(pk=gate.sam.pk).update(email=LOOKS_LIKE_SUE)
     assert not approvers.enough(approvers.votes(request), evaluation)

@@ -11,9 +11,12 @@ from django.core import mail
 from journal import clock, errors
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Queue
-from reviews import deadlines, freezing, incidents, leases, recalls, tasks
+from reviews import deadlines, freezing, tasks
 from reviews.choices import RequestStatus
+from reviews.decisions import recall
+from reviews.holds import take
 from reviews.models import ApprovalRequest, Grant, Incident
+from reviews.stops import incidents
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -132,7 +135,7 @@ def test_a_hold_is_taken_and_more_time_given_though_the_sweep_is_dead(
     first, second = propose(gate.agent).request, propose(gate.agent, "write").request
     incident = declare(gate)
     an_hour_passes(first, second, incident)
-    assert leases.take(request_id=first.pk, person=gate.rita).mine
+    assert take.take(request_id=first.pk, person=gate.rita).mine
     before = fresh(second)
     deadlines.extend(request_id=second.pk, person=gate.rita)
     assert fresh(second).expires_at > before.expires_at
@@ -187,7 +190,7 @@ def test_what_is_recalled_under_it_stands_still_again(gate: Gate) -> None:
     request = states.recallable(gate)
     had = left(request)
     incident = declare(gate)
-    recalls.recall(request_id=request.pk, person=gate.rita)
+    recall.recall(request_id=request.pk, person=gate.rita)
     end(gate, incident)
     assert near(left(request), had)
 

@@ -8,28 +8,17 @@ from typing import Any
 
 import pytest
 
-from agents import outcomes
-from journal import clock, epochs, log
+from agents import representation
+from journal import clock, log, restore_epochs
 from journal.errors import Conflict
-from reviews import (
-    alarms,
-    approved,
-    claims,
-    deadlines,
-    endings,
-    executions,
-    grants,
-    proposals,
-    reconciliation,
-    redeeming,
-    repairs,
-    restores,
-    settlements,
-    tasks,
-)
+from reviews import deadlines, recovery, tasks
+from reviews.alarms import watching
 from reviews.choices import AlarmKind, ExecutionStatus, RepairChange
-from reviews.executors.base import failed
+from reviews.executions import claims, finish, reconcile, redeem, repairs, run, settle
+from reviews.grants import approved_tool, grants
 from reviews.models import Alarm, ApprovalRequest, Execution, Repair
+from reviews.requests import proposals
+from reviews.tool_services.executors import failed
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -64,11 +53,11 @@ def test_what_came_back_is_never_untouched(
 ) -> None:
     execution = queued(gate, tool)
     if ran_before:  # in the history that is lost
-        definition = approved.definition_of(execution)
+        definition = approved_tool.definition_of(execution)
         perform = worlds.keyed if tool == "pay" else worlds.plain
         perform(claims.Claim(execution, definition, 1, untouched=True).call)
     restored(gate)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, len(worlds.effects())) == (status, effects)
     if status == U:
@@ -83,7 +72,7 @@ def test_what_was_claimed_is_unknown_and_is_never_said_to_be_refused(
     claims.take(execution_id=claimed.pk, actor=log.SYSTEM)
     restored(gate)
     closed.refresh_from_db()
-    endings.close_window(closed, clock.now())
+    finish.close_window(closed, clock.now())
     for execution in (claimed, closed):
         execution.refresh_from_db()
         assert (execution.status, execution.code) == (U, "restored")
@@ -122,8 +111,8 @@ def test_nothing_expires_while_nobody_can_decide_and_then_it_has_its_time_again(
     late.save()
     assert tasks.expire_due() == 0
     two_people_look(gate)
-    epochs.accept()
-    began = epochs.known.restores[-1][1]
+    restore_epochs.accept()
+    began = restore_epochs.known.restores[-1][1]
     assert began is not None
     assert tasks.expire_due() == 0
     for request in (late, soon):
@@ -152,9 +141,9 @@ def test_what_ended_before_the_backup_and_after_the_epoch_ended_for_good(
 
 def told(gate: Gate, request: ApprovalRequest) -> dict[str, Any]:
     """What its agent reads of it."""
-    proposal = outcomes.load(gate.agent.slug, request.proposal_id)
+    proposal = representation.load(gate.agent.slug, request.proposal_id)
     assert proposal is not None
-    return outcomes.describe(proposal)
+    return representation.describe(proposal)
 
 
 @pytest.mark.django_db
@@ -170,12 +159,12 @@ def test_what_was_changed_since_is_a_question_for_people(gate: Gate, tool: str) 
     decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
     assert execution.idempotency_key != ran
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == (U, "other_version")
     assert execution.ask_at is None
     if tool == "pay_queryable":
-        reconciliation.look_up_now(execution.pk, gate.sue)
+        reconcile.look_up_now(execution.pk, gate.sue)
         execution.refresh_from_db()
         assert execution.status == U, "what it says of these bytes settles nothing"
     assert worlds.effects() == []
@@ -193,12 +182,12 @@ def test_what_people_know_did_not_happen_can_be_tried_again(
         request.refresh_from_db()
     decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    executions.run(execution.pk)
-    settlements.settle_unknown(
+    run.run(execution.pk)
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=False, reason="the books"
     )
-    settlements.retry(execution_id=execution.pk, person=gate.sue)
-    executions.run(execution.pk)
+    settle.retry(execution_id=execution.pk, person=gate.sue)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, len(worlds.effects())) == ("succeeded", 1)
 
@@ -239,10 +228,10 @@ def test_what_is_approved_after_the_restore_but_was_asked_before_is_doubted(
     restored(gate)
     decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, worlds.effects()) == (U, [])
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=True, reason="the books"
     )
 
@@ -254,7 +243,7 @@ def test_what_is_proposed_in_the_new_epoch_runs_as_ever(gate: Gate) -> None:
     request = propose(gate.agent, "pay_opaque", thread="t-9").request
     decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
 
@@ -264,10 +253,10 @@ def test_what_is_proposed_in_the_new_epoch_runs_as_ever(gate: Gate) -> None:
 def test_nobody_says_that_what_came_back_never_ran(gate: Gate, looked: bool) -> None:
     execution = out_of_time(gate)
     restored(gate, looked=looked)
-    alarms.watch()
+    watching.watch()
     assert not Alarm.objects.filter(kind=AlarmKind.NEVER_EXECUTED).exists()
     own = out_of_time(gate) if looked else None
-    alarms.watch()
+    watching.watch()
     found = Alarm.objects.filter(kind=AlarmKind.NEVER_EXECUTED)
     assert [one.subject for one in found] == ([own.pk] if own else [])
     assert execution.pk not in {one.subject for one in found}
@@ -304,14 +293,14 @@ def test_what_was_changed_since_and_never_began_is_that_question_too(
     decide(request, gate.rita)
     execution = Execution.objects.get(proposal=request.proposal_id)
     if end == "window":
-        endings.close_window(execution, clock.now())
+        finish.close_window(execution, clock.now())
     elif end == "stop":
         proposals.withdraw_stopped(proposal_id=request.proposal_id, code="stopped")
     else:
         states.withdraw(gate.agent, request.proposal)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == (U, "other_version")
-    reconciliation.look_up_now(execution.pk, gate.sue)
+    reconcile.look_up_now(execution.pk, gate.sue)
     execution.refresh_from_db()
     assert (execution.status, execution.ask_at) == (U, None)
 
@@ -320,7 +309,7 @@ def test_what_was_changed_since_and_never_began_is_that_question_too(
 def test_a_grant_that_is_not_taken_after_a_restore_is_no_end_either(gate: Gate) -> None:
     execution, token = deployment(gate)
     restored(gate)
-    claim = redeeming.redeem(token=token, agent="riley")
+    claim = redeem.redeem(token=token, agent="riley")
     reported(execution, claim.fence, failed("grant_unknown_key", ""))
     execution.refresh_from_db()
     assert (execution.status, execution.code) == (U, "grant_unknown_key")
@@ -334,11 +323,11 @@ def test_what_is_withdrawn_while_two_people_have_not_looked_may_have_run(
     request = propose(gate.agent).request
     restored(gate, looked=False)
     for _ in range(2):  # noticed, and seen to be by this process
-        restores.watch()
+        recovery.watch()
     states.withdraw(gate.agent, request.proposal)
     assert told(gate, request)["may_have_run"]
     two_people_look(gate)
-    epochs.accept()
+    restore_epochs.accept()
     assert told(gate, request)["may_have_run"]
     restored(gate)
     assert told(gate, request)["may_have_run"]

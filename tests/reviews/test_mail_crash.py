@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from django.core.mail import EmailMessage
 
-from journal import faults
-from journal.faults import Injected
+from journal import failpoints
+from journal.failpoints import Injected
 from policies.choices import Role
-from reviews.channels import notices
 from reviews.models import Notice
+from reviews.notifications import plan
 from tests import factories
 from tests.conftest import Gate
 
@@ -28,12 +28,12 @@ def test_a_mail_comes_again_when_it_was_not_written_down(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     request = factories.propose(gate.agent, "pay").request
-    monkeypatch.setattr(faults, "ARMED", str(tmp_path))
-    (tmp_path / "mail_taken").write_text(faults.Action.RAISE)
+    monkeypatch.setattr(failpoints, "ARMED", str(tmp_path))
+    (tmp_path / "mail_taken").write_text(failpoints.Action.RAISE)
     with pytest.raises(Injected):
-        notices.tell(request, "opened", roles=ROLES)
+        plan.tell(request, "opened", roles=ROLES)
     for _ in range(2):
-        notices.tell(request, "opened", roles=ROLES)
+        plan.tell(request, "opened", roles=ROLES)
     came = Counter(mail.to[0] for mail in mailoutbox)
     assert len(came) == Notice.objects.exclude(sent_at=None).count() > 1
     assert sorted(came.values()) == [*[1] * (len(came) - 1), 2]

@@ -15,8 +15,10 @@ from django.test.utils import CaptureQueriesContext
 from journal import clock
 from journal.models import OutboxMessage
 from policies.choices import Risk, Role
-from reviews.channels import delivery, digests, email, notices
+from reviews.channels import delivery
 from reviews.models import ApprovalRequest, Notice
+from reviews.notifications import delivery as digests
+from reviews.notifications import email, plan
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.races.together import at_once
@@ -80,7 +82,7 @@ def test_what_comes_beyond_costs_little(
     request = propose(gate.agent, customer="one more").request
     rita = gate.rita.public_id
     with django_assert_max_num_queries(13):
-        notices.tell(request, "opened", roles=(Role.REVIEWER,), only=rita)
+        plan.tell(request, "opened", roles=(Role.REVIEWER,), only=rita)
     assert Notice.objects.get(request=request).digest
 
 
@@ -92,7 +94,7 @@ def test_what_comes_beyond_costs_for_all_what_it_costs_for_one(gate: Gate) -> No
     for number, only in enumerate((rita, None)):
         request = propose(gate.agent, customer=f"more-{number}").request
         with CaptureQueriesContext(connection) as asked:
-            notices.tell(request, "opened", roles=tuple(Role), only=only)
+            plan.tell(request, "opened", roles=tuple(Role), only=only)
         costs.append(len(asked))
     assert Notice.objects.filter(request=request, digest=True).count() == 4
     assert costs[0] == costs[1]

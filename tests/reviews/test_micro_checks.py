@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reviews import micro_checks
-from reviews.micro_checks import NONE_OF_THESE, Question, fields, likeness, viewed
-from reviews.micro_checks.drafts import Draft
+from reviews.attention_checks import questions
+from reviews.attention_checks.distractors import Draft
+from reviews.micro_checks import NONE_OF_THESE, Question, likeness, viewed
 from reviews.presenters import present
 from reviews.presenters.shapes import Presentation, texts
 from tests.reviews.definitions import tool
@@ -85,7 +86,7 @@ def test_wrong_answers_are_what_the_schema_lists() -> None:
     schema["properties"]["reason"] = {"type": "string", "enum": REASONS}
     listing = tool(schema=schema)
     page = present(listing, ARGS, before=BEFORE)
-    found = fields.drafts(page, listing.arguments)
+    found = questions.drafts(page, listing.arguments)
     of_reason = [one for one in found if one.right == "gone"]
     said = {one.replace("_", " ") for one in REASONS[1:]}
     assert [set(one.wrong) for one in of_reason] == [said]
@@ -163,7 +164,7 @@ def test_the_right_answer_is_on_the_page_and_the_wrong_ones_are_wrong(
 ) -> None:
     shown, schema = kinds.show(name), kinds.definition(name).arguments
     said = set(texts(shown))
-    for one in [*drafts(name), *fields.drafts(shown, schema)]:
+    for one in [*drafts(name), *questions.drafts(shown, schema)]:
         assert one.right not in one.wrong
         assert len(set(one.wrong)) == len(one.wrong)
         assert one.right in said or one.right.isdigit()
@@ -193,7 +194,7 @@ def test_a_command_that_was_not_read_is_not_asked_about() -> None:
 
 def test_how_many_are_outside_is_asked_as_the_page_counts() -> None:
     shown = kinds.show("send_mail")
-    found = {one.id: one for one in fields.drafts(shown, {})}
+    found = {one.id: one for one in questions.drafts(shown, {})}
     assert found["outside"].right == "1"
     assert "1 recipient outside the company" in kinds.tags(shown)
 

@@ -8,8 +8,8 @@ from journal import clock, errors
 from journal.models import LogPayload, LogRecord
 from policies.models import Person
 from reviews import notes
+from reviews.desk.request import load, remarks
 from reviews.models import ApprovalRequest, Note
-from reviews.queries import detail, remarks
 from tests.conftest import Gate
 from tests.factories import decide, propose
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 def read_by(person: Person, request: ApprovalRequest) -> list[str]:
     who = Person.objects.get(pk=person.pk)
-    found = remarks.of(detail.load(who, request.pk, clock.now()))
+    found = remarks.of(load.load(who, request.pk, clock.now()))
     return [remark.text for remark in found]
 
 
@@ -67,5 +67,5 @@ def test_what_a_voter_wrote_is_hidden_from_the_next_one(gate: Gate) -> None:
 def test_whose_own_run_it_is_reads_no_name(gate: Gate) -> None:
     request = propose(gate.agent).request
     notes.add(request_id=request.pk, person=gate.rita, text="hm")
-    found = remarks.of(detail.load(gate.owen, request.pk, clock.now()))
+    found = remarks.of(load.load(gate.owen, request.pk, clock.now()))
     assert [remark.who for remark in found] == ["A reviewer"]

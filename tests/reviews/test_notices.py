@@ -18,10 +18,16 @@ from journal import clock, outbox
 from journal.models import OutboxMessage
 from policies.choices import Risk
 from policies.models import Person
-from reviews import alarms, leases, preferences, returns, settlements, tasks
-from reviews.channels import email
+from reviews import tasks
+from reviews.alarms import answering
+from reviews.decisions import returns
+from reviews.executions import settle
+from reviews.holds import take
+from reviews.leases import ending, passing
 from reviews.models import ApprovalRequest, Lease, Notice
-from reviews.preferences import Notifications
+from reviews.notifications import email
+from reviews.people import preferences
+from reviews.people.preferences import Notifications
 from reviews.presenters.shapes import Part, Text, Value
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -255,7 +261,7 @@ def escalated_meanwhile(gate: Gate) -> tuple[str, Callable[[], object]]:
 
 def closed_meanwhile(gate: Gate) -> tuple[str, Callable[[], object]]:
     alarm = states.open_alarm(gate)
-    return "mail_alarm", lambda: alarms.close(
+    return "mail_alarm", lambda: answering.close(
         alarm_id=alarm.pk, person=gate.sue, note="looked into"
     )
 
@@ -313,15 +319,15 @@ def test_a_test_reaches_oneself(gate: Gate, client: Any) -> None:
 
 def freed(gate: Gate) -> str:
     request = propose(gate.agent).request
-    leases.take(request_id=request.pk, person=gate.tom)
-    leases.ask(request_id=request.pk, person=gate.sue)
-    leases.release(request_id=request.pk, person=gate.tom)
+    take.take(request_id=request.pk, person=gate.tom)
+    passing.ask(request_id=request.pk, person=gate.sue)
+    ending.release(request_id=request.pk, person=gate.tom)
     return "request.freed"
 
 
 def offered(gate: Gate) -> str:
     request = propose(gate.agent).request
-    leases.hand_over(request_id=request.pk, person=gate.rita, to=gate.sue)
+    passing.hand_over(request_id=request.pk, person=gate.rita, to=gate.sue)
     return "request.offered"
 
 
@@ -342,15 +348,15 @@ def returned(gate: Gate) -> str:
 
 def broken(gate: Gate) -> str:
     request = propose(gate.agent).request
-    leases.take(request_id=request.pk, person=gate.sue)
-    leases.break_hold(request_id=request.pk, person=gate.sam, reason="gone")
+    take.take(request_id=request.pk, person=gate.sue)
+    passing.break_hold(request_id=request.pk, person=gate.sam, reason="gone")
     return "request.broken"
 
 
 def handed_over(gate: Gate) -> str:
     request = propose(gate.agent).request
-    leases.hand_over(request_id=request.pk, person=gate.sue, to=gate.tom)
-    leases.take(request_id=request.pk, person=gate.tom, accept=True)
+    passing.hand_over(request_id=request.pk, person=gate.sue, to=gate.tom)
+    take.take(request_id=request.pk, person=gate.tom, accept=True)
     return "request.handed_over"
 
 
@@ -423,9 +429,9 @@ def test_every_message_fits_a_digest(gate: Gate, happens: Any) -> None:
 def test_it_is_told_each_time_that_it_is_free(gate: Gate) -> None:
     request = propose(gate.agent).request
     for _ in range(2):
-        leases.take(request_id=request.pk, person=gate.rita)
-        leases.ask(request_id=request.pk, person=gate.tom)
-        leases.release(request_id=request.pk, person=gate.rita)
+        take.take(request_id=request.pk, person=gate.rita)
+        passing.ask(request_id=request.pk, person=gate.tom)
+        ending.release(request_id=request.pk, person=gate.rita)
         drain("request.freed")
         drain("request.freed")
     assert told() == ["tom", "tom"]
@@ -436,11 +442,11 @@ def test_what_is_free_and_taken_again_is_told_only_to_who_wants_that(
 ) -> None:
     chooses(gate.sue, once_taken=False)
     request = propose(gate.agent).request
-    leases.take(request_id=request.pk, person=gate.rita)
+    take.take(request_id=request.pk, person=gate.rita)
     for name in ("tom", "sue"):
-        leases.ask(request_id=request.pk, person=gate.people[name])
-    leases.release(request_id=request.pk, person=gate.rita)
-    leases.take(request_id=request.pk, person=gate.sam)
+        passing.ask(request_id=request.pk, person=gate.people[name])
+    ending.release(request_id=request.pk, person=gate.rita)
+    take.take(request_id=request.pk, person=gate.sam)
     drain("request.freed")
     assert told() == ["sue"]
 
@@ -450,7 +456,7 @@ def test_an_offer_that_was_taken_back_is_told_to_nobody(gate: Gate) -> None:
     topic = offered(gate)
     drain(topic)
     request = ApprovalRequest.objects.get()
-    leases.release(request_id=request.pk, person=gate.rita)
+    ending.release(request_id=request.pk, person=gate.rita)
     time_comes()
     assert told() == []
     assert Notice.objects.get(kind="offered").let_go == "not_theirs"
@@ -462,7 +468,7 @@ def test_an_outcome_that_is_known_again_is_told_to_nobody(gate: Gate) -> None:
     drain("execution.unknown")
     notice = Notice.objects.get(person=gate.sue, kind="unknown")
     assert notice.execution == execution
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sam, happened=True, reason="They said so"
     )
     before = len(mail.outbox)
@@ -496,12 +502,12 @@ def test_there_is_one_door_for_mail() -> None:
     """Nothing sends but what looks at preferences and hours."""
     asks = re.compile(r"^from [\w.]+ import .*\bemail\b", re.MULTILINE)
     sends = {source.path for source in product() if "EmailMessage" in source.text}
-    assert sends == {"reviews/channels/email.py"}
+    assert sends == {"reviews/notifications/email.py"}
     assert {source.path for source in product() if asks.search(source.text)} == {
         "reviews/channels/delivery.py",
-        "reviews/channels/digests.py",
+        "reviews/notifications/delivery.py",
         "reviews/channels/lines.py",
-        "reviews/channels/notices.py",
+        "reviews/notifications/plan.py",
     }
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from reviews import addresses, own_ports, webhooks
-from reviews.addresses import NotAllowed
+from reviews.outbound import addresses, own_ports, webhooks
+from reviews.outbound.addresses import NotAllowed
 from tests.reviews.service import Service
 
 EVERYWHERE = [ip_network("0.0.0.0/0"), ip_network("::/0")]

@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from journal import clock
 from policies.choices import Risk
 from policies.models import Person
-from reviews import preferences
 from reviews.models import Preferences
-from reviews.preferences import Display, Keys, Notifications
+from reviews.people import preferences
+from reviews.people.preferences import Display, Keys, Notifications
 from tests.conftest import Gate
 
 

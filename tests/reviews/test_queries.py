@@ -15,12 +15,18 @@ from agents.choices import ThreadResult
 from journal import clock, errors
 from policies.choices import Risk, Role
 from policies.models import Person, Queue
-from reviews import permissions, preferences, proposals, stops
+from reviews import permissions
 from reviews.choices import Scope, StopMode
+from reviews.desk.components import badges, log_lines, log_sentences, visibility
+from reviews.desk.queue import page as queue
+from reviews.desk.queue.page import Filters
+from reviews.desk.request import load
 from reviews.models import ApprovalRequest, Lease
-from reviews.queries import badges, detail, log, queue, visible
-from reviews.queries.queue import Filters
+from reviews.people import preferences
+from reviews.queries.log import access
 from reviews.queries.review import ReviewPage
+from reviews.requests import proposals
+from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -63,7 +69,7 @@ def may_decide(person: Person, request: ApprovalRequest) -> bool:
 def test_the_list_holds_exactly_what_the_operation_lets_pass(gate: Gate) -> None:
     requests = list(requests_of_every_kind(gate))
     for name, person in gate.people.items():
-        listed = set(visible.decidable(fresh(person)).values_list("pk", flat=True))
+        listed = set(visibility.decidable(fresh(person)).values_list("pk", flat=True))
         allowed = {one.pk for one in requests if may_decide(person, one)}
         assert listed == allowed, name
 
@@ -77,33 +83,33 @@ def test_a_stopped_reviewer_has_nothing_to_decide(gate: Gate) -> None:
         person=gate.adam,
         reason="left",
     )
-    assert not visible.decidable(fresh(gate.rita)).exists()
-    assert visible.decidable(fresh(gate.tom)).exists()
+    assert not visibility.decidable(fresh(gate.rita)).exists()
+    assert visibility.decidable(fresh(gate.tom)).exists()
 
 
 def test_who_owns_the_agent_never_decides_but_may_read(gate: Gate) -> None:
     request = propose(gate.agent).request
     gate.owen.groups.add(Group.objects.get(name=Role.REVIEWER))
     owen = fresh(gate.owen)
-    assert not visible.decidable(owen).exists()
-    assert visible.requests(owen).get() == request
+    assert not visibility.decidable(owen).exists()
+    assert visibility.requests(owen).get() == request
 
 
 def test_a_stranger_to_the_queue_sees_nothing(gate: Gate) -> None:
     request = propose(gate.agent).request
     remove_perm("policies.decide", gate.rita, Queue.objects.get(name="money"))
     rita = fresh(gate.rita)
-    assert not visible.requests(rita).exists()
-    assert not visible.proposals(rita).exists()
+    assert not visibility.requests(rita).exists()
+    assert not visibility.proposals(rita).exists()
     with pytest.raises(errors.NotFound):
-        detail.load(rita, request.pk, clock.now())
+        load.load(rita, request.pk, clock.now())
 
 
 def test_auditors_see_all_and_decide_nothing(gate: Gate) -> None:
     request = propose(gate.agent).request
     otto = fresh(gate.otto)
-    assert visible.requests(otto).get() == request
-    assert detail.load(otto, request.pk, clock.now()).why_not
+    assert visibility.requests(otto).get() == request
+    assert load.load(otto, request.pk, clock.now()).why_not
 
 
 def test_the_badge_counts_what_i_can_still_decide(gate: Gate) -> None:
@@ -136,23 +142,23 @@ def page_source(gate: Gate, name: str, request: ApprovalRequest) -> str:
 def test_the_log_is_blind_too_until_it_is_settled(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
     decide(request, gate.sue, reason_code="verified", reason=NOTE)
-    kinds = set(log.access.records(fresh(gate.sam)).values_list("kind", flat=True))
+    kinds = set(access.records(fresh(gate.sam)).values_list("kind", flat=True))
     assert "decision.recorded" not in kinds
     decide(request, gate.sam)
-    kinds = set(log.access.records(fresh(gate.sam)).values_list("kind", flat=True))
+    kinds = set(access.records(fresh(gate.sam)).values_list("kind", flat=True))
     assert "decision.recorded" in kinds
 
 
 def test_who_escalated_is_not_named_while_it_is_open(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita, "escalate", reason_code="unsafe")
-    records = log.access.records_about(fresh(gate.sue), request)
+    records = access.records_about(fresh(gate.sue), request)
     said = [
         part.text
-        for line in log.lines.events(fresh(gate.sue), records)
+        for line in log_lines.events(fresh(gate.sue), records)
         for part in line.said
     ]
-    assert log.HIDDEN_NAME in said
+    assert log_sentences.HIDDEN_NAME in said
     assert not any("Rita" in text for text in said)
 
 
@@ -173,7 +179,7 @@ def test_once_settled_everybody_reads_who_said_what(gate: Gate) -> None:
 def test_an_owner_reads_the_outcome_without_names(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita, "reject", reason_code="unsafe")
-    lines = log.lines.events(fresh(gate.owen), log.access.records(fresh(gate.owen)))
+    lines = log_lines.events(fresh(gate.owen), access.records(fresh(gate.owen)))
     said = " ".join(part.text for line in lines for part in line.said)
     assert "rejected" in said
     assert "Rita" not in said
@@ -182,7 +188,7 @@ def test_an_owner_reads_the_outcome_without_names(gate: Gate) -> None:
 def test_reviewers_read_their_own_part_of_the_log(gate: Gate) -> None:
     mine, other = propose(gate.agent).request, propose(gate.agent, "write").request
     decide(mine, gate.rita, "reject", reason_code="unsafe")
-    found = set(log.access.records(fresh(gate.rita)).values_list("request", flat=True))
+    found = set(access.records(fresh(gate.rita)).values_list("request", flat=True))
     assert mine.pk in found
     assert other.pk not in found
 
@@ -248,7 +254,7 @@ def test_an_empty_queue_says_what_is_with_others(gate: Gate) -> None:
 @pytest.mark.parametrize("status", ["pending", "recallable", "authorized", "rejected"])
 def test_a_state_has_words_and_a_sign(gate: Gate, status: str) -> None:
     request = getattr(states, status)(gate)
-    page = ReviewPage(detail.load(fresh(gate.rita), request.pk, clock.now()))
+    page = ReviewPage(load.load(fresh(gate.rita), request.pk, clock.now()))
     assert page.state.word
     assert page.state.icon or page.state.quarters is not None
 
@@ -266,7 +272,7 @@ def test_many_peoples_badges_are_the_same_numbers(gate: Gate) -> None:
     ids = [person.pk for person in gate.people.values()]
     found = badges.of_people(ids, dict.fromkeys(ids, before))
     for name, person in gate.people.items():
-        listed = visible.decidable(fresh(person))
+        listed = visibility.decidable(fresh(person))
         assert found[person.pk].badges == badges.of(fresh(person)), name
         assert found[person.pk].badges.queue == listed.count(), name
         opened = [one.opened_at for one in requests if listed.filter(pk=one.pk)]

@@ -14,12 +14,18 @@ from guardian.shortcuts import remove_perm
 from journal import clock
 from policies.choices import Role
 from policies.models import Person, Queue
-from reviews import deadlines, leases, returns, stops
+from reviews import deadlines
 from reviews.choices import Scope
+from reviews.decisions import returns
+from reviews.desk.components import badges, visibility
+from reviews.desk.queue import page as queue
+from reviews.desk.queue import search
+from reviews.desk.queue.page import Filters
+from reviews.desk.queue.search import Reach
+from reviews.holds import take
 from reviews.models import ApprovalRequest
-from reviews.queries import badges, queue, visible
-from reviews.queries.queue import Filters, finding
-from reviews.queries.queue.finding import Reach
+from reviews.queries.queue import gone
+from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -48,7 +54,7 @@ def test_open_is_exactly_what_may_be_decided(gate: Gate) -> None:
     list(every_kind(gate))
     for name in ("rita", "tom", "sue", "sam"):
         person = fresh(gate.people[name])
-        decidable = set(visible.decidable(person).values_list("pk", flat=True))
+        decidable = set(visibility.decidable(person).values_list("pk", flat=True))
         assert set(ids(person)) == decidable, name
 
 
@@ -93,9 +99,9 @@ def test_mine_is_what_i_hold_and_what_was_given_to_me(gate: Gate) -> None:
     held, given, other = (
         propose(gate.agent, customer=c).request for c in ("C-1", "C-2", "C-3")
     )
-    leases.take(request_id=held.pk, person=gate.rita)
+    take.take(request_id=held.pk, person=gate.rita)
     returns.assign(request_id=given.pk, person=gate.sue, to=gate.rita)
-    leases.take(request_id=other.pk, person=gate.tom)
+    take.take(request_id=other.pk, person=gate.tom)
     assert set(ids(gate.rita, tab="mine")) == {held.pk, given.pk}
     counts = {tab.name: tab.count for tab in page(gate.rita).tabs}
     assert counts["mine"] == 2
@@ -103,8 +109,8 @@ def test_mine_is_what_i_hold_and_what_was_given_to_me(gate: Gate) -> None:
 
 def test_a_row_says_who_holds_it_and_the_number_leaves_it_out(gate: Gate) -> None:
     mine, theirs = (propose(gate.agent, customer=c).request for c in ("C-1", "C-2"))
-    leases.take(request_id=mine.pk, person=gate.rita)
-    leases.take(request_id=theirs.pk, person=gate.tom)
+    take.take(request_id=mine.pk, person=gate.rita)
+    take.take(request_id=theirs.pk, person=gate.tom)
     found = page(gate.rita)
     said = {row.id: str(row.state) for band in found.bands for row in band}
     assert "You hold this" in said[mine.pk]
@@ -203,7 +209,7 @@ def test_more_than_a_page_says_so_and_goes_on(gate: Gate) -> None:
     for number in range(3):
         propose(gate.agent, customer=f"C-{number}")
     reach = Reach.of(fresh(gate.rita))
-    found = finding.find(reach, Filters(show=2), now=clock.now())
+    found = search.find(reach, Filters(show=2), now=clock.now())
     assert len(found) == 3  # one more than is shown, so that there is a link
 
 
@@ -263,7 +269,7 @@ def test_more_than_25_for_each_at_the_desk_is_too_much(gate: Gate) -> None:
     for person, request in zip(
         (gate.tom, gate.sue), ApprovalRequest.objects.all(), strict=False
     ):
-        leases.take(request_id=request.pk, person=person)
+        take.take(request_id=request.pk, person=person)
     assert not page(gate.rita).overloaded
 
 
@@ -285,18 +291,18 @@ def test_what_is_over_is_told_in_words(gate: Gate) -> None:
     decide(rejected, gate.sue, "reject")
     factories.overdue(late)
     deadlines.expire_chunk()
-    said = {one.id: one.said for one in queue.gone.since(fresh(gate.rita), since)}
+    said = {one.id: one.said for one in gone.since(fresh(gate.rita), since)}
     assert said == {
         approved.pk: "Approved by Tom Example",
         rejected.pk: "Rejected by Sue Example",
         late.pk: "Expired",
     }
-    assert queue.gone.since(fresh(gate.otto), since) == []
+    assert gone.since(fresh(gate.otto), since) == []
     assert held.pk not in said
 
 
 def test_nobody_is_named_of_what_can_still_be_recalled(gate: Gate) -> None:
     since = clock.now()
     request = states.recallable(gate)
-    (found,) = queue.gone.since(fresh(gate.tom), since)
+    (found,) = gone.since(fresh(gate.tom), since)
     assert (found.id, found.said) == (request.pk, "Approved")

@@ -6,7 +6,7 @@ from datetime import UTC
 
 import pytest
 
-from reviews import readers
+from reviews.tool_services import readers
 from tests.reviews.definitions import tool
 
 HERE = "tests.reviews.test_readers"

@@ -8,8 +8,8 @@ import pytest
 
 from policies import tools
 from policies.documents import InvalidPolicy, parse
-from reviews import readers
 from reviews.models import Execution
+from reviews.tool_services import readers
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import propose

@@ -11,8 +11,9 @@ from journal import clock, errors
 from journal.models import LogRecord
 from policies.choices import Role
 from policies.models import Observation
-from reviews import claims, executions, reconciliation, settlements
 from reviews.choices import AlarmKind, ExecutionStatus
+from reviews.executions import claims, reconcile, results, run, settle
+from reviews.executions import record as executions
 from reviews.executors import Outcome
 from reviews.models import Alarm, Execution, Grant, LookUp
 from tests import factories, worlds
@@ -55,8 +56,8 @@ def earlier(execution: Execution, **by: Any) -> Execution:
 
 
 def looked_up(execution: Execution) -> Execution:
-    for pk in reconciliation.due():
-        reconciliation.look_up(pk)
+    for pk in reconcile.due():
+        reconcile.look_up(pk)
     execution.refresh_from_db()
     return execution
 
@@ -69,12 +70,12 @@ def said(execution: Execution) -> list[str]:
 def test_what_the_service_did_is_found_and_done(gate: Gate) -> None:
     execution = looked_up(doubtful(gate, ran=True))
     assert (execution.status, execution.code) == ("succeeded", "settled_by_look_up")
-    assert executions.result_of(execution) == {"seen": 1}
+    assert results.result_of(execution) == {"seen": 1}
     assert said(execution) == ["succeeded"]
     record = LogRecord.objects.get(kind="execution.settled")
     assert (record.actor_kind, record.actor_id) == ("system", "reconciler")
     assert len(worlds.effects()) == 1, "nothing is performed"
-    assert reconciliation.due() == []
+    assert reconcile.due() == []
 
 
 def test_what_the_service_never_saw_did_not_happen(gate: Gate) -> None:
@@ -113,42 +114,42 @@ def test_it_is_asked_ever_more_rarely_and_not_for_ever(
     assert len(waits) < 40, "for a day and no longer"
     assert execution.status == ExecutionStatus.UNKNOWN
     assert set(said(execution)) == {"unknown"}
-    assert reconciliation.due() == []
+    assert reconcile.due() == []
 
 
 def test_it_is_asked_only_when_it_is_time(gate: Gate) -> None:
     execution = doubtful(gate, ran=True)
     later = clock.now() + timedelta(minutes=1)
     Execution.objects.filter(pk=execution.pk).update(ask_at=later)
-    assert reconciliation.due() == []
-    assert reconciliation.look_up(execution.pk) is None
+    assert reconcile.due() == []
+    assert reconcile.look_up(execution.pk) is None
     assert said(execution) == []
 
 
 def test_a_supervisor_has_it_looked_up_at_once(gate: Gate) -> None:
     execution = doubtful(gate, ran=True)
     Execution.objects.filter(pk=execution.pk).update(ask_at=None)
-    reconciliation.look_up_now(execution.pk, gate.sue)
+    reconcile.look_up_now(execution.pk, gate.sue)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
     row = LookUp.objects.get()
     assert (row.by_kind, row.by_id) == ("person", gate.sue.public_id)
     with pytest.raises(errors.Conflict):
-        reconciliation.look_up_now(execution.pk, gate.sue)
+        reconcile.look_up_now(execution.pk, gate.sue)
 
 
 @pytest.mark.parametrize("name", ["rita", "adam", "otto", "owen"])
 def test_who_does_not_settle_does_not_look_up(gate: Gate, name: str) -> None:
     execution = doubtful(gate)
     with pytest.raises(errors.NotYours):
-        reconciliation.look_up_now(execution.pk, gate.people[name])
+        reconcile.look_up_now(execution.pk, gate.people[name])
 
 
 def test_what_cannot_be_looked_up_is_a_persons_question(gate: Gate) -> None:
     execution = earlier(Execution.objects.get(pk=states.unknown(gate).pk))
-    assert (execution.ask_at, reconciliation.due()) == (None, [])
+    assert (execution.ask_at, reconcile.due()) == (None, [])
     with pytest.raises(errors.Conflict):
-        reconciliation.look_up_now(execution.pk, gate.sue)
+        reconcile.look_up_now(execution.pk, gate.sue)
 
 
 def test_an_answer_that_a_person_gave_meanwhile_stands(
@@ -157,7 +158,7 @@ def test_an_answer_that_a_person_gave_meanwhile_stands(
     execution = doubtful(gate, ran=True)
 
     def find(call: Any) -> dict[str, Any]:
-        settlements.settle_unknown(
+        settle.settle_unknown(
             execution_id=execution.pk, person=gate.sue, happened=False, reason="seen"
         )
         return {"status": "succeeded"}
@@ -175,7 +176,7 @@ def test_what_was_unknown_once_is_looked_up_before_it_is_tried_again(
 ) -> None:
     """A person may have been wrong when they said that it did not happen."""
     execution = doubtful(gate, ran=True)
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=False, reason="not there"
     )
     execution = tried_again(execution, gate)
@@ -199,8 +200,8 @@ def tried_again(execution: Execution, gate: Gate) -> Execution:
     """By a person, while there is time."""
     window = clock.now() + timedelta(minutes=5)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=window)
-    settlements.retry(execution_id=execution.pk, person=gate.rita)
-    executions.run(execution.pk)
+    settle.retry(execution_id=execution.pk, person=gate.rita)
+    run.run(execution.pk)
     execution.refresh_from_db()
     return execution
 
@@ -212,7 +213,7 @@ def test_the_previous_releases_unknowns_are_asked_about_too(gate: Gate) -> None:
     opaque = states.unknown(gate)
     Execution.objects.filter(pk=opaque.pk).update(unknown_at=None)
     assert looked_up(Execution.objects.get(pk=opaque.pk)).unknown_at is not None
-    assert reconciliation.due() == [], "once is enough to see that there is nowhere"
+    assert reconcile.due() == [], "once is enough to see that there is nowhere"
 
 
 def test_nobody_settles_their_own_run(gate: Gate) -> None:
@@ -222,7 +223,7 @@ def test_nobody_settles_their_own_run(gate: Gate) -> None:
     worlds.rewrite(type(proposal), proposal.pk, barred=[gate.sue.public_id])
     for person in (gate.sue, stranger):
         with pytest.raises(errors.NotYours):
-            settlements.settle_unknown(
+            settle.settle_unknown(
                 execution_id=execution.pk, person=person, happened=True, reason="mine"
             )
 
@@ -239,7 +240,7 @@ def test_a_keyed_provider_that_cannot_say_is_asked_for_the_effect(
     worlds.keyed(claim.call)
     factories.lapsed(execution)
     monkeypatch.setattr(worlds, "find", lambda call: PENDING)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, len(worlds.effects())) == ("succeeded", 1)
 
@@ -247,11 +248,11 @@ def test_a_keyed_provider_that_cannot_say_is_asked_for_the_effect(
 def test_an_answer_about_another_attempt_settles_nothing(gate: Gate) -> None:
     """It came while somebody had it tried again, and that became unknown as well."""
     execution = doubtful(gate)
-    asked = reconciliation.plan(execution_id=execution.pk)
+    asked = reconcile.plan(execution_id=execution.pk)
     assert asked is not None
     Execution.objects.filter(pk=execution.pk).update(fence=2)
     failed = Outcome("failed", code="declined")
-    reconciliation.keep(inquiry=asked, found=failed, actor=reconciliation.RECONCILER)
+    reconcile.keep(inquiry=asked, found=failed, actor=reconcile.RECONCILER)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.UNKNOWN
     assert LookUp.objects.get(execution=execution).said == "failed"

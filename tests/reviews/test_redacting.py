@@ -10,7 +10,9 @@ import pytest
 
 from agents.models import Checkpoint
 from journal.models import LogRecord
-from reviews import claims, executions, redaction
+from reviews import redaction
+from reviews.executions import claims
+from reviews.executions import record as executions
 from reviews.executors import Outcome
 from reviews.models import Execution, Revision
 from tests import factories

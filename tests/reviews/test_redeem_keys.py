@@ -14,18 +14,15 @@ import pytest
 from journal import clock, errors, log
 from journal.models import Epoch, LogRecord
 from policies.models import Person
-from reviews import (
-    claims,
-    executions,
-    grants,
-    redeem_keys,
-    redeeming,
-    stops,
-)
+from reviews import redeem_keys
 from reviews.choices import ExecutionStatus, Scope, StopMode
-from reviews.claims import Claim
+from reviews.executions import claims, record
+from reviews.executions import redeem as redeeming
+from reviews.executions.claims import Claim
 from reviews.executors import Outcome
+from reviews.grants import grants
 from reviews.models import Execution, Grant
+from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -112,7 +109,7 @@ def test_a_claim_that_somebody_else_made_since_is_not_given_out(gate: Gate) -> N
 def test_what_is_over_is_not_given_out(gate: Gate) -> None:
     execution, redeem = deployment(gate)
     claim = redeem(key=KEY)
-    executions.record(
+    record.record(
         execution_id=execution.pk,
         fence=claim.fence,
         outcome=Outcome("succeeded", {"ref": "v1"}),

@@ -11,13 +11,16 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from journal import clock
-from reviews import state_readings, tokens
+from reviews.api.requests import in_full
+from reviews.api.schemas import CellOut, RequestDetailOut, RequestPage
+from reviews.desk.components import visibility
+from reviews.desk.components.regions import Regions
+from reviews.desk.request import load
+from reviews.governance import readings
 from reviews.models import ApprovalRequest, Revision, StateReading
+from reviews.people import tokens
 from reviews.presenters.shapes import Cell
-from reviews.queries import asked, detail, visible
-from reviews.queries.regions import Regions
-from reviews.request_answers import in_full
-from reviews.request_schemas import CellOut, RequestDetailOut, RequestPage
+from reviews.queries import asked
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose, revise
@@ -58,7 +61,7 @@ def test_it_says_what_its_page_says(gate: Gate) -> None:
         uncertain=True,
     ).request
     said = told(gate, request)
-    page = detail.load(gate.rita, request.pk, clock.now())
+    page = load.load(gate.rita, request.pk, clock.now())
     regions = Regions(gate.rita, page.sealed, reading=page.reading)
     shown = regions.shown
     assert shown is not None
@@ -146,7 +149,7 @@ def test_the_newest_reading_is_the_before_state(gate: Gate) -> None:
     request = propose(gate.agent).request
     WORLD["before"] = {"amount": "5.00", "paid": "moved"}
     WORLD["preconditions"] = {"row_version": 2}
-    state_readings.reread(request.sealed.revision)
+    readings.reread(request.sealed.revision)
     said = told(gate, request)
     assert "moved" in leaves(said["before"])
     assert said["reading"] == StateReading.objects.get().digest
@@ -171,7 +174,7 @@ def test_one_request_takes_few_queries_whatever_is_in_it(gate: Gate) -> None:
     evidence = [{"kind": "message", "text": f"note {n}"} for n in range(12)]
     proposal = propose(gate.agent, evidence=evidence)
     revise(gate.agent, proposal, amount="41.00")
-    (row,) = visible.requests(gate.rita).select_related("proposal", "queue")
+    (row,) = visibility.requests(gate.rita).select_related("proposal", "queue")
     with CaptureQueriesContext(connection) as found:
         (one,) = asked.of(gate.rita, [row])
         in_full(gate.rita, one)

@@ -9,7 +9,8 @@ import pytest
 
 from journal import clock, log
 from journal.models import LogRecord
-from reviews import executions, retention, tasks
+from reviews import retention, tasks
+from reviews.executions import run
 from reviews.models import Execution
 from tests.conftest import Gate
 from tests.races.together import before
@@ -21,7 +22,7 @@ ERASED = "execution.result_erased"
 def answered(gate: Gate, *, days: int) -> Execution:
     """An effect whose service answered so many days ago."""
     execution = granted(gate, "pay_queryable")
-    executions.run(execution.pk)
+    run.run(execution.pk)
     at = clock.now() - timedelta(days=days)
     Execution.objects.filter(pk=execution.pk).update(finished_at=at)
     execution.refresh_from_db()

@@ -9,9 +9,12 @@ from guardian.shortcuts import remove_perm
 from journal import clock, errors
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Person, Queue
-from reviews import leases, requests, returns, tasks
+from reviews import tasks
 from reviews.choices import NoteKind, RequestStatus
+from reviews.decisions import returns
+from reviews.holds import take
 from reviews.models import ApprovalRequest, Lease, Note
+from reviews.requests import versions
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -123,7 +126,7 @@ def test_the_agent_gets_no_supervisor_more_after_a_return(gate: Gate) -> None:
     request = escalated(gate)
     give_back(request, gate.sue)
     factories.revise(gate.agent, request.proposal)
-    assert not requests.is_handed_up(now_of(request))
+    assert not versions.is_handed_up(now_of(request))
     assert now_of(request).sealed.steps == [{"role": "reviewer", "required": 1}]
 
 
@@ -157,7 +160,7 @@ def test_what_is_over_is_not_returned(gate: Gate) -> None:
 
 def test_a_return_waits_for_who_holds_it_and_frees_ones_own(gate: Gate) -> None:
     request = escalated(gate)
-    leases.take(request_id=request.pk, person=gate.sam)
+    take.take(request_id=request.pk, person=gate.sam)
     with pytest.raises(errors.Held):
         give_back(request, gate.sue)
     give_back(request, gate.sam)

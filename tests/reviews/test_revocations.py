@@ -7,23 +7,17 @@ from typing import Any
 import pytest
 from django.core import mail
 
-from agents import outcomes
+from agents import representation
 from journal import clock, errors, log
 from journal.models import LogRecord, OutboxMessage
 from policies.choices import Role
-from reviews import (
-    claims,
-    deadlines,
-    executions,
-    revocations,
-    settlements,
-    stops,
-    tasks,
-)
+from reviews import deadlines, tasks
 from reviews.choices import ExecutionStatus, GrantStatus, RequestStatus, Scope
-from reviews.executions import running
+from reviews.decisions import revoke as revocations
+from reviews.executions import claims, run, settle
 from reviews.models import ApprovalRequest, Execution, Grant, Stop
 from reviews.queries import retrying
+from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -60,7 +54,7 @@ def test_what_is_queued_is_refused_and_its_grant_revoked(gate: Gate) -> None:
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "approval_revoked")
     assert Grant.objects.get(pk=execution.grant_id).status == GrantStatus.REVOKED
-    executions.run(execution.pk)
+    run.run(execution.pk)
     assert worlds.effects() == []
     assert others.proposal.executions.get().status == ExecutionStatus.QUEUED
 
@@ -71,7 +65,7 @@ def test_what_is_to_be_tried_once_more_is_refused_as_well(gate: Gate) -> None:
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "approval_revoked")
     stops.lift(stop_id=row.pk, person=gate.sam, reason="found again")
-    executions.run(execution.pk)
+    run.run(execution.pk)
     assert worlds.effects() == []
 
 
@@ -180,7 +174,7 @@ def test_what_was_claimed_is_refused_by_its_check(gate: Gate) -> None:
     claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM)
     assert claim is not None
     revoke(gate)
-    running._conclude(claim, running._attempt(claim))
+    run._conclude(claim, run._attempt(claim))
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "approver_revoked")
     assert worlds.effects() == []
@@ -224,9 +218,9 @@ def test_people_hear_of_it(gate: Gate) -> None:
 def test_the_agent_reads_why(gate: Gate) -> None:
     execution = states.queued(gate)
     revoke(gate)
-    found = outcomes.load("riley", execution.proposal_id)
+    found = representation.load("riley", execution.proposal_id)
     assert found is not None
-    said = outcomes.describe(found)
+    said = representation.describe(found)
     assert said["status"] == "refused"
     assert said["execution"]["code"] == "approval_revoked"
 
@@ -250,8 +244,8 @@ def test_who_is_switched_on_again_votes_anew(gate: Gate) -> None:
     stops.lift(stop_id=row.pk, person=gate.sam, reason="it was nothing")
     assert not retrying.able(gate.tom, [execution.pk], clock.now())
     with pytest.raises(errors.Conflict, match="no longer has the authority"):
-        settlements.retry(execution_id=execution.pk, person=gate.tom)
+        settle.retry(execution_id=execution.pk, person=gate.tom)
     again = propose(gate.agent, customer="C-9").request
     decide(again, gate.rita)
-    executions.run(again.proposal.executions.get().pk)
+    run.run(again.proposal.executions.get().pk)
     assert len(worlds.effects()) == 1

@@ -6,11 +6,11 @@ import pytest
 
 from journal import clock
 from journal.errors import Conflict, Invalid, NotFound
-from reviews import saved_views
+from reviews.desk.queue import page as queue
+from reviews.desk.queue.page import Filters
 from reviews.models import SavedView
-from reviews.queries import queue
-from reviews.queries.queue import Filters
-from reviews.saved_views import delete, save
+from reviews.people import saved_views
+from reviews.people.saved_views import delete, save
 from tests.conftest import Gate
 
 pytestmark = pytest.mark.django_db

@@ -11,11 +11,11 @@ from django.test.utils import CaptureQueriesContext
 
 from journal import clock
 from journal.models import LogPosition, LogRecord
-from reviews import search_entries, stops
 from reviews.choices import Scope
+from reviews.desk.log import search, search_entries
+from reviews.desk.log.filters import Filters, fitting
 from reviews.models import ApprovalRequest, Revision, SearchEntry
-from reviews.queries.log import Filters, searching
-from reviews.queries.log.filters import fitting
+from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose, revise
@@ -42,7 +42,7 @@ def paid(gate: Gate) -> ApprovalRequest:
 
 def found(person: Any, q: str) -> set[str]:
     """Proposals whose records this person finds."""
-    hits = searching.find(person, q)
+    hits = search.find(person, q)
     rows = LogRecord.objects.filter(hits.fits)
     return set(rows.exclude(proposal="").values_list("proposal", flat=True))
 
@@ -84,14 +84,14 @@ def test_a_number_finds_the_record_of_that_number(
 ) -> None:
     record = LogRecord.objects.filter(request=paid.pk).earliest("pk")
     LogPosition.objects.create(seq=1347, record=record, leaf_hash=b"-")
-    hits = searching.find(gate.otto, "1347")
+    hits = search.find(gate.otto, "1347")
     assert [row.pk for row in LogRecord.objects.filter(hits.fits)] == [record.pk]
-    assert searching.find(gate.otto, "9" * 30).fits is not None
+    assert search.find(gate.otto, "9" * 30).fits is not None
 
 
 def test_what_a_person_did_beside_requests_is_found_by_their_name(gate: Gate) -> None:
     stop = stops.stop(scope=Scope.TOOL, key="pay", person=gate.adam, reason="storm")
-    hits = searching.find(gate.otto, "adam")
+    hits = search.find(gate.otto, "adam")
     kinds = LogRecord.objects.filter(hits.fits).values_list("kind", flat=True)
     assert stop.pk
     assert "stop.raised" in kinds
@@ -138,10 +138,10 @@ def test_who_reads_part_of_the_log_finds_in_that_part(
     for number in range(3):
         propose(stranger, amount="44.10", customer=f"C-{number + 5}")
     search_entries.add()
-    monkeypatch.setattr(searching, "MOST", 2)
+    monkeypatch.setattr(search, "MOST", 2)
     assert found(gate.rita, "44.10") == {mine.proposal_id}
-    assert not searching.find(gate.rita, "44.10").cut
-    assert searching.find(gate.otto, "44.10").cut
+    assert not search.find(gate.rita, "44.10").cut
+    assert search.find(gate.otto, "44.10").cut
     assert "Only the newest" in log(gate.otto, "44.10")
 
 
@@ -162,7 +162,7 @@ def test_entries_are_made_for_each_revision_once_and_in_pieces(gate: Gate) -> No
 def test_a_search_asks_the_same_queries_however_much_there_is(gate: Gate) -> None:
     def asked() -> int:
         with CaptureQueriesContext(connection) as told:
-            searching.find(gate.otto, "C-1", until=clock.now())
+            search.find(gate.otto, "C-1", until=clock.now())
         return len(told)
 
     propose(gate.agent, amount="44.10")
@@ -194,8 +194,8 @@ def test_an_export_leaves_nothing_out(
     for number in range(3):
         propose(gate.agent, amount="44.10", customer=f"C-{number + 5}")
     search_entries.add()
-    monkeypatch.setattr(searching, "MOST", 2)
+    monkeypatch.setattr(search, "MOST", 2)
     opened = Filters(q="44.10", kind="request")
     assert fitting(gate.otto, opened).count() == 3
-    cut = searching.find(gate.otto, "44.10")
+    cut = search.find(gate.otto, "44.10")
     assert fitting(gate.otto, opened, cut).count() == 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from journal.machine import Machine
+from journal.state_machine import Machine
 from reviews import transitions
-from reviews.queries.log.sentences import SENTENCES
+from reviews.desk.components.log_sentences import SENTENCES
 from tests.conftest import ROOT
 
 PACKAGES = ("journal", "policies", "reviews", "agents")

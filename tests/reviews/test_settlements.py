@@ -11,10 +11,11 @@ from django.conf import settings
 from journal.errors import Conflict, GrantSpent
 from journal.log import Actor
 from policies.models import Observation
-from reviews import alarms, claims, executions, redeeming, settlements
+from reviews.alarms import answering
 from reviews.choices import ExecutionStatus
-from reviews.executors.base import succeeded, unknown
+from reviews.executions import claims, record, redeem, run, settle
 from reviews.models import Alarm, Execution
+from reviews.tool_services.executors import succeeded, unknown
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.reviews.executions.attempts import (
@@ -35,7 +36,7 @@ def test_a_retry_weighs_in_its_sums_again(
 ) -> None:
     execution = declined(gate, monkeypatch, amount="80.00")
     assert not weighs(execution)
-    settlements.retry(execution_id=execution.pk, person=gate.rita)
+    settle.retry(execution_id=execution.pk, person=gate.rita)
     assert weighs(execution)
 
 
@@ -44,9 +45,9 @@ def test_a_retry_asks_for_no_more_than_was_given_or_is_none(
 ) -> None:
     """Another of the same customer ran meanwhile: together they need two people."""
     execution = declined(gate, monkeypatch, amount="80.00")
-    executions.run(granted(gate, amount="80.00", thread="t-2").pk)
+    run.run(granted(gate, amount="80.00", thread="t-2").pk)
     with pytest.raises(Conflict, match="asks for more authority"):
-        settlements.retry(execution_id=execution.pk, person=gate.rita)
+        settle.retry(execution_id=execution.pk, person=gate.rita)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.FAILED
     assert not weighs(execution)
@@ -61,7 +62,7 @@ def test_a_tool_that_changed_is_no_reason_for_an_error(
     schema["properties"]["amount"] = {"type": "string", "pattern": "^no"}
     factories.policy(gate.people, document)
     with pytest.raises(Conflict, match="no longer fit"):
-        settlements.retry(execution_id=execution.pk, person=gate.rita)
+        settle.retry(execution_id=execution.pk, person=gate.rita)
 
 
 def denied(gate: Gate, tool: str) -> Execution:
@@ -69,13 +70,13 @@ def denied(gate: Gate, tool: str) -> Execution:
     execution = granted(gate, tool)
     claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
     assert claim is not None
-    executions.record(
+    record.record(
         execution_id=execution.pk,
         fence=claim.fence,
         outcome=unknown("no_answer", ""),
         actor=claims.EXECUTOR,
     )
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=False, reason="not there"
     )
     execution.refresh_from_db()
@@ -85,9 +86,9 @@ def denied(gate: Gate, tool: str) -> Execution:
 def test_what_may_still_be_on_its_way_is_tried_again_when_its_lease_is_over(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executions.recording, "tries_left", lambda execution: False)
+    monkeypatch.setattr(record, "tries_left", lambda execution: False)
     execution = denied(gate, "pay_queryable")
-    settlements.retry(execution_id=execution.pk, person=gate.rita)
+    settle.retry(execution_id=execution.pk, person=gate.rita)
     execution.refresh_from_db()
     lease = timedelta(seconds=settings.HOLDPOINT.lease_seconds)
     assert execution.claimed_at is not None
@@ -96,7 +97,7 @@ def test_what_may_still_be_on_its_way_is_tried_again_when_its_lease_is_over(
 
 def happened_after_all(execution: Execution, actor: Actor = claims.EXECUTOR) -> None:
     """Whoever made the first attempt says so, when it is too late."""
-    executions.keep_late(
+    record.keep_late(
         execution_id=execution.pk,
         fence=1,
         action_hash=execution.grant.action_hash,
@@ -112,10 +113,10 @@ def test_what_an_alarm_says_happened_is_not_tried_again_until_it_is_closed(
     happened_after_all(execution)
     alarm = Alarm.objects.get(kind="late_report")
     with pytest.raises(Conflict, match="A late report says"):
-        settlements.retry(execution_id=execution.pk, person=gate.rita)
-    alarms.acknowledge(alarm_id=alarm.pk, person=gate.sue)
-    alarms.close(alarm_id=alarm.pk, person=gate.sue, note="It is not in the books.")
-    settlements.retry(execution_id=execution.pk, person=gate.rita)
+        settle.retry(execution_id=execution.pk, person=gate.rita)
+    answering.acknowledge(alarm_id=alarm.pk, person=gate.sue)
+    answering.close(alarm_id=alarm.pk, person=gate.sue, note="It is not in the books.")
+    settle.retry(execution_id=execution.pk, person=gate.rita)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.QUEUED
 
@@ -125,10 +126,10 @@ def test_what_is_said_to_have_happened_after_the_retry_is_not_done_again(
 ) -> None:
     """Nobody can look it up, and no provider knows our key."""
     execution = denied(gate, "pay_opaque")
-    settlements.retry(execution_id=execution.pk, person=gate.rita)
+    settle.retry(execution_id=execution.pk, person=gate.rita)
     happened_after_all(execution)
     assert Alarm.objects.filter(kind="late_report").exists()
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("unknown", "reported_late")
     assert not worlds.effects()
@@ -139,15 +140,15 @@ def test_nor_is_it_given_to_its_agent_again(gate: Gate) -> None:
     document["tools"]["deploy"]["execution_class"] = "opaque"
     factories.policy(gate.people, document)
     execution, token = deployment(gate)
-    claim = redeeming.redeem(token=token, agent="riley")
+    claim = redeem.redeem(token=token, agent="riley")
     reported(execution, claim.fence, unknown("no_answer", ""))
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sam, happened=False, reason="not there"
     )
-    settlements.retry(execution_id=execution.pk, person=gate.sue)
+    settle.retry(execution_id=execution.pk, person=gate.sue)
     happened_after_all(execution, Actor("agent", "riley"))
     with pytest.raises(GrantSpent):
-        redeeming.redeem(token=token, agent="riley")
+        redeem.redeem(token=token, agent="riley")
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("unknown", "reported_late")
 
@@ -155,10 +156,10 @@ def test_nor_is_it_given_to_its_agent_again(gate: Gate) -> None:
 def test_a_provider_that_knows_our_key_may_be_asked_all_the_same(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executions.recording, "tries_left", lambda execution: False)
+    monkeypatch.setattr(record, "tries_left", lambda execution: False)
     execution = denied(gate, "pay")
-    settlements.retry(execution_id=execution.pk, person=gate.rita)
+    settle.retry(execution_id=execution.pk, person=gate.rita)
     happened_after_all(execution)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, len(worlds.effects())) == ("succeeded", 1)

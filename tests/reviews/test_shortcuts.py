@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from reviews import shortcuts
-from reviews.shortcuts import SHORTCUTS, USUAL
+from reviews.people import shortcuts
+from reviews.people.shortcuts import SHORTCUTS, USUAL
 from tests.sources import templates
 
 IN_TEMPLATES = re.compile(r'data-key="([^"{]+)"')

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from journal.models import LogRecord
 from reviews import sightings
+from reviews.desk.announced import page
+from reviews.desk.components import badges
 from reviews.models import Execution, Sighting
-from reviews.queries import announced, badges
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews.test_queries import fresh
@@ -56,6 +57,6 @@ def test_the_badge_counts_what_this_person_has_not_seen(gate: Gate) -> None:
 
 def test_who_was_not_told_marks_nothing(gate: Gate) -> None:
     (execution,) = ran(gate, "vip")
-    assert announced.told(fresh(gate.rita), [execution.pk]) == [execution]
-    assert announced.told(fresh(gate.otto), [execution.pk]) == []
-    assert announced.told(fresh(gate.owen), [execution.pk]) == []
+    assert page.told(fresh(gate.rita), [execution.pk]) == [execution]
+    assert page.told(fresh(gate.otto), [execution.pk]) == []
+    assert page.told(fresh(gate.owen), [execution.pk]) == []

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from journal import errors
-from reviews import executions, state_readings
 from reviews.choices import ExecutionStatus
+from reviews.executions import run as executions
+from reviews.governance import readings
 from reviews.models import ApprovalRequest, Decision, Execution, StateReading
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -21,7 +22,7 @@ def request_(gate: Gate) -> ApprovalRequest:
 
 
 def reread(request: ApprovalRequest) -> StateReading | None:
-    return state_readings.reread(request.sealed.revision)
+    return readings.reread(request.sealed.revision)
 
 
 def moves(amount: str = "5.00", version: int = 2) -> None:
@@ -46,8 +47,8 @@ def test_what_moved_is_one_row_with_source_and_time(request_) -> None:
 
 def stands(request: ApprovalRequest, number: int) -> None:
     revision = request.sealed.revision
-    found = state_readings.readings([(revision, number)])
-    state_readings.check(revision, number, found)
+    found = readings.readings([(revision, number)])
+    readings.check(revision, number, found)
 
 
 def test_a_move_back_is_a_move(request_) -> None:
@@ -57,7 +58,7 @@ def test_a_move_back_is_a_move(request_) -> None:
     row = reread(request_)
     assert row is not None
     assert StateReading.objects.count() == 2
-    stands(request_, state_readings.OWN)
+    stands(request_, readings.OWN)
 
 
 def test_a_reader_that_fails_moves_nothing(request_) -> None:
@@ -70,14 +71,14 @@ def test_a_decision_on_a_state_that_moved_is_refused(gate: Gate, request_) -> No
     moves()
     reread(request_)
     with pytest.raises(errors.Precondition, match="changed after this page was made"):
-        decide(request_, gate.rita, reading=state_readings.OWN)
+        decide(request_, gate.rita, reading=readings.OWN)
     assert not Decision.objects.exists()
 
 
 def test_a_refusal_needs_no_fresh_state(gate: Gate, request_) -> None:
     moves()
     reread(request_)
-    decide(request_, gate.rita, "reject", reading=state_readings.OWN)
+    decide(request_, gate.rita, "reject", reading=readings.OWN)
     assert Decision.objects.get().verdict == "reject"
 
 
@@ -113,7 +114,7 @@ def test_it_runs_on_the_state_that_the_approver_saw(gate: Gate, request_) -> Non
     assert run(request_).status == ExecutionStatus.SUCCEEDED
     claimed = StateReading.objects.get(cause="claimed")
     assert claimed.digest == row.digest
-    assert state_readings.newest(request_.sealed.revision) == row
+    assert readings.newest(request_.sealed.revision) == row
     assert len(effects()) == 1
 
 
@@ -122,7 +123,7 @@ def test_it_does_not_run_on_another(gate: Gate, request_, seen: bool) -> None:
     if seen:
         moves()
     row = reread(request_)
-    decide(request_, gate.rita, reading=row.pk if row else state_readings.OWN)
+    decide(request_, gate.rita, reading=row.pk if row else readings.OWN)
     moves("9.00", version=9)
     execution = run(request_)
     assert (execution.status, execution.code) == ("refused", "precondition")

@@ -12,9 +12,11 @@ from django.test import Client
 
 from journal import clock, errors
 from policies.models import Person
-from reviews import decisions, step_up, tokens
+from reviews import step_up
 from reviews.choices import Verdict
+from reviews.decisions import decide
 from reviews.models import ApprovalRequest, Decision
+from reviews.people import tokens
 from reviews.step_up import GOOD_FOR, Proof
 from tests import factories, pages
 from tests.conftest import Gate
@@ -48,7 +50,7 @@ def send(client: Client, asked: ApprovalRequest, **fields: Any) -> Any:
 
 def refuse(proof: Proof | None, verdict: Any) -> None:
     with pytest.raises(errors.Reauth):
-        decisions.decide(replace(verdict, step_up=proof))
+        decide.decide(replace(verdict, step_up=proof))
     assert not Decision.objects.exists()
 
 
@@ -179,9 +181,9 @@ def test_an_edit_that_comes_to_need_a_proof_asks_for_one(gate: Gate) -> None:
     args = {**request.sealed.revision.args, "amount": "13.00"}
     verdict = said(request, gate.rita, "modify", args=args, step_up=None)
     with pytest.raises(errors.Reauth):
-        decisions.decide(verdict)
+        decide.decide(verdict)
     request.refresh_from_db()
     assert request.version == 1
-    decisions.decide(factories.proved(verdict))
+    decide.decide(factories.proved(verdict))
     request.refresh_from_db()
     assert request.version == 2

@@ -12,13 +12,19 @@ from guardian.shortcuts import remove_perm
 from journal import clock, errors
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Queue
-from reviews import claims, executions, stops, tasks
+from reviews import tasks
 from reviews.choices import Scope, StopMode
+from reviews.desk.components import in_flight, switches
+from reviews.desk.stop import page as stopping
+from reviews.desk.stop import result
+from reviews.desk.stop.page import Asked
+from reviews.executions import claims, record
+from reviews.executions import run as executions
 from reviews.executors import Outcome
-from reviews.executors.base import Status
 from reviews.models import Execution, Stop
-from reviews.queries import in_flight, met, stopped, stopping, switches
-from reviews.queries.stopping import Asked
+from reviews.queries import stopped
+from reviews.stops import stops
+from reviews.tool_services.executors import Status
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -39,13 +45,13 @@ def enforce() -> None:
 
 
 def fates(row: Stop) -> Counter[str]:
-    return Counter(line.fate for line in met.met(row))
+    return Counter(line.fate for line in result.met(row))
 
 
 def finish(execution: Execution, status: Status = "succeeded") -> None:
     execution.refresh_from_db()
     outcome = Outcome(status)
-    executions.record(
+    record.record(
         execution_id=execution.pk,
         fence=execution.fence,
         outcome=outcome,
@@ -111,7 +117,7 @@ def test_only_its_own_scope_is_counted(gate: Gate) -> None:
     other = propose(gate.agent, thread="t-2")
     row = stop(gate, Scope.THREAD, "riley/t-1")
     enforce()
-    assert [line.run for line in met.met(row)] == [("riley", "t-1")]
+    assert [line.run for line in result.met(row)] == [("riley", "t-1")]
     other.request.refresh_from_db()
     assert other.request.status == "pending"
 

@@ -7,11 +7,15 @@ import pytest
 
 from journal import clock, errors, log
 from journal.models import LogRecord, OutboxMessage
-from reviews import executions, settlements, stop_work, stops, tasks
+from reviews import tasks
 from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
-from reviews.executors.base import failed
+from reviews.executions import record as executions
+from reviews.executions import run, settle
 from reviews.models import Execution, Stop
 from reviews.queries import retrying
+from reviews.stops import scope as stop_work
+from reviews.stops import stops
+from reviews.tool_services.executors import failed
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -49,7 +53,7 @@ def test_what_is_to_be_tried_once_more_is_refused_for_good(gate: Gate) -> None:
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "stopped")
     stops.lift(stop_id=row.pk, person=gate.sue, reason="over")
-    executions.run(execution.pk)
+    run.run(execution.pk)
     assert worlds.effects() == []
 
 
@@ -141,7 +145,7 @@ def test_the_reason_is_private_in_the_log(gate: Gate) -> None:
 
 def test_a_finished_thread_is_not_touched(gate: Gate) -> None:
     proposal = propose(gate.agent, "look")
-    executions.run(proposal.executions.get().pk)
+    run.run(proposal.executions.get().pk)
     stop = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
     assert stop_work.under(stop) == []
 
@@ -165,7 +169,7 @@ def test_what_had_failed_before_a_stop_is_asked_anew(
     off_and_on()
     assert not retrying.able(gate.rita, [execution.pk], clock.now())
     with pytest.raises(errors.Conflict, match="stopped"):
-        settlements.retry(execution_id=execution.pk, person=gate.rita)
+        settle.retry(execution_id=execution.pk, person=gate.rita)
 
 
 def test_what_ran_at_a_stop_is_not_tried_again_by_itself_when_it_is_over(
@@ -181,7 +185,7 @@ def test_what_ran_at_a_stop_is_not_tried_again_by_itself_when_it_is_over(
         actor=log.SYSTEM,
     )
     Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "taken_back")
     assert worlds.effects() == []
@@ -191,7 +195,7 @@ def test_what_is_granted_after_it_runs(
     gate: Gate, off_and_on: Callable[[], None]
 ) -> None:
     off_and_on()
-    executions.run(states.queued(gate).pk)
+    run.run(states.queued(gate).pk)
     assert len(worlds.effects()) == 1
 
 
@@ -205,5 +209,5 @@ def test_a_pause_that_is_over_keeps_nothing(gate: Gate) -> None:
         reason="look",
     )
     stops.lift(stop_id=row.pk, person=gate.sue, reason="over")
-    executions.run(execution.pk)
+    run.run(execution.pk)
     assert len(worlds.effects()) == 1

@@ -11,10 +11,12 @@ import pytest
 
 from journal import clock, errors
 from policies.models import Observation, Person
-from reviews import audits, claims, executions, grants, redeeming, settlements
+from reviews import audits
 from reviews.choices import ExecutionStatus
-from reviews.executors.base import failed, succeeded, unknown
+from reviews.executions import claims, redeem, run, settle
+from reviews.grants import grants
 from reviews.models import Alarm, ApprovalRequest, Execution, Grant, Proposal
+from reviews.tool_services.executors import failed, succeeded, unknown
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -70,7 +72,7 @@ def test_a_ceiling_is_of_all_amounts_of_a_tool_together(
 def redeemed(gate: Gate, **fields: Any) -> tuple[Execution, Any]:
     execution = granted(gate, args=dict(PAYMENT), **fields)
     token = grants.token(execution.grant_id)
-    return execution, redeeming.redeem(token=token, agent="riley")
+    return execution, redeem.redeem(token=token, agent="riley")
 
 
 def said_to_fail(gate: Gate) -> Execution:
@@ -100,11 +102,11 @@ def test_what_an_agent_redeemed_weighs_on_when_its_retry_is_refused(
 ) -> None:
     vary(gate, by_agent)
     execution = said_to_fail(gate)
-    settlements.retry(execution_id=execution.pk, person=gate.rita)
+    settle.retry(execution_id=execution.pk, person=gate.rita)
     past = clock.now() - timedelta(seconds=1)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
     with pytest.raises(errors.GrantExpired):
-        redeeming.redeem(token=grants.token(execution.grant_id), agent="riley")
+        redeem.redeem(token=grants.token(execution.grant_id), agent="riley")
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.REFUSED
     assert next_tier(gate) == "escalate"
@@ -153,7 +155,7 @@ def test_what_happened_after_all_weighs_again(gate: Gate) -> None:
     vary(gate, by_agent)
     execution, claim = redeemed(gate)
     reported(execution, claim.fence, unknown("no_answer", ""))
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=False, reason="not there"
     )
     assert not weighs(execution)
@@ -175,7 +177,7 @@ def test_what_ran_without_a_permission_weighs(gate: Gate) -> None:
     )
     past = clock.now() - timedelta(minutes=2)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     Execution.objects.filter(pk=execution.pk).update(finished_at=past)
     worlds.plain(claims.inquiry(Execution.objects.get(pk=execution.pk)))
     assert audits.look(execution.pk)
@@ -190,7 +192,7 @@ def test_what_its_service_says_failed_weighs_no_more(
     execution = granted(gate, args=dict(PAYMENT))
     with monkeypatch.context() as patched:
         patched.setattr(worlds, "keyed", worlds.failing)
-        executions.run(execution.pk)
+        run.run(execution.pk)
     assert next_tier(gate) == "approve"
 
 
@@ -201,7 +203,7 @@ def test_a_window_counts_from_the_effect(gate: Gate) -> None:
     two_days_ago = clock.now() - timedelta(days=2)
     rows.update(at=two_days_ago)
     assert next_tier(gate) == "escalate"  # it waits to run
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert rows.get().ran_by == execution.finished_at
     assert next_tier(gate) == "escalate"
@@ -334,10 +336,10 @@ def test_a_retry_counts_what_only_the_reader_knew(
     execution = Execution.objects.get(proposal=request.proposal_id)
     with monkeypatch.context() as patched:
         patched.setattr(worlds, "keyed", worlds.failing)
-        executions.run(execution.pk)
+        run.run(execution.pk)
     assert cancelled(gate, "40.01").request.tier == "approve"
     with pytest.raises(errors.Conflict, match="asks for more authority"):
-        settlements.retry(execution_id=execution.pk, person=gate.rita)
+        settle.retry(execution_id=execution.pk, person=gate.rita)
 
 
 def test_money_that_the_reader_does_not_say_is_blocked(gate: Gate) -> None:

@@ -11,12 +11,13 @@ from django.contrib.auth.models import Group
 from django.test import Client
 from guardian.shortcuts import remove_perm
 
-from agents import outcomes
+from agents import representation
 from journal import errors
 from policies.models import Person, Queue
-from reviews import executions, redeeming, stops
 from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
+from reviews.executions import redeem, run
 from reviews.models import Execution
+from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -159,7 +160,7 @@ def test_what_changed_since_the_approval_blocks_the_effect(
     execution = granted(gate)
     change, code = CHANGES[name]
     change(gate)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", code)
     assert worlds.effects() == []
@@ -182,11 +183,11 @@ def test_a_refusal_names_what_asks_for_more_to_the_agent_too(
     execution = granted(gate)
     change, cause = CAUSES[name]
     change(gate)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.code == "policy_tightened"
     assert cause in execution.detail
-    assert cause in str(outcomes.describe(execution.proposal))
+    assert cause in str(representation.describe(execution.proposal))
 
 
 def test_what_the_new_policy_cannot_read_is_named(gate: Gate) -> None:
@@ -200,7 +201,7 @@ def test_what_the_new_policy_cannot_read_is_named(gate: Gate) -> None:
         )
 
     document(gate, unread)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.code == "policy_tightened"
     assert "pay.vip could not be evaluated: before.vip is not there" in execution.detail
@@ -209,7 +210,7 @@ def test_what_the_new_policy_cannot_read_is_named(gate: Gate) -> None:
 def test_what_asked_nobody_does_not_run_once_people_are_asked(gate: Gate) -> None:
     execution = propose(gate.agent, "look").executions.get()
     tool("look", floor="approve")(gate)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "policy_tightened")
     assert worlds.effects() == []
@@ -286,7 +287,7 @@ SAME: dict[str, Change] = {
 def test_what_takes_no_authority_away_blocks_nothing(gate: Gate, name: str) -> None:
     execution = granted(gate)
     SAME[name](gate)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("succeeded", "")
     assert len(worlds.effects()) == 1
@@ -298,7 +299,7 @@ def test_a_new_sum_counts_what_came_since_and_is_no_way_around(gate: Gate) -> No
     measured("paid_a_day")(gate)
     request = propose(gate.agent, amount="90.00", customer="C-9").request
     assert request is not None
-    executions.run(first.pk)
+    run.run(first.pk)
     first.refresh_from_db()
     assert (first.status, first.code) == ("refused", "policy_tightened")
     assert "pay.sum" in first.detail
@@ -333,7 +334,7 @@ def test_a_supervisor_who_is_a_reviewer_by_now_fills_no_supervisors_place(
 ) -> None:
     execution = escalated(gate)
     role("sue", "reviewer")(gate)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "approver_revoked")
 
@@ -345,7 +346,7 @@ def test_a_supervisor_in_a_reviewers_place_may_be_a_reviewer_by_now(
     decide(request, gate.sue)
     role("sue", "reviewer")(gate)
     execution = Execution.objects.get()
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
 
@@ -370,7 +371,7 @@ def test_whoever_filled_a_step_of_an_earlier_version_counts_too(
         person("sue", is_active=False)(gate)
     elif since == "reviewer":
         role("sue", "reviewer")(gate)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     expected = "" if since == "nothing" else "approver_revoked"
     assert execution.code == expected
@@ -386,7 +387,7 @@ def test_the_policy_it_was_asked_under_says_how_many_must_agree(gate: Gate) -> N
     assert not Execution.objects.exists()
     decide(request, gate.sam)
     execution = Execution.objects.get()
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
 
@@ -423,13 +424,13 @@ def test_an_agent_redeems_nothing_that_changed_since(gate: Gate, name: str) -> N
     change, refusal, code = BY_AGENT[name]
     change(gate)
     with pytest.raises(refusal) as found:
-        redeeming.redeem(token=token, agent="riley")
+        redeem.redeem(token=token, agent="riley")
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", code)
     assert found.value.facts.get("reason") in {None, code}
     if refusal is not errors.Precondition:
         with pytest.raises(refusal):
-            redeeming.redeem(token=token, agent="riley")
+            redeem.redeem(token=token, agent="riley")
 
 
 def test_a_paused_agent_redeems_later(gate: Gate) -> None:
@@ -442,6 +443,6 @@ def test_a_paused_agent_redeems_later(gate: Gate) -> None:
         reason="wait",
     )
     with pytest.raises(errors.Conflict):
-        redeeming.redeem(token=token, agent="riley")
+        redeem.redeem(token=token, agent="riley")
     stops.lift(stop_id=row.pk, person=gate.sam, reason="go on")
-    assert redeeming.redeem(token=token, agent="riley").fence == 1
+    assert redeem.redeem(token=token, agent="riley").fence == 1

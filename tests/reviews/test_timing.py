@@ -7,8 +7,8 @@ from datetime import UTC, datetime, time, timedelta
 import pytest
 
 from policies.choices import Risk, Role
-from reviews.channels import timing
-from reviews.preferences import Notifications
+from reviews.notifications import schedule
+from reviews.people.preferences import Notifications
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 NIGHT = Notifications(quiet_from=time(22), quiet_until=time(7))
@@ -19,37 +19,37 @@ def at(hour: int, minute: int = 0, day: int = 20) -> datetime:
 
 
 def due(said: Notifications, kind: str = "opened", *, must: bool = False, now=NOON):
-    return timing.due(said, kind, "high", must=must, now=now)
+    return schedule.due(said, kind, "high", must=must, now=now)
 
 
 def test_by_default_it_goes_at_once() -> None:
-    assert due(Notifications()) == timing.Due(NOON)
+    assert due(Notifications()) == schedule.Due(NOON)
 
 
 def test_never_is_never_but_for_what_must_be_told() -> None:
     said = Notifications(email={Risk.HIGH: "never"})
     assert due(said) is None
-    assert due(said, "escalated", must=True) == timing.Due(NOON)
+    assert due(said, "escalated", must=True) == schedule.Due(NOON)
 
 
 def test_only_a_supervisor_must_be_told() -> None:
-    assert timing.must("escalated", Role.SUPERVISOR)
-    assert timing.must("due_soon", Role.SUPERVISOR)
-    assert not timing.must("opened", Role.SUPERVISOR)
-    assert not timing.must("due_soon", Role.REVIEWER)
+    assert schedule.must("escalated", Role.SUPERVISOR)
+    assert schedule.must("due_soon", Role.SUPERVISOR)
+    assert not schedule.must("opened", Role.SUPERVISOR)
+    assert not schedule.must("due_soon", Role.REVIEWER)
 
 
 def test_what_nobody_has_taken_waits_its_minutes() -> None:
     said = Notifications(email={Risk.HIGH: "unclaimed"}, minutes=15)
-    assert due(said) == timing.Due(NOON + timedelta(minutes=15))
-    assert due(said, "due_soon") == timing.Due(NOON)  # later is too late
+    assert due(said) == schedule.Due(NOON + timedelta(minutes=15))
+    assert due(said, "due_soon") == schedule.Due(NOON)  # later is too late
 
 
 def test_a_digest_gathers_until_its_hour() -> None:
     said = Notifications(email={Risk.HIGH: "digest"}, digest_at=time(8))
-    assert due(said) == timing.Due(at(8, day=21), digest=True)
-    early = timing.due(said, "opened", "high", must=False, now=at(7, 59))
-    assert early == timing.Due(at(8), digest=True)
+    assert due(said) == schedule.Due(at(8, day=21), digest=True)
+    early = schedule.due(said, "opened", "high", must=False, now=at(7, 59))
+    assert early == schedule.Due(at(8), digest=True)
 
 
 @pytest.mark.parametrize(
@@ -63,20 +63,20 @@ def test_a_digest_gathers_until_its_hour() -> None:
     ],
 )
 def test_quiet_hours_reach_over_midnight(now: datetime, until: datetime | None) -> None:
-    assert timing.quiet_until(NIGHT, now) == until
-    assert timing.quiet_until(Notifications(), now) is None
+    assert schedule.quiet_until(NIGHT, now) == until
+    assert schedule.quiet_until(Notifications(), now) is None
 
 
 def test_quiet_hours_are_of_their_own_zone() -> None:
     said = Notifications(
         quiet_from=time(12, 30), quiet_until=time(13, 30), zone="Europe/Berlin"
     )
-    assert timing.quiet_until(said, NOON) == at(12, 30)  # one hour ahead in November
+    assert schedule.quiet_until(said, NOON) == at(12, 30)  # one hour ahead in November
 
 
 def test_on_call_goes_before_quiet_hours_for_what_must_be_told() -> None:
-    midnight, morning = at(0), timing.Due(at(7), digest=True)
+    midnight, morning = at(0), schedule.Due(at(7), digest=True)
     held, woken = NIGHT, NIGHT.model_copy(update={"on_call": True})
     assert due(held, "escalated", must=True, now=midnight) == morning
-    assert due(woken, "escalated", must=True, now=midnight) == timing.Due(midnight)
+    assert due(woken, "escalated", must=True, now=midnight) == schedule.Due(midnight)
     assert due(woken, "opened", now=midnight) == morning

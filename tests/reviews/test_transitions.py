@@ -13,20 +13,15 @@ from django.db import transaction
 from django.db.models import Q
 
 from journal import canonical, clock, errors, log, outbox
-from journal.machine import NOWHERE, Machine
 from journal.models import LogRecord, OutboxMessage
+from journal.state_machine import NOWHERE, Machine
 from policies import versions
 from policies.models import PolicyVersion
-from reviews import (
-    claims,
-    deadlines,
-    executions,
-    recalls,
-    rechecks,
-    settlements,
-    transitions,
-)
+from reviews import deadlines, transitions
 from reviews.choices import RequestStatus
+from reviews.decisions import recall
+from reviews.executions import claims, rechecks, refusing, settle
+from reviews.executions import record as executions
 from reviews.executors import Outcome
 from reviews.models import (
     ApprovalRequest,
@@ -238,7 +233,7 @@ REQUEST_OPERATIONS: dict[str, Operation] = {
     "reject": lambda gate, request: decide(request, gate.tom, "reject"),
     "escalate": lambda gate, request: decide(request, gate.tom, "escalate"),
     "modify": lambda gate, request: decide(request, gate.tom, "modify", args=OTHER),
-    "recall": lambda gate, request: recalls.recall(
+    "recall": lambda gate, request: recall.recall(
         request_id=request.pk, person=gate.sue
     ),
     "revise": lambda gate, request: factories.revise(gate.agent, request.proposal),
@@ -313,15 +308,15 @@ EXECUTION_OPERATIONS: dict[str, Callable[[Gate, Execution], Any]] = {
         outcome=Outcome("succeeded", {}),
         actor=log.SYSTEM,
     ),
-    "refuse": lambda gate, execution: executions.refuse(
+    "refuse": lambda gate, execution: refusing.refuse(
         execution_id=execution.pk,
         fence=fence_of(execution),
         no=rechecks.No("stopped", "for a test"),
     ),
-    "settle": lambda gate, execution: settlements.settle_unknown(
+    "settle": lambda gate, execution: settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=True, reason="seen"
     ),
-    "retry": lambda gate, execution: settlements.retry(
+    "retry": lambda gate, execution: settle.retry(
         execution_id=execution.pk, person=gate.sue
     ),
     "withdraw": lambda gate, execution: states.withdraw(gate.agent, execution.proposal),

@@ -14,9 +14,11 @@ from pytest_django import DjangoAssertNumQueries
 
 from policies.choices import Role
 from policies.models import Person, Queue
-from reviews import alarms, stops, voters
+from reviews.alarms import answering, watching
 from reviews.choices import Scope
+from reviews.governance import voters
 from reviews.models import Alarm, ApprovalRequest
+from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -77,14 +79,14 @@ def test_who_is_missing_raises_it_whatever_the_cause(
 ) -> None:
     request = asked(gate)
     propose(gate.agent, "write", thread="t-2")  # anybody may decide this one
-    assert alarms.watch() == 0
+    assert watching.watch() == 0
     way(gate)
-    assert alarms.watch() == 1
+    assert watching.watch() == 1
     assert standing() == [("undecidable", request.pk, 1)]
     alarm = Alarm.objects.get()
     assert alarm.data == {"version": 1, "lacking": "1 of 2 supervisors"}
     assert alarm.queue is not None
-    assert alarms.watch() == 0
+    assert watching.watch() == 0
     source = page(request, gate.sue)
     assert "1 of 2 supervisors may decide this." in source
 
@@ -93,9 +95,9 @@ def test_its_supervisors_are_told_once(gate: Gate) -> None:
     asked(gate)
     deactivate(gate)
     mail.outbox.clear()
-    alarms.watch()
+    watching.watch()
     drain("alarm.raised")
-    alarms.watch()
+    watching.watch()
     drain("alarm.raised")
     (sent,) = mail.outbox
     assert sent.to == [gate.sue.email]
@@ -106,39 +108,39 @@ def test_a_vote_that_was_given_is_not_missed(gate: Gate) -> None:
     request = asked(gate)
     decide(request, gate.sam)
     deactivate(gate)
-    assert alarms.watch() == 0
+    assert watching.watch() == 0
 
 
 def test_it_closes_itself_once_enough_people_are_there(gate: Gate) -> None:
     asked(gate)
     deactivate(gate)
-    alarms.watch()
+    watching.watch()
     Person.objects.filter(pk=gate.sam.pk).update(is_active=True)
-    assert alarms.watch() == 1
+    assert watching.watch() == 1
     assert Alarm.objects.get().closed_how == "itself"
     deactivate(gate)
-    alarms.watch()
+    watching.watch()
     assert len(standing()) == 1
 
 
 def test_it_closes_itself_once_the_request_is_settled(gate: Gate) -> None:
     request = asked(gate)
     deactivate(gate)
-    alarms.watch()
+    watching.watch()
     decide(request, gate.sue, "reject")
-    assert alarms.watch() == 1
+    assert watching.watch() == 1
     assert standing() == []
 
 
 def test_who_closes_it_hears_of_this_version_no_more(gate: Gate) -> None:
     request = asked(gate)
     deactivate(gate)
-    alarms.watch()
+    watching.watch()
     alarm = Alarm.objects.get()
-    alarms.close(alarm_id=alarm.pk, person=gate.sue, note="Sam is back at noon.")
-    assert alarms.watch() == 0
+    answering.close(alarm_id=alarm.pk, person=gate.sue, note="Sam is back at noon.")
+    assert watching.watch() == 0
     factories.revise(gate.agent, request.proposal, amount="898.00")
-    assert alarms.watch() == 1
+    assert watching.watch() == 1
 
 
 def test_without_a_supervisor_in_its_queue_it_is_everybodys(gate: Gate) -> None:
@@ -146,14 +148,14 @@ def test_without_a_supervisor_in_its_queue_it_is_everybodys(gate: Gate) -> None:
     money = Queue.objects.get(name="money")
     for person in (gate.sue, gate.sam):
         remove_perm("policies.decide", person, money)
-    alarms.watch()
+    watching.watch()
     assert Alarm.objects.get().queue is None
 
 
 def test_its_page_says_what_it_is_and_what_to_do(gate: Gate) -> None:
     asked(gate)
     deactivate(gate)
-    alarms.watch()
+    watching.watch()
     client = Client()
     client.force_login(gate.sue, BACKEND)
     source = client.get(f"/alarms/{Alarm.objects.get().pk}/").content.decode()

@@ -10,10 +10,10 @@ import pytest
 from journal import errors
 from policies.choices import Tier
 from policies.documents import InvalidPolicy, parse
-from reviews import executions
 from reviews.choices import ExecutionStatus, RequestStatus
+from reviews.executions import run
 from reviews.models import ApprovalRequest, Execution
-from reviews.verifiers import Demand, Refusal
+from reviews.tool_services.verifiers import Demand, Refusal
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -50,7 +50,7 @@ def ran(gate: Gate, tool: str = "pay") -> Execution:
     if hasattr(proposal, "request"):
         decide(proposal.request, gate.rita)
     execution = proposal.executions.get()
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     return execution
 
@@ -134,7 +134,7 @@ class TestMoreAuthority:
         request.refresh_from_db()
         assert (request.status, request.version) == (RequestStatus.AUTHORIZED, 2)
         execution = Execution.objects.get()
-        executions.run(execution.pk)
+        run.run(execution.pk)
         execution.refresh_from_db()
         assert execution.status == ExecutionStatus.SUCCEEDED
 
@@ -187,7 +187,7 @@ class TestMoreAuthority:
             decide(proposal.request, gate.rita)
         of_queue(gate, queue, called("demands", tier="escalate"))
         execution = proposal.executions.get()
-        executions.run(execution.pk)
+        run.run(execution.pk)
         execution.refresh_from_db()
         assert (execution.status, execution.code) == ("refused", "verifier")
 
@@ -195,7 +195,7 @@ class TestMoreAuthority:
 def finished(request: ApprovalRequest) -> bool:
     request.refresh_from_db()
     execution = Execution.objects.get()
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     return (request.status, execution.status) == ("authorized", "succeeded")
 

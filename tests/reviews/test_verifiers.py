@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from policies.choices import Tier
-from reviews import verifiers
-from reviews.verifiers import Demand, Refusal
+from reviews.tool_services import verifiers
+from reviews.tool_services.verifiers import Demand, Refusal
 from tests.reviews.definitions import tool
 
 HERE = "tests.reviews.test_verifiers"

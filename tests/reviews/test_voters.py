@@ -13,9 +13,11 @@ from guardian.shortcuts import assign_perm, remove_perm
 from journal import errors
 from policies.choices import Role
 from policies.models import Person, Queue
-from reviews import stops, tokens, voters
 from reviews.choices import RequestStatus, Scope
+from reviews.governance import voters
 from reviews.models import ApprovalRequest, Decision
+from reviews.people import tokens
+from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose

@@ -14,16 +14,13 @@ from django.db import connection
 
 from journal import canonical, clock, errors, log
 from journal.models import LogRecord
-from reviews import (
-    alarms,
-    approvers,
-    deadlines,
-    executions,
-    grants,
-    readers,
-    recalls,
-    redeeming,
-)
+from reviews import deadlines
+from reviews.alarms import watching
+from reviews.decisions import recall
+from reviews.desk.alarms import detail
+from reviews.desk.request import load, outcome
+from reviews.executions import redeem, run
+from reviews.grants import approvers, grants
 from reviews.models import (
     Alarm,
     ApprovalRequest,
@@ -32,8 +29,7 @@ from reviews.models import (
     Grant,
     Revision,
 )
-from reviews.queries import alarms as alarm_pages
-from reviews.queries import detail, outcomes
+from reviews.tool_services import readers
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -86,7 +82,7 @@ def kinds() -> list[str]:
 
 def test_an_earlier_version_that_had_its_votes_is_no_authority(gate: Gate) -> None:
     request = states.recallable(gate)
-    recalls.recall(request_id=request.pk, person=gate.rita)
+    recall.recall(request_id=request.pk, person=gate.rita)
     back = f"{FORGE.split(' WHERE', maxsplit=1)[0]}, version = 1 WHERE id = %s"
     with unguarded():
         sql(back, request.pk)
@@ -112,7 +108,7 @@ def test_a_window_that_ends_without_votes_authorises_nothing(gate: Gate) -> None
     assert (alarm.kind, alarm.times) == ("without_votes", 1)
     assert alarm.data == {"request": request.pk, "version": 1, "stage": "window"}
     assert LogRecord.objects.filter(kind="alarm.raised").count() == 1
-    page = alarm_pages.one(gate.sue, alarm.pk)
+    page = detail.one(gate.sue, alarm.pk)
     assert page.line.said.title == "Approved without its votes"
     assert page.line.grave
 
@@ -121,10 +117,10 @@ def test_what_was_held_without_votes_is_recalled_and_asked_again(gate: Gate) -> 
     states.recall_windows(gate)
     request = forged(propose(gate.agent, amount="600.00").request)
     deadlines.close_recall_windows()
-    page = detail.load(gate.sue, request.pk, clock.now())
+    page = load.load(gate.sue, request.pk, clock.now())
     assert page.state.word == "Held: votes are missing. Nothing runs."
-    assert outcomes.may_recall(page)
-    recalls.recall(request_id=request.pk, person=gate.sue)
+    assert outcome.may_recall(page)
+    recall.recall(request_id=request.pk, person=gate.sue)
     decide(request, gate.sue)
     decide(request, gate.sam)
     past = clock.now() - timedelta(seconds=1)
@@ -139,9 +135,9 @@ def test_a_window_with_its_votes_that_is_over_is_not_recalled(gate: Gate) -> Non
     request = states.recallable(gate)
     past = clock.now() - timedelta(seconds=1)
     ApprovalRequest.objects.filter(pk=request.pk).update(recall_until=past)
-    assert not outcomes.may_recall(detail.load(gate.rita, request.pk, clock.now()))
+    assert not outcome.may_recall(load.load(gate.rita, request.pk, clock.now()))
     with pytest.raises(errors.Running):
-        recalls.recall(request_id=request.pk, person=gate.rita)
+        recall.recall(request_id=request.pk, person=gate.rita)
 
 
 @pytest.mark.parametrize("votes", [0, 1])
@@ -152,7 +148,7 @@ def test_a_grant_without_votes_runs_nothing_and_raises_an_alarm(
     for person in [gate.sue, gate.sam][:votes]:
         decide(request, person)
     execution = forged_grant(request)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "votes_missing")
     assert worlds.effects() == []
@@ -164,7 +160,7 @@ def test_a_grant_for_what_still_waits_runs_nothing(gate: Gate) -> None:
     request = propose(gate.agent, amount="600.00").request
     actor = log.Actor("system", "timer")
     execution = grants.issue_many([request], actor=actor, now=clock.now())[0]
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "votes_missing")
     assert worlds.effects() == []
@@ -174,7 +170,7 @@ def test_an_agent_redeems_no_grant_without_votes(gate: Gate) -> None:
     args = {"to": "a friend", "text": "hello"}
     execution = forged_grant(propose(gate.agent, "write", args=args).request)
     with pytest.raises(errors.Precondition) as refused:
-        redeeming.redeem(token=grants.token(execution.grant_id), agent="riley")
+        redeem.redeem(token=grants.token(execution.grant_id), agent="riley")
     assert refused.value.facts["reason"] == "votes_missing"
     assert kinds()[0] == "without_votes"
 
@@ -193,7 +189,7 @@ def test_votes_that_go_during_the_checks_are_counted_at_last(
         return original(*args, **more)
 
     monkeypatch.setattr(readers, "read", read)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "votes_missing")
     assert worlds.effects() == []
@@ -202,12 +198,12 @@ def test_votes_that_go_during_the_checks_are_counted_at_last(
 def test_the_sweep_finds_what_nobody_runs_yet(gate: Gate) -> None:
     execution = forged_grant(propose(gate.agent, amount="600.00").request)
     honest = states.queued(gate, "repay")
-    alarms.watch()
+    watching.watch()
     assert list(Alarm.objects.values_list("kind", "subject")) == [
         ("without_votes", execution.pk)
     ]
     assert honest.pk != execution.pk
-    assert alarms.watch() == 0
+    assert watching.watch() == 0
 
 
 def edited(gate: Gate) -> ApprovalRequest:
@@ -296,7 +292,7 @@ def test_votes_that_name_other_bytes_run_nothing(gate: Gate) -> None:
     execution = states.queued(gate)
     with unguarded("reviews_decision"):
         sql("UPDATE reviews_decision SET action_hash = 'sha256:other'")
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "bytes_changed")
     assert worlds.effects() == []
@@ -321,7 +317,7 @@ def test_bytes_rewritten_with_every_hash_beside_them_run_nothing(gate: Gate) -> 
     """Nothing but the log's own record of them says that they are others."""
     execution = states.queued(gate)
     rewrite_with_hashes(execution)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "bytes_changed")
     assert (
@@ -335,12 +331,12 @@ def test_bytes_rewritten_with_every_hash_are_found_by_the_sweep(gate: Gate) -> N
     execution = states.queued(gate)
     honest = states.queued(gate, "repay")
     rewrite_with_hashes(execution)
-    alarms.watch()
+    watching.watch()
     assert list(Alarm.objects.values_list("kind", "subject")) == [
         ("other_bytes", execution.pk)
     ]
     assert honest.pk != execution.pk
-    assert alarms.watch() == 0
+    assert watching.watch() == 0
 
 
 def test_a_forged_record_beside_the_true_one_helps_nobody(gate: Gate) -> None:
@@ -355,7 +351,7 @@ def test_a_forged_record_beside_the_true_one_helps_nobody(gate: Gate) -> None:
         revision=1,
         action_hash=Grant.objects.get().action_hash,
     )
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "bytes_changed")
 
@@ -363,8 +359,8 @@ def test_a_forged_record_beside_the_true_one_helps_nobody(gate: Gate) -> None:
 def test_the_log_names_the_bytes_of_an_edit(gate: Gate) -> None:
     execution = Execution.objects.get(proposal=edited(gate).proposal)
     assert execution.grant.revision.number == 2
-    assert alarms.watch() == 0
-    executions.run(execution.pk)
+    assert watching.watch() == 0
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == "succeeded"
 
@@ -372,6 +368,6 @@ def test_the_log_names_the_bytes_of_an_edit(gate: Gate) -> None:
 def test_a_request_that_names_no_version_runs_nothing(gate: Gate) -> None:
     execution = states.queued(gate)
     ApprovalRequest.objects.update(version=9)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "votes_missing")

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook
 
-from reviews import addresses, webhooks
-from reviews.addresses import Resolver
+from reviews.outbound import addresses, webhooks
+from reviews.outbound.addresses import Resolver
 from tests.reviews import service as services
 
 connected: list[object] = []

@@ -9,16 +9,12 @@ import pytest
 
 from journal import clock, errors
 from policies import calendars, tools
-from reviews import (
-    deadlines,
-    executions,
-    grants,
-    readers,
-    redeeming,
-    settlements,
-)
+from reviews import deadlines
 from reviews.choices import ExecutionStatus, GrantStatus
+from reviews.executions import redeem, run, settle
+from reviews.grants import grants
 from reviews.models import ApprovalRequest, Execution, Grant
+from reviews.tool_services import readers
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -72,7 +68,7 @@ def test_who_approves_in_the_last_second_gives_the_whole_window(
     execution = Execution.objects.get()
     assert window_of(execution) == calendars.read_duration(window)
     factories.overdue(request)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
     assert len(worlds.effects()) == 1
@@ -111,13 +107,13 @@ def test_the_grant_of_a_retry_ends_when_it_would_have(gate: Gate) -> None:
     decide(request, gate.rita)
     execution = Execution.objects.get()
     ends = execution.grant.expires_at
-    executions.run(execution.pk)
-    settlements.retry(execution_id=execution.pk, person=gate.sue)
+    run.run(execution.pk)
+    settle.retry(execution_id=execution.pk, person=gate.sue)
     assert Grant.objects.get().expires_at == ends
-    executions.run(execution.pk)
+    run.run(execution.pk)
     over(execution)
     with pytest.raises(errors.GrantExpired):
-        settlements.retry(execution_id=execution.pk, person=gate.sue)
+        settle.retry(execution_id=execution.pk, person=gate.sue)
 
 
 @pytest.mark.parametrize(("left", "status"), [(2, "queued"), (-1, "failed")])
@@ -131,7 +127,7 @@ def test_nothing_is_tried_again_after_it(gate: Gate, left: int, status: str) -> 
     pause = timedelta(seconds=2)  # the first back-off
     ends = clock.now() + pause + timedelta(seconds=left)
     Grant.objects.filter(execution=execution).update(expires_at=ends)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == (status, "address_refused")
 
@@ -142,7 +138,7 @@ def test_what_is_still_queued_after_it_is_refused(gate: Gate, by_agent: bool) ->
     execution = deployment(gate) if by_agent else granted(gate)
     over(execution)
     for execution_id in deadlines.queued_executions(quiet=timedelta(0)):
-        executions.run(execution_id)
+        run.run(execution_id)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "window_closed")
     assert execution.grant.status == GrantStatus.EXPIRED
@@ -150,7 +146,7 @@ def test_what_is_still_queued_after_it_is_refused(gate: Gate, by_agent: bool) ->
     if by_agent:
         token = grants.token(execution.grant_id)
         with pytest.raises(errors.GrantExpired):
-            redeeming.redeem(token=token, agent="riley")
+            redeem.redeem(token=token, agent="riley")
 
 
 def ending(execution: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +165,7 @@ def test_a_window_that_ends_during_the_checks_is_over(
 ) -> None:
     execution = granted(gate)
     ending(execution, monkeypatch)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "window_closed")
     assert worlds.effects() == []
@@ -184,7 +180,7 @@ def test_so_it_is_for_an_agent_that_redeems(
     token = grants.token(execution.grant_id)
     ending(execution, monkeypatch)
     with pytest.raises(errors.GrantExpired):
-        redeeming.redeem(token=token, agent="riley")
+        redeem.redeem(token=token, agent="riley")
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "window_closed")
 

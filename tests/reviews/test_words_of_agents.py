@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from reviews.desk.components import page_evidence
+from reviews.desk.components.regions import Regions
+from reviews.effects import describe
+from reviews.effects.describe import Evidence
 from reviews.models import ApprovalRequest
 from reviews.presenters.shapes import Cell
-from reviews.queries import showing, sights
-from reviews.queries.regions import Regions
-from reviews.queries.showing import Evidence
 from reviews.templatetags import inert
 from tests import factories
 from tests.conftest import Gate
@@ -20,7 +21,7 @@ ADDRESSED = "Addressed to the reviewer (possible manipulation)"
 
 
 def regions(gate: Gate, request: ApprovalRequest) -> Regions:
-    sealed = sights.version(request.pk, request.version)
+    sealed = page_evidence.version(request.pk, request.version)
     assert sealed is not None
     return Regions(gate.sue, sealed)
 
@@ -37,12 +38,14 @@ def test_after_a_persons_edit_the_words_keep_their_time_and_version(gate: Gate) 
     assert second.revision.number == 2
     assert second.written_for == "written for version 1 (89.00 USD)"
     assert second.said_at == first.said_at < second.proposed_at
-    assert "written for version 1 (89.00 USD)" in "".join(sights.of(second).parts)
+    assert "written for version 1 (89.00 USD)" in "".join(
+        page_evidence.of(second).parts
+    )
 
 
 def test_an_agent_that_is_unsure_is_given_no_figure(gate: Gate) -> None:
     proposal = factories.propose(gate.agent, "repay", uncertain=True)
-    found = dict(showing.claims(proposal, proposal.current))
+    found = dict(describe.claims(proposal, proposal.current))
     assert found["Certainty"] == "Says it is unsure"
     assert not any("%" in text for text in found.values())
 
@@ -106,7 +109,7 @@ def test_the_sign_leads_to_the_evidence_which_is_open(gate: Gate) -> None:
         *letter("Order 8. " * 99),
         *letter(f"{'.' * 400}\n{SPEAKING}"),
     ]
-    page = sights.of(
+    page = page_evidence.of(
         regions(gate, factories.propose(gate.agent, evidence=items).request)
     )
     assert '<a class="tag tag-loud" href="#r6">' in page.parts[0]

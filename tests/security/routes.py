@@ -12,7 +12,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from agents import outcome_ids
 from policies.choices import Risk
-from reviews import restores
+from reviews import recovery
 from tests import pages
 from tests.factories import PASSWORD
 from tests.reviews import batching
@@ -88,7 +88,7 @@ def _stop(scope: str, mode: str) -> Body:
 
 def _noticed(world: World) -> None:
     """Another host says that an old database came back."""
-    restores.notice(why="behind")
+    recovery.notice(why="behind")
 
 
 def _display(world: World) -> dict[str, Any]:

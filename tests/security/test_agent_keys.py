@@ -14,9 +14,10 @@ from django.test import Client
 
 from agents import keys
 from agents.models import AgentKey
-from journal import bearer, clock, ids
-from reviews import grants, tokens
+from journal import bearer_tokens, clock, ids
+from reviews.grants import grants
 from reviews.models import Execution, PersonalToken
+from reviews.people import tokens
 from tests.conftest import Gate
 from tests.factories import PASSWORD, decide, propose
 
@@ -72,7 +73,7 @@ def test_a_key_is_long_and_tells_what_it_is(gate: Gate) -> None:
 
 
 def test_no_two_are_alike() -> None:
-    made = [bearer.mint("hp") for _ in range(1000)]
+    made = [bearer_tokens.mint("hp") for _ in range(1000)]
     assert len({one.text.rsplit("_", 1)[1] for one in made}) == 1000
     assert len({one.prefix for one in made}) == 1000
 
@@ -172,9 +173,9 @@ def test_a_token_is_ended_by_its_person_alone(gate: Gate) -> None:
 
 
 def test_secrets_are_compared_in_constant_time() -> None:
-    tree = ast.parse(inspect.getsource(bearer.matches))
+    tree = ast.parse(inspect.getsource(bearer_tokens.matches))
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Compare)]
-    assert "compare_digest" in inspect.getsource(bearer.matches)
+    assert "compare_digest" in inspect.getsource(bearer_tokens.matches)
     for module in (keys, tokens):
         source = inspect.getsource(module.authenticate)
         assert "bearer.matches(" in source

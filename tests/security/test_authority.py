@@ -11,10 +11,14 @@ from guardian.shortcuts import remove_perm
 from journal import errors
 from policies.choices import Tier
 from policies.models import Person, Queue
-from reviews import decisions, outside, permissions, readers, recalls, stops, verifiers
+from reviews import permissions
 from reviews.choices import RequestStatus, Scope
+from reviews.decisions import decide as decisions
+from reviews.decisions import preflight, recall
 from reviews.models import ApprovalRequest
 from reviews.said import Said
+from reviews.stops import stops
+from reviews.tool_services import readers, verifiers
 from tests.conftest import Gate
 from tests.factories import (
     decide,
@@ -163,14 +167,14 @@ def test_a_vote_for_a_version_to_come_slips_past_no_verifier(
     request = propose(gate.agent).request
     decide(request, gate.rita)
     early = said(request, gate.tom, version=2)
-    look = outside.look
+    look = preflight.look
 
     def recalled_meanwhile(given: Said) -> Any:
         found = look(given)
-        recalls.recall(request_id=request.pk, person=gate.rita)
+        recall.recall(request_id=request.pk, person=gate.rita)
         return found
 
-    monkeypatch.setattr(outside, "look", recalled_meanwhile)
+    monkeypatch.setattr(preflight, "look", recalled_meanwhile)
     with pytest.raises(errors.Conflict):
         decisions.decide(early)
     request.refresh_from_db()

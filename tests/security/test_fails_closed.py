@@ -12,13 +12,14 @@ from django.template.base import Template
 from django.test import Client
 
 from agents import keys
-from journal import faults
+from journal import failpoints
 from journal.errors import VerifierRefused
 from journal.models import LogRecord
 from policies import evaluation
-from reviews import executions, readers, rechecks
 from reviews.choices import ExecutionStatus, RequestStatus
+from reviews.executions import rechecks, run
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal
+from reviews.tool_services import readers
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -88,7 +89,7 @@ def a_page_that_cannot_be_made_says_so(gate: Gate, patch: Patch) -> None:
 def a_verdict_that_breaks_half_way_is_none(gate: Gate, patch: Patch) -> None:
     request = propose(gate.agent).request
     before = rows()
-    patch.setattr(faults, "point", fail)
+    patch.setattr(failpoints, "point", fail)
     with pytest.raises(RecursionError):
         decide(request, gate.rita)
     assert rows() == before
@@ -111,7 +112,7 @@ def a_verifier_that_raises_refuses(gate: Gate, patch: Patch) -> None:
 def a_reader_that_raises_holds_the_effect(gate: Gate, patch: Patch) -> None:
     execution = granted(gate)
     patch.setattr(readers, "load", lambda path: fail)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == (ExecutionStatus.QUEUED, "unread")
 
@@ -120,7 +121,7 @@ def a_recheck_that_raises_holds_the_effect(gate: Gate, patch: Patch) -> None:
     execution = granted(gate)
     patch.setattr(rechecks, "check", fail)
     with pytest.raises(RecursionError):
-        executions.run(execution.pk)
+        run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.CLAIMED
 

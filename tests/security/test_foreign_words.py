@@ -9,8 +9,8 @@ from django.test import Client
 
 from agents import keys
 from journal.models import LogRecord
-from reviews import claims, executions
 from reviews.choices import BY_PERSON
+from reviews.executions import claims, record
 from reviews.executors import Outcome
 from reviews.models import ApprovalRequest, Execution
 from tests.agents.conftest import Caller
@@ -88,7 +88,7 @@ def test_a_services_words_are_redacted_as_well(gate: Gate) -> None:
     execution = Execution.objects.get()
     claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
     assert claim
-    executions.record(
+    record.record(
         execution_id=execution.pk,
         fence=claim.fence,
         outcome=Outcome("failed", code="refused", detail=f"no {ADDRESS}"),

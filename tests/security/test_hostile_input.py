@@ -15,7 +15,8 @@ from django.urls import NoReverseMatch, reverse
 from pytest_django import Settings
 
 from agents.models import Agent
-from reviews import readers, redaction
+from reviews import redaction
+from reviews.tool_services import readers
 from tests.agents.conftest import Caller
 from tests.security import routes
 from tests.security.routes import ROUTES

@@ -10,7 +10,7 @@ from django.test import Client
 
 from agents import keys
 from journal.models import LogRecord
-from reviews import executions
+from reviews.executions import run
 from reviews.models import ApprovalRequest, Execution
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -83,7 +83,7 @@ def test_the_owner_never_learns_who_decided(gate: Gate, verdict: str) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita, verdict)
     if verdict == "approve":
-        executions.run(Execution.objects.get().pk)
+        run.run(Execution.objects.get().pk)
     request.refresh_from_db()
     for path, source in pages(signed_in(gate, "owen"), request):
         for mark in marks(gate, "rita"):

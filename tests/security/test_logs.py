@@ -22,9 +22,11 @@ from pytest_django import Settings
 
 from agents import keys
 from hitl import logs
-from reviews import executions, tokens, webhooks
+from reviews.desk.queue import page
+from reviews.executions import run
 from reviews.models import ApprovalRequest, Execution
-from reviews.queries import queue
+from reviews.outbound import webhooks
+from reviews.people import tokens
 from tests.agents.conftest import Caller
 from tests.browser.hostile import sampled
 from tests.browser.naughty import is_seen, strings
@@ -93,7 +95,7 @@ def test_a_day_of_work_leaves_no_secret_in_the_log(
     Caller(f"{key}x", iter(range(9))).get("/whoami")
     request = ApprovalRequest.objects.get()
     _people(gate, request, token)
-    executions.run(Execution.objects.get().pk)
+    run.run(Execution.objects.get().pk)
     webhooks.post(service.url, {"args": EVIDENCE}, timeout=2)
     found = lines.getvalue()
     assert "request" in found
@@ -132,7 +134,7 @@ def _broken(request: Any) -> None:
 def test_an_error_is_logged_without_what_it_worked_on(
     gate: Gate, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "page", lambda *_, **__: _broken(None))
+    monkeypatch.setattr(page, "page", lambda *_, **__: _broken(None))
     client = Client(raise_request_exception=False)
     client.force_login(gate.rita, BACKEND)
     assert client.get("/queue/", {"q": NOTE}).status_code == 500
@@ -170,7 +172,7 @@ def test_nothing_that_others_chose_is_obeyed(
     except LookupError:
         log.exception("failed", tool=bad)
         logging.getLogger("other").exception("of %s", bad)
-    monkeypatch.setattr(queue, "page", lambda *_, **__: _raised(bad))
+    monkeypatch.setattr(page, "page", lambda *_, **__: _raised(bad))
     client = Client(raise_request_exception=False)
     client.force_login(gate.rita, BACKEND)
     assert client.get("/queue/").status_code == 500

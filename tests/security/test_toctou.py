@@ -21,15 +21,12 @@ from agents import proposals
 from journal import canonical
 from journal.errors import DomainError
 from policies.models import Person, Queue
-from reviews import (
-    executions,
-    grants,
-    redeeming,
-    state_readings,
-    stops,
-)
 from reviews.choices import Scope
+from reviews.executions import redeem, run
+from reviews.governance import readings
+from reviews.grants import grants
 from reviews.models import ApprovalRequest, Execution, Grant, Revision
+from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -141,7 +138,7 @@ def target_seen(case: Case) -> None:
     """And somebody's page has found it since."""
     worlds.WORLD["before"] = {"amount": "1.00"}
     target(case)
-    state_readings.reread(case.request.sealed.revision)
+    readings.reread(case.request.sealed.revision)
 
 
 def bytes_(case: Case) -> None:
@@ -331,13 +328,13 @@ def perform(case: Case, token: str = "") -> str:
         return "asked on"
     if execution.by_agent:
         try:
-            redeeming.redeem(
+            redeem.redeem(
                 token=token or grants.token(execution.grant_id), agent="riley"
             )
         except DomainError as error:
             return str(error.status)
         return "DONE"
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     return "DONE" if worlds.effects() else f"{execution.status}".upper()
 

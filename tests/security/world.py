@@ -12,29 +12,22 @@ from django.db import connection
 from django.test import Client
 from guardian.shortcuts import assign_perm
 
-from agents import delivery, endpoints, keys, promises
+from agents import keys
 from agents.answers import Answer
 from agents.models import Agent, Delivery
+from agents.webhooks import delivery, endpoints, enqueue
 from journal import clock
 from journal.models import LogPosition, LogRecord, OutboxMessage
 from policies.choices import Role
 from policies.models import Person, Queue
-from reviews import (
-    claims,
-    deadlines,
-    executions,
-    exports,
-    forming,
-    grants,
-    incidents,
-    leases,
-    redeeming,
-    saved_views,
-    stops,
-    tokens,
-)
+from reviews import deadlines
+from reviews.batches import formation
 from reviews.choices import Scope
+from reviews.desk.log import exports
+from reviews.executions import claims, record, redeem, run
 from reviews.executors import Outcome
+from reviews.grants import grants
+from reviews.holds import take
 from reviews.models import (
     Alarm,
     ApprovalRequest,
@@ -46,6 +39,8 @@ from reviews.models import (
     Proposal,
     Repair,
 )
+from reviews.people import saved_views, tokens
+from reviews.stops import incidents, stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -129,7 +124,7 @@ def _fill(world: World, other: Agent) -> None:
     held = propose(gate.agent, customer="C-2").request
     decide(held, gate.rita)
     taken = propose(gate.agent, customer="C-9").request
-    leases.take(request_id=taken.pk, person=gate.tom)
+    take.take(request_id=taken.pk, person=gate.tom)
     secret = {"customer": "C-3", "amount": "1.00", "currency": "USD", "note": "mine"}
     hidden = propose(gate.agent, "pay_queryable", args=secret).request
     propose(other, "write", thread="o-1")
@@ -203,7 +198,7 @@ def _undelivered(gate: Gate) -> Delivery:
     endpoints.register(agent=gate.agent, url=url, by=gate.owen)
     propose(gate.agent, customer="C-31")
     told = OutboxMessage.objects.filter(topic="proposal.told").latest("pk")
-    (letter,) = promises.promise(message=told)
+    (letter,) = enqueue.promise(message=told)
     delivery.take(delivery_id=letter)
     gone = Answer(410, "it answered 410")
     delivery.record(delivery_id=letter, attempt=1, answer=gone)
@@ -222,7 +217,7 @@ def _never_ran(gate: Gate) -> Alarm:
     """An approved payment whose window went by."""
     execution = _approved(gate, "pay", "C-21")
     Grant.objects.filter(execution=execution).update(expires_at=clock.now())
-    executions.run(execution.pk)
+    run.run(execution.pk)
     return Alarm.objects.get(subject=execution.pk)
 
 
@@ -252,7 +247,7 @@ def _batch(gate: Gate, group: str) -> Batch:
     for number in range(3):
         thread, customer = f"{group}-{number}", f"C-{number}"
         propose(gate.agent, "repay", customer=customer, thread=thread, group=group)
-    forming.form_all()
+    formation.form_all()
     return Batch.objects.get(group=group)
 
 
@@ -269,7 +264,7 @@ def _token(proposal: Proposal) -> str:
 
 
 def _redeemed(proposal: Proposal) -> Execution:
-    redeeming.redeem(token=_token(proposal), agent=proposal.agent)
+    redeem.redeem(token=_token(proposal), agent=proposal.agent)
     return Execution.objects.select_related("grant").get(proposal=proposal)
 
 
@@ -283,7 +278,7 @@ def _repair(gate: Gate) -> Repair:
 def _done(gate: Gate) -> Execution:
     """An effect that happened, and that its tool can undo."""
     execution: Execution = propose(gate.agent, "tag").executions.get()
-    executions.run(execution.pk)
+    run.run(execution.pk)
     return execution
 
 
@@ -307,7 +302,7 @@ def _doubtful(gate: Gate) -> Execution:
 
 
 def _record(execution: Execution, status: Literal["unknown", "failed"]) -> None:
-    executions.record(
+    record.record(
         execution_id=execution.pk,
         fence=execution.fence,
         outcome=Outcome(status, code="lost", detail="nobody knows"),

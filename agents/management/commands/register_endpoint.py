@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents import endpoints
 from agents.models import Agent
+from agents.webhooks import endpoints
 from journal.errors import DomainError
 from policies.management import lookups
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from hitl.local import rotation
+from hitl.local import key_rotation
 from hitl.local.faults import Fault
 
 NEXT = {
@@ -26,7 +26,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         step = options["step"]
         try:
-            getattr(rotation, step)(settings.HOLDPOINT.state / "keys")
+            getattr(key_rotation, step)(settings.HOLDPOINT.state / "keys")
         except Fault as fault:
             raise CommandError(str(fault)) from None
         self.stdout.write(NEXT[step])

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from hitl import diagrams
+from hitl import state_diagram
 
 
 class Command(BaseCommand):
     help = "Print the state machines as Mermaid, for docs/states.md."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(diagrams.page(), ending="")
+        self.stdout.write(state_diagram.page(), ending="")

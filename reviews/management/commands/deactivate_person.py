@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from journal.errors import DomainError
 from policies.management import lookups
 from policies.models import Person
-from reviews import accounts
+from reviews.stops import accounts
 
 
 class Command(BaseCommand):

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from policies.models import Person
-from reviews import accounts, permissions
+from reviews import permissions
+from reviews.stops import accounts
 
 from . import deactivate_person
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from journal.errors import DomainError
 from policies.management import lookups
-from reviews import restores
+from reviews import recovery
 
 
 class Command(BaseCommand):
@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         person = lookups.person(options["by"])
         try:
-            epoch = restores.look_at(person=person, reason=options["reason"])
+            epoch = recovery.look_at(person=person, reason=options["reason"])
         except DomainError as error:
             raise CommandError(error.detail) from error
         if epoch.began_at is None:

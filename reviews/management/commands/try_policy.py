@@ -14,8 +14,8 @@ from journal.errors import DomainError
 from policies import callables
 from policies.documents import Document, parse
 from policies.management import lookups
-from reviews import trials
-from reviews.trials import Trial
+from reviews.governance import simulation
+from reviews.governance.simulation import Trial
 
 HEADS = ("line", "tool", "tier", "rules", "title")
 
@@ -44,8 +44,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         document = _document(options["file"], options["variables"])
         lines = _text(options["calls"]).splitlines()
-        found = list(trials.run(document, lines, now=_time(options["at"])))
-        printed = trials.as_lines(found) if options["json"] else _table(found)
+        found = list(simulation.run(document, lines, now=_time(options["at"])))
+        printed = simulation.as_lines(found) if options["json"] else _table(found)
         for line in printed:
             self.stdout.write(line)
         if wrong := sum(bool(one.problem) for one in found):

@@ -11,12 +11,11 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from policies.models import Queue
+from reviews.alarms import wording
 from reviews.choices import AlarmKind, AlarmStatus
 from reviews.models import Alarm
 from reviews.models.alarms import STANDING
 from reviews.queries.selects import Choice, choice
-
-from . import words
 
 STATES = {
     "": "Standing",
@@ -25,7 +24,7 @@ STATES = {
     "closed": "Closed",
     "all": "All",
 }
-KINDS = {"": "Any", **{kind.value: words.of(kind).title for kind in AlarmKind}}
+KINDS = {"": "Any", **{kind.value: wording.of(kind).title for kind in AlarmKind}}
 
 
 @dataclass(frozen=True, slots=True)

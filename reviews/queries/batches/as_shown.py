@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from reviews import membership
-from reviews.membership import Member
+from reviews.batches import membership
+from reviews.batches.membership import Member
 from reviews.models import Batch, RequestVersion, StateReading
 
 

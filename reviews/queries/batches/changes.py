@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from journal import canonical
 from journal.errors import FieldError
 from reviews.batches import lists
-
-from .loaded import Loaded
+from reviews.desk.batches.load import Loaded
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from functools import cached_property
 
 from policies.documents import ToolDefinition
 from policies.money import Money
-from reviews import alike
+from reviews.batches import similarity
+from reviews.desk.batches import costs
+from reviews.desk.batches.columns import Line
+from reviews.desk.batches.costs import Cost
+from reviews.desk.batches.load import Loaded
+from reviews.desk.components.choice import too_few
 from reviews.presenters.current import figure
-from reviews.queries.choosing import too_few
 
-from . import costs
-from .costs import Cost
-from .loaded import Loaded
-from .shapes import Line
 from .table import total_of
 from .titles import called
 
@@ -59,7 +59,7 @@ class Choice:
     @cached_property
     def digest(self) -> str:
         chosen = set(self.ids)
-        return alike.digest(
+        return similarity.digest(
             member.entry for member in self.loaded.members if member.id in chosen
         )
 
@@ -86,7 +86,7 @@ class Choice:
     def too_much(self) -> str:
         """Why these are too much for one decision; empty when they are not."""
         batch = self.definition.batchable
-        if not alike.too_much(self.total, self.definition) or not batch:
+        if not similarity.too_much(self.total, self.definition) or not batch:
             return ""
         most = figure(batch.total.money) if batch.total else ""
         return f"Together this is above {most}, the most for one batch."

@@ -7,13 +7,12 @@ from decimal import Decimal
 
 from policies.documents import ToolDefinition
 from policies.money import Money
+from reviews.desk.batches.columns import Column, Constant, Line
 from reviews.presenters import addressed, current, inert
+from reviews.presenters.arguments import humanise
 from reviews.presenters.common import Subject
 from reviews.presenters.current import figure
-from reviews.presenters.leaves import humanise
 from reviews.presenters.shapes import Cell
-
-from .shapes import Column, Constant, Line
 
 NONE = Cell("not given", "nothing")
 MOST_NARROW = 40  # letters of a label

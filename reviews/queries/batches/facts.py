@@ -5,15 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from functools import cached_property
 
+from reviews.batches.membership import Member
 from reviews.choices import BatchStatus
-from reviews.membership import Member
+from reviews.desk.batches.load import Loaded
+from reviews.desk.components import formatting
+from reviews.desk.components.formatting import Clock
+from reviews.effects.wording import asked_of
 from reviews.presenters.common import reversal
 from reviews.presenters.shapes import Reversal
-from reviews.queries import clocks
-from reviews.queries.clocks import Clock
-from reviews.queries.words import asked_of
-
-from .loaded import Loaded
 
 
 class Facts:
@@ -65,7 +64,7 @@ class Facts:
     def clock(self) -> Clock:
         """The earliest deadline is everybody's."""
         first = min(self.loaded.members, key=lambda member: member.request.expires_at)
-        return clocks.of(first.request, self.loaded.now)
+        return formatting.of(first.request, self.loaded.now)
 
     @property
     def forming_until(self) -> datetime | None:

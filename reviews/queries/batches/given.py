@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reviews.choices import Verdict
+from reviews.desk.batches.load import Loaded
+from reviews.desk.components import snapshots
 from reviews.models import Decision
-from reviews.queries import snapshots
-
-from .loaded import Loaded
 
 SAID = {
     Verdict.APPROVE: "Approved",

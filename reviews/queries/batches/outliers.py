@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from statistics import median
 
+from reviews.desk.batches.columns import Column, Line
 from reviews.presenters.shapes import Tag
 
 from .columns import text_of
-from .shapes import Column, Line
 
 FAR = Decimal(2)  # times the median: a number that stands out
 USUAL = Decimal("0.75")  # of the rows have it: what differs from that stands out

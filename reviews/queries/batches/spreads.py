@@ -8,10 +8,10 @@ from decimal import Decimal
 from statistics import median
 
 from policies.money import Money
+from reviews.desk.batches.columns import Bar, Column, Spread
 from reviews.presenters.current import figure
 
 from .outliers import FAR
-from .shapes import Bar, Column, Spread
 
 BINS = 42
 WIDE, HIGH = 10, 32  # of a bar's place and of the highest bar

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from policies.money import Money
+from reviews.desk.batches.columns import Column, Constant, Entry, Line, Table, Value
 from reviews.presenters.shapes import Cell, Tag
 
 from . import columns, outliers
-from .shapes import Column, Constant, Entry, Line, Table, Value
 from .spreads import spread
 
 MOST_VALUES = 8  # of a column by which a batch can be split

@@ -6,23 +6,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from journal import canonical
-from reviews import seen
-from reviews.seen import Seen
-
-from .loaded import Loaded
+from reviews.decisions import submission
+from reviews.decisions.submission import Seen
+from reviews.desk.batches.load import Loaded
 
 
 def token(loaded: Loaded, before: str) -> str:
     """For a hidden field of the page; `before` is the one that was sent."""
     made = _made(loaded, loaded.marks)
-    sent = seen.read_or_none(before)
+    sent = submission.read_or_none(before)
     return (made.read_since(sent) if sent else made).token()
 
 
 def took_ms(loaded: Loaded, marks: Mapping[str, str], sent: str) -> int | None:
     """How long a page with these rows was on the screen, in milliseconds; None where
     its token is not ours, or of another page."""
-    page, ours = seen.read_or_none(sent), _made(loaded, marks)
+    page, ours = submission.read_or_none(sent), _made(loaded, marks)
     if page is None or not page.is_for(ours.person, ours.request):
         return None
     return page.took_ms(loaded.now) if page.digest == ours.digest else None

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from policies.documents import ToolDefinition
 from policies.money import Money
+from reviews.desk.batches.costs import Cost
 from reviews.presenters.current import figure
 from reviews.presenters.shapes import Part, Text, Value
-
-from .costs import Cost
 
 
 def title(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from reviews.membership import Member
+from reviews.batches.membership import Member
 
 MOST = 280  # characters of a text that differs from the others
 

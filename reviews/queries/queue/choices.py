@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from django.db import connection
 
 from policies.choices import Risk
+from reviews.desk.queue.filters import SORTS, Filters
+from reviews.desk.queue.rows import Row
+from reviews.desk.queue.search import Reach
 from reviews.queries.selects import Choice, choice
-
-from .filters import SORTS, Filters
-from .finding import Reach
-from .rows import Row
 
 MOST_AGENTS = 100
 # From one agent that waits to the next, in every queue that the person reads; and the

@@ -9,10 +9,9 @@ from datetime import datetime, timedelta
 from django.db import connection
 
 from policies.choices import Role
-
-from . import finding
-from .filters import Filters
-from .finding import MOST_COUNTED, Reach
+from reviews.desk.queue import search
+from reviews.desk.queue.filters import Filters
+from reviews.desk.queue.search import MOST_COUNTED, Reach
 
 # More than this waits for each person at the desk: too much (ux.md 4.1).
 MOST_EACH = 25
@@ -95,12 +94,12 @@ def count(reach: Reach, now: datetime) -> Figures:
     """All of it in one statement."""
     elsewhere = "waiting" if reach.role else "open"  # whoever reads only: all of it
     tab = {
-        name: _TAB.format(source=finding.source(reach, Filters(tab=tab)))
+        name: _TAB.format(source=search.source(reach, Filters(tab=tab)))
         for name, tab in (("mine", "mine"), ("waiting", elsewhere), ("done", "done"))
     }
     settles = reach.role is Role.SUPERVISOR
     open_, due = (
-        finding.decidable(reach, where, most) if reach.role else "(SELECT WHERE false)"
+        search.decidable(reach, where, most) if reach.role else "(SELECT WHERE false)"
         for where, most in _MEASURED
     )
     sql = _FIGURES.format(
@@ -111,7 +110,7 @@ def count(reach: Reach, now: datetime) -> Figures:
         newest=_NEWEST,
         pace=PACE_EACH,
     )
-    given = finding.given(reach, Filters(), now)
+    given = search.given(reach, Filters(), now)
     with connection.cursor() as cursor:
         cursor.execute(sql, given | {"most": MOST_COUNTED, "lately": LATELY})
         numbers = cursor.fetchone()

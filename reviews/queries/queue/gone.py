@@ -9,9 +9,8 @@ from datetime import datetime
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import SETTLED, RequestStatus
+from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.models import ApprovalRequest, Decision
-
-from ..log import HIDDEN_NAME
 
 MOST = 60  # rows; a page that old is better loaded anew
 WORDS = {

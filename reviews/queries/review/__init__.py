@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 
 from reviews import inherited
+from reviews.desk.request import policy_changes
+from reviews.desk.request.page import Deciding
+from reviews.desk.request.policy_changes import PolicyChange
 
-from .. import policy_changes
-from ..policy_changes import PolicyChange
 from . import banners
 from .banners import Banner
-from .deciding import Deciding
 
 # What the database is asked for beyond the request itself, by the part that shows it.
 ASKED = (

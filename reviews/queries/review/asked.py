@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from reviews import voters
-from reviews.queries.words import asked_of, listed, people
+from reviews.effects.wording import asked_of, listed, people
+from reviews.governance import voters
 
 from .strip import Strip
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from journal.clock import time_of_day
-from reviews import state_readings
+from reviews.desk.request.load import Loaded
+from reviews.effects import describe
+from reviews.governance import readings
 from reviews.models import RequestVersion, StateReading
-from reviews.queries import moves, showing
-from reviews.queries.detail import Loaded
+from reviews.queries import moves
 
 REMADE = "This page is not what it was when you opened it."
 
@@ -22,7 +23,7 @@ class Banner:
     note: str
     read: int
     now: int
-    rows: Sequence[showing.Moved] = ()
+    rows: Sequence[describe.Moved] = ()
     heads: tuple[str, str] | None = None
 
     @property
@@ -41,7 +42,7 @@ def revised(loaded: Loaded, read: int) -> Banner:
         .select_related("revision__tool")
         .first()
     )
-    rows = showing.changes(before.revision, loaded.revision) if before else []
+    rows = describe.changes(before.revision, loaded.revision) if before else []
     who = (
         "The agent replaced" if loaded.sealed.cause == "revised" else "Someone changed"
     )
@@ -54,8 +55,8 @@ def revised(loaded: Loaded, read: int) -> Banner:
 
 def ground_moved(loaded: Loaded, read: StateReading | None) -> Banner:
     """What the action would change is not as it was read."""
-    was = state_readings.said(read, loaded.revision)
-    now = state_readings.said(loaded.reading, loaded.revision)
+    was = readings.said(read, loaded.revision)
+    now = readings.said(loaded.reading, loaded.revision)
     at = loaded.reading.at if loaded.reading else loaded.now
     return Banner(
         f"The record changed; it was read again at {time_of_day(at)}.",

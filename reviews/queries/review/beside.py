@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from functools import cached_property
 
-from reviews import permissions, reveals
+from reviews import permissions
+from reviews.desk.components import evidence_links, log_lines, undo
+from reviews.desk.request import escalation as escalations
+from reviews.evidence import reveals
 from reviews.permissions import Permission
-from reviews.queries import as_seen, escalations, log, undoing
 
 from .asked import Asked
 
@@ -32,14 +34,14 @@ class Beside(Asked):
         return bool(reveals.hidden(self.loaded.sealed))
 
     @cached_property
-    def kept_pages(self) -> list[as_seen.Kept]:
+    def kept_pages(self) -> list[evidence_links.Kept]:
         """The pages that deciders had on the screen, as far as this person may."""
         loaded = self.loaded
-        return as_seen.links(loaded.person, loaded.request, loaded.decisions)
+        return evidence_links.links(loaded.person, loaded.request, loaded.decisions)
 
     @cached_property
-    def history(self) -> list[log.Told]:
-        return log.history(self.loaded.person, self.loaded.request)
+    def history(self) -> list[log_lines.Told]:
+        return log_lines.history(self.loaded.person, self.loaded.request)
 
     @cached_property
     def escalation(self) -> escalations.Panel | None:
@@ -47,9 +49,9 @@ class Beside(Asked):
         return escalations.panel(self.loaded)
 
     @cached_property
-    def reverses(self) -> undoing.Reverses | None:
+    def reverses(self) -> undo.Reverses | None:
         """The effect that this would undo, where a person proposed it for that."""
-        return undoing.reverses(self.loaded.request.proposal)
+        return undo.reverses(self.loaded.request.proposal)
 
     @cached_property
     def guidance(self) -> str:

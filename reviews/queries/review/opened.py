@@ -8,8 +8,8 @@ from typing import Any
 from django.urls import reverse
 
 from journal.errors import DomainError
-from reviews.queries.detail import Loaded
-from reviews.seen import Seen
+from reviews.decisions.submission import Seen
+from reviews.desk.request.load import Loaded
 
 
 class Opened:

@@ -7,11 +7,10 @@ from functools import cached_property
 
 from journal.clock import time_of_day
 from reviews import deadlines
-from reviews.queries import clocks
-from reviews.queries.clocks import Clock
-from reviews.queries.states import State
-
-from .seen_regions import SeenRegions
+from reviews.desk.components import formatting
+from reviews.desk.components.formatting import Clock
+from reviews.desk.components.states import State
+from reviews.desk.request.content import SeenRegions
 
 
 class Strip(SeenRegions):
@@ -58,7 +57,7 @@ class Strip(SeenRegions):
     def clock(self) -> Clock | None:
         if not self.loaded.waiting:
             return None
-        return clocks.of(self.loaded.request, self.loaded.now)
+        return formatting.of(self.loaded.request, self.loaded.now)
 
     @property
     def over(self) -> bool:

@@ -8,9 +8,10 @@ from datetime import timedelta
 import pytest
 
 from journal import clock, errors, log
-from reviews import alarms, executions, redeeming
-from reviews.executors import base
+from reviews.alarms import answering
+from reviews.executions import redeem, run
 from reviews.models import Alarm, Execution, Grant
+from reviews.tool_services import executors
 from tests.gallery.scene import Room, Sent
 from tests.gallery.stage import Stage
 
@@ -24,11 +25,11 @@ NOTE = "The carrier had lost it; the customer was called. It was asked for again
 def reported(execution: Execution, fence: int, **result: str) -> None:
     """The agent says that it is done, when that counts no more."""
     with pytest.raises(errors.StaleFence):
-        redeeming.report(
+        redeem.report(
             execution=execution,
             fence=fence,
             action_hash=execution.grant.action_hash,
-            outcome=base.succeeded(result),
+            outcome=executors.succeeded(result),
             actor=log.Actor("agent", execution.proposal.agent),
         )
 
@@ -39,7 +40,7 @@ def furnish(stage: Stage) -> None:
     late = approved(stage.refund("64.00"), stage)
     past = clock.now() - timedelta(minutes=2)
     Grant.objects.filter(pk=late.grant_id).update(expires_at=past)
-    executions.run(late.pk)
+    run.run(late.pk)
     free = stage.kind("publish_page")
     reported(approved(free, stage), 1, page="https://example.org/sale")
     lost = Execution.objects.get(proposal=never_told(stage).proposal_id)
@@ -75,8 +76,8 @@ def close_refused(stage: Stage) -> Sent:
 def one_closed(stage: Stage) -> str:
     alarm = one("never_executed")
     if alarm.status == "open":
-        alarms.acknowledge(alarm_id=alarm.pk, person=stage.sue)
-        alarms.close(alarm_id=alarm.pk, person=stage.sue, note=NOTE)
+        answering.acknowledge(alarm_id=alarm.pk, person=stage.sue)
+        answering.close(alarm_id=alarm.pk, person=stage.sue, note=NOTE)
     return f"/alarms/{alarm.pk}/"
 
 

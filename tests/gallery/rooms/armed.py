@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reviews import leases
+from reviews.holds import take
 from tests.factories import decide
 from tests.gallery.scene import Room, Sent
 from tests.gallery.stage import Stage, path
@@ -86,7 +86,7 @@ def from_draft(stage: Stage) -> str:
 
 def _held(stage: Stage) -> Any:
     request = stage.refund()
-    leases.take(request_id=request.pk, person=stage.rita)
+    take.take(request_id=request.pk, person=stage.rita)
     return request
 
 

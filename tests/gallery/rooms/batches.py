@@ -9,7 +9,10 @@ from playwright.sync_api import Page
 
 from agents import reversals
 from journal import clock
-from reviews import deadlines, executions, forming
+from reviews import deadlines
+from reviews.batches import formation
+from reviews.executions import run
+from reviews.forming import tidying
 from reviews.models import ApprovalRequest, Batch
 from tests import factories
 from tests.gallery import shop
@@ -26,7 +29,7 @@ def formed(stage: Stage, group: str = "speakers") -> Batch:
     """Five alike refunds, one of them dearer than the others."""
     for amount in AMOUNTS:
         stage.refund(amount, group=group)
-    forming.form_all()
+    formation.form_all()
     return Batch.objects.get(group=group)
 
 
@@ -132,7 +135,7 @@ def dissolved(stage: Stage) -> str:
     batch = formed(stage, "dissolved")
     for member in batching.members(batch)[:4]:
         factories.decide(member.request, stage.rita, "reject", reason_code="unsafe")
-    forming.tidy(batch_id=batch.pk)
+    tidying.tidy(batch_id=batch.pk)
     return page_of(batch)
 
 
@@ -151,8 +154,8 @@ def undoing(stage: Stage) -> str:
     for order in islice(stage.orders, 3):
         args = {"order_id": order, "label": "carrier claim"}
         execution = stage.asked("add_label", args).executions.get()
-        executions.run(execution.pk)
+        run.run(execution.pk)
         why = "The label names another parcel."
         reversals.propose(execution_id=execution.pk, person=stage.tom, reason=why)
-    forming.form_all()
+    formation.form_all()
     return page_of(Batch.objects.latest("formed_at"))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from journal import log
 from policies.models import Queue
-from reviews import claims, executions, incidents, revocations, stop_work, stops
 from reviews.choices import Scope
+from reviews.decisions import revoke
+from reviews.executions import claims, run
 from reviews.models import Incident, Stop
+from reviews.stops import incidents, scope, stops
 from tests.factories import decide
 from tests.gallery.scene import Room, Sent
 from tests.gallery.stage import Stage, path
@@ -76,7 +78,7 @@ def decided(stage: Stage) -> None:
     """Rita approved four things: one is queued, one runs, one ran, and one can still be
     recalled."""
     ran = approved(stage.refund("59.00"), stage)
-    executions.run(ran.pk)
+    run.run(ran.pk)
     approved(stage.refund("31.00", thread="ticket-7"), stage)
     begun = approved(stage.refund("17.00", thread="ticket-7"), stage)
     claims.take(execution_id=begun.pk, actor=log.SYSTEM)
@@ -128,8 +130,8 @@ def twice_revoked(stage: Stage) -> Sent:
 @REVOKE.scene("revoked", STOPPED, "asked again of others", who="sue")
 def done(stage: Stage) -> str:
     row = revoked(stage)
-    for proposal_id in stop_work.under(row):
-        revocations.revoke_approval(proposal_id=proposal_id, reviewer=row.key)
+    for proposal_id in scope.under(row):
+        revoke.revoke_approval(proposal_id=proposal_id, reviewer=row.key)
     return f"/stop/{row.pk}/"
 
 

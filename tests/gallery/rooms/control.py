@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from journal import log
-from reviews import claims, executions, returns, stops
 from reviews.choices import Scope, StopMode
+from reviews.decisions import returns
+from reviews.executions import claims, run
 from reviews.models import ApprovalRequest, Stop
+from reviews.stops import stops
 from tests import factories
 from tests.factories import decide
 from tests.gallery import shop
@@ -184,7 +186,7 @@ def run_failed(stage: Stage) -> str:
     args = {"order_id": "78291", "label": "carrier claim"}
     made = stage.asked("add_label", args)
     shop.NOW["effects"] = "declined"
-    executions.run(made.executions.get().pk)
+    run.run(made.executions.get().pk)
     shop.NOW["effects"] = "done"
     return f"/threads/riley/{made.thread}/"
 

@@ -8,8 +8,8 @@ from agents import repairs as runs
 from agents import reversals
 from agents.models import Thread
 from journal import clock, log
-from reviews import claims, executions, reconciliation, repairs, settlements
 from reviews.choices import RepairChange
+from reviews.executions import claims, reconcile, repairs, run, settle
 from reviews.models import ApprovalRequest, Execution, Proposal, Repair
 from tests import factories
 from tests.factories import decide
@@ -40,7 +40,7 @@ def unknown(stage: Stage, looked: int = 0) -> Execution:
     for _ in range(looked):
         past = clock.now() - timedelta(seconds=1)
         Execution.objects.filter(pk=execution.pk).update(ask_at=past)
-        reconciliation.look_up(execution.pk)
+        reconcile.look_up(execution.pk)
     return execution
 
 
@@ -57,7 +57,7 @@ def unknown_reader(stage: Stage) -> str:
 @ROOM.scene("unknown-late", ONE, "Your answer was not recorded.", who="sue")
 def unknown_late(stage: Stage) -> Sent:
     execution = unknown(stage)
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=stage.sam, happened=True, reason="I see it."
     )
     sent = {"happened": "no", "reason": "It is not on the site."}
@@ -82,7 +82,7 @@ def labelled(stage: Stage) -> Execution:
     args = {"order_id": "78291", "label": "carrier claim"}
     proposal = stage.asked("add_label", args)
     execution: Execution = proposal.executions.get()
-    executions.run(execution.pk)
+    run.run(execution.pk)
     return execution
 
 
@@ -119,7 +119,7 @@ def announced_undone(stage: Stage) -> str:
     request = ApprovalRequest.objects.get(proposal=undone(stage)[1])
     decide(request, stage.rita, reason_code="verified")
     factories.window_over(request)
-    executions.run(Execution.objects.get(proposal=request.proposal_id).pk)
+    run.run(Execution.objects.get(proposal=request.proposal_id).pk)
     return "/announced/"
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from playwright.sync_api import Page
 
 from policies.models import Person
-from reviews import preferences, shortcuts, tokens
-from reviews.forms.preferences import NotificationsForm
-from reviews.preferences import Display, Notifications
+from reviews.desk.account.forms import NotificationsForm
+from reviews.people import preferences, shortcuts, tokens
+from reviews.people.preferences import Display, Notifications
 from tests.factories import PASSWORD
 from tests.gallery.scene import Room, Sent
 from tests.gallery.stage import Stage, path

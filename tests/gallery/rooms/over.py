@@ -7,19 +7,14 @@ from datetime import timedelta
 from playwright.sync_api import Page, expect
 
 from journal import clock, log
-from reviews import (
-    claims,
-    deadlines,
-    executions,
-    grants,
-    proposals,
-    redeeming,
-    stop_work,
-    stops,
-)
+from reviews import deadlines
 from reviews.choices import Scope, StopMode
+from reviews.executions import claims, record, redeem, run
 from reviews.executors import Outcome
+from reviews.grants import grants
 from reviews.models import ApprovalRequest, Execution, Grant, Stop
+from reviews.requests import proposals
+from reviews.stops import scope, stops
 from tests import factories
 from tests.browser.conftest import look
 from tests.factories import decide
@@ -44,7 +39,7 @@ def ran(stage: Stage, effects: str = "done") -> str:
     request = stage.refund("59.00")
     execution = approved(request, stage)
     shop.NOW["effects"] = effects
-    executions.run(execution.pk)
+    run.run(execution.pk)
     shop.NOW["effects"] = "done"
     return path(request)
 
@@ -53,9 +48,9 @@ def never_told(stage: Stage) -> ApprovalRequest:
     """An effect that the agent began, and of which it cannot say what came."""
     request = stage.kind("publish_page")
     token = grants.token(approved(request, stage).grant_id)
-    redeeming.redeem(token=token, agent=request.proposal.agent)
+    redeem.redeem(token=token, agent=request.proposal.agent)
     begun = Execution.objects.get(proposal=request.proposal_id)
-    executions.record(
+    record.record(
         execution_id=begun.pk,
         fence=begun.fence,
         outcome=Outcome("unknown", code="lost", detail="No answer within 30 s."),
@@ -117,7 +112,7 @@ def refused(stage: Stage) -> str:
     request = stage.refund()
     execution = approved(request, stage)
     shop.changed(request.sealed.revision.args["order_id"], "Returned to the depot")
-    executions.run(execution.pk)
+    run.run(execution.pk)
     return path(request)
 
 
@@ -127,7 +122,7 @@ def too_late_to_run(stage: Stage) -> str:
     execution = approved(request, stage)
     past = clock.now() - timedelta(seconds=1)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     return path(request)
 
 
@@ -210,6 +205,6 @@ def _stopped(stage: Stage, mode: StopMode) -> str:
 
 def enforced(stop: Stop) -> Stop:
     """What the worker does about a stop."""
-    for proposal_id in stop_work.under(stop):
+    for proposal_id in scope.under(stop):
         proposals.withdraw_stopped(proposal_id=proposal_id, code="stopped")
     return stop

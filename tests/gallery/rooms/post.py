@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from agents import delivery, due, endpoints, promises
 from agents.answers import Answer
 from agents.models import Delivery
+from agents.webhooks import delivery, endpoints, enqueue, lanes
 from journal import clock
-from journal.machine import TOLD
 from journal.models import OutboxMessage
+from journal.state_machine import TOLD
 from reviews.models import Alarm
 from tests.factories import decide
 from tests.gallery.scene import Room, Sent
@@ -29,8 +29,8 @@ def furnish(stage: Stage) -> None:
     for _ in range(3):
         decide(stage.refund(), stage.rita, "reject", reason_code="duplicate")
     for message in OutboxMessage.objects.filter(topic=TOLD).order_by("pk"):
-        promises.promise(message=message)
-    while letters := due.letters():
+        enqueue.promise(message=message)
+    while letters := lanes.letters():
         for pk in letters:
             answer(Delivery.objects.get(pk=pk))
     dead = Delivery.objects.filter(status="waiting", url__contains="events").first()

@@ -9,8 +9,10 @@ from playwright.sync_api import Page
 
 from journal import sequencer
 from journal.models import LogPosition, LogRecord
-from reviews import exports, leases, saved_views, search_entries
+from reviews.desk.log import exports, search_entries
+from reviews.holds import take
 from reviews.models import Decision
+from reviews.people import saved_views
 from tests import factories
 from tests.factories import decide
 from tests.gallery import shop
@@ -34,7 +36,7 @@ def furnish(stage: Stage) -> None:
     said = {"reason_code": "other", "reason": "The parcel came this morning."}
     decide(stage.refund("24.00"), stage.rita, "reject", **said)
     decide(stage.refund("25.00"), stage.rita, "escalate", reason_code="unclear")
-    leases.take(request_id=stage.mail().pk, person=stage.tom)
+    take.take(request_id=stage.mail().pk, person=stage.tom)
     search_entries.add()
     for name, query in (
         ("refused", "verdict=reject"),
@@ -72,7 +74,7 @@ for kind in KINDS:
 @ROOM.scene("record-new", "reviews:log_new", "Its place", who="otto")
 def record_new(stage: Stage) -> str:
     """A record that has no number yet."""
-    leases.take(request_id=stage.mail().pk, person=stage.rita)
+    take.take(request_id=stage.mail().pk, person=stage.rita)
     return f"/log/new/{LogRecord.objects.latest('pk').pk}/"
 
 

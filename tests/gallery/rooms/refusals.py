@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from journal import clock
-from reviews import leases, state_readings
+from reviews.governance import readings
+from reviews.holds import take
 from reviews.models import ApprovalRequest, Lease
 from tests import factories, pages
 from tests.factories import decide
@@ -51,18 +52,18 @@ def rejects(request: ApprovalRequest, **fields: Any) -> Sent:
 def held(stage: Stage) -> Sent:
     said = rejects(stage.refund())
     request = ApprovalRequest.objects.latest("opened_at")
-    leases.take(request_id=request.pk, person=stage.tom)
+    take.take(request_id=request.pk, person=stage.tom)
     return said
 
 
 @ROOM.scene("lease-lapsed", DECIDE, "Tom Example took it over")
 def lease_lapsed(stage: Stage) -> Sent:
     request = stage.refund()
-    token = leases.take(request_id=request.pk, person=stage.rita).token
+    token = take.take(request_id=request.pk, person=stage.rita).token
     said = rejects(request, lease=token)
     past = clock.now() - timedelta(seconds=1)
     Lease.objects.filter(pk=request.pk).update(until=past)
-    leases.take(request_id=request.pk, person=stage.tom)
+    take.take(request_id=request.pk, person=stage.tom)
     return said
 
 
@@ -80,7 +81,7 @@ def precondition(stage: Stage) -> Sent:
     request = stage.refund()
     said = sent(request, **panel(request, "approve"))
     shop.changed(request.sealed.revision.args["order_id"], "Returned to the depot")
-    state_readings.reread(request.sealed.revision)
+    readings.reread(request.sealed.revision)
     return said
 
 

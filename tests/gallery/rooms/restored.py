@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from journal import epochs, witness
-from reviews import restores, standstills
+from journal import high_water_mark, restore_epochs
+from reviews import recovery, standstills
 from reviews.models import ApprovalRequest
 from tests.factories import decide
 from tests.gallery.scene import Room, Sent
@@ -19,9 +19,9 @@ RESTORED.page("calm", PAGE, URL, "Everything runs.", who="sue")
 
 @RESTORED.scene("unread", PAGE, "Mend the disk.", who="sue")
 def unread(stage: Stage) -> str:
-    witness.path().unlink(missing_ok=True)
-    witness.path().mkdir()
-    epochs.watch()
+    high_water_mark.path().unlink(missing_ok=True)
+    high_water_mark.path().mkdir()
+    restore_epochs.watch()
     return URL
 
 
@@ -30,11 +30,11 @@ RESTORED.page("unread-said", QUEUE, "/queue/", "Everything goes on by itself")
 
 @RESTORED.scene("first", PAGE, "You are the first.", who="sue")
 def first(stage: Stage) -> str:
-    witness.path().rmdir()
+    high_water_mark.path().rmdir()
     stage.refund()
     stage.refund("12.00")
-    restores.notice(why=epochs.BEHIND)
-    epochs.watch()
+    recovery.notice(why=restore_epochs.BEHIND)
+    restore_epochs.watch()
     return URL
 
 
@@ -48,14 +48,14 @@ def refused(stage: Stage) -> Sent:
 
 @RESTORED.scene("second", PAGE, "You are the second.", who="sam")
 def second(stage: Stage) -> str:
-    restores.look_at(person=stage.sue, reason=WHY)
+    recovery.look_at(person=stage.sue, reason=WHY)
     return URL
 
 
 @RESTORED.scene("begun", PAGE, "Everything runs.", who="otto")
 def begun(stage: Stage) -> str:
-    restores.look_at(person=stage.sam, reason="Compared with the provider.")
-    epochs.watch()
+    recovery.look_at(person=stage.sam, reason="Compared with the provider.")
+    restore_epochs.watch()
     return URL
 
 

@@ -7,8 +7,12 @@ from datetime import timedelta
 from playwright.sync_api import Page, expect
 
 from journal import clock
-from reviews import forming, leases, notes, recalls, returns
+from reviews import notes
+from reviews.batches import formation
 from reviews.choices import NoteKind
+from reviews.decisions import recall, returns
+from reviews.holds import take
+from reviews.leases import passing
 from reviews.models import ApprovalRequest
 from tests import factories
 from tests.browser.conftest import look
@@ -60,7 +64,7 @@ def onlooker(stage: Stage) -> str:
 @ROOM.scene("held", REVIEW, "Tom Example is deciding")
 def held(stage: Stage) -> str:
     request = stage.refund()
-    leases.take(request_id=request.pk, person=stage.tom)
+    take.take(request_id=request.pk, person=stage.tom)
     return path(request)
 
 
@@ -72,17 +76,17 @@ def held_supervisor(stage: Stage) -> str:
 @ROOM.scene("held-offered", REVIEW, "offers it to you")
 def held_offered(stage: Stage) -> str:
     request = stage.refund()
-    leases.take(request_id=request.pk, person=stage.tom)
-    leases.hand_over(request_id=request.pk, person=stage.tom, to=stage.rita)
+    take.take(request_id=request.pk, person=stage.tom)
+    passing.hand_over(request_id=request.pk, person=stage.tom, to=stage.rita)
     return path(request)
 
 
 @ROOM.scene("hold-broken", REVIEW, "ended your hold")
 def hold_broken(stage: Stage) -> str:
     request = stage.refund()
-    leases.take(request_id=request.pk, person=stage.rita)
-    leases.break_hold(request_id=request.pk, person=stage.sue, reason="lunch")
-    leases.take(request_id=request.pk, person=stage.tom)
+    take.take(request_id=request.pk, person=stage.rita)
+    passing.break_hold(request_id=request.pk, person=stage.sue, reason="lunch")
+    take.take(request_id=request.pk, person=stage.tom)
     return path(request)
 
 
@@ -153,7 +157,7 @@ def returned(stage: Stage) -> str:
 @ROOM.scene("recalled", REVIEW, "Recalled. Nothing was executed.", who="sue")
 def recalled(stage: Stage) -> str:
     request = decide(stage.refund(), stage.rita)
-    recalls.recall(request_id=request.pk, person=stage.rita)
+    recall.recall(request_id=request.pk, person=stage.rita)
     return path(request)
 
 
@@ -161,7 +165,7 @@ def recalled(stage: Stage) -> str:
 def batch_member(stage: Stage) -> str:
     for amount in ("8.00", "9.50", "12.00"):
         stage.refund(amount, group="crackling speakers")
-    forming.form_all()
+    formation.form_all()
     return path(newest())
 
 

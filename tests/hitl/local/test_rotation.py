@@ -10,16 +10,17 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from hitl import environment
-from hitl.local import keys, rotation
+from hitl.local import key_rotation
+from hitl.local import keys as local_keys
 from hitl.local.faults import Fault
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in (rotation.SIGNS, rotation.NEXT, rotation.RETIRED):
+    for name in (key_rotation.SIGNS, key_rotation.NEXT, key_rotation.RETIRED):
         monkeypatch.delenv(name.upper(), raising=False)
     monkeypatch.setenv("STATE", str(tmp_path))
-    keys.ensure(tmp_path / "keys")
+    local_keys.ensure(tmp_path / "keys")
     return tmp_path / "keys"
 
 
@@ -32,48 +33,48 @@ def loaded(folder: Path) -> list[list[bytes]]:
 def test_a_key_is_published_before_it_signs_and_accepted_after_it(folder: Path) -> None:
     (first,), *others = loaded(folder)
     assert others == [[], []]
-    rotation.publish(folder)
+    key_rotation.publish(folder)
     (signs,), (second,), retired = loaded(folder)
     assert (signs, retired) == (first, [])
     assert second != first
-    rotation.sign(folder)
+    key_rotation.sign(folder)
     assert loaded(folder) == [[second], [], [first]]
-    rotation.forget(folder)
+    key_rotation.forget(folder)
     assert loaded(folder) == [[second], [], []]
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
 
 
 def test_a_step_may_be_done_again(folder: Path) -> None:
-    rotation.publish(folder)
+    key_rotation.publish(folder)
     once = loaded(folder)
-    rotation.publish(folder)
+    key_rotation.publish(folder)
     assert loaded(folder) == once
-    rotation.sign(folder)
+    key_rotation.sign(folder)
     with pytest.raises(Fault, match="no key is published"):
-        rotation.sign(folder)
-    rotation.forget(folder)
-    rotation.forget(folder)
+        key_rotation.sign(folder)
+    key_rotation.forget(folder)
+    key_rotation.forget(folder)
 
 
 @pytest.mark.parametrize("writes", [0, 1, 2])
 def test_a_step_that_is_cut_short_is_finished_by_the_next(
     folder: Path, monkeypatch: pytest.MonkeyPatch, writes: int
 ) -> None:
-    rotation.publish(folder)
+    key_rotation.publish(folder)
     (first,), (second,), _ = loaded(folder)
-    replace, left = keys.replace, iter(range(writes))
+    replace, left = local_keys.replace, iter(range(writes))
 
     def dying(path: Path, text: str) -> None:
         next(left)
         replace(path, text)
 
-    monkeypatch.setattr(keys, "replace", dying)
+    monkeypatch.setattr(local_keys, "replace", dying)
     with pytest.raises(StopIteration):
-        rotation.sign(folder)
+        key_rotation.sign(folder)
     known = {key for keys in loaded(folder) for key in keys}
     assert known == {first, second}, "no token that was ever signed is refused"
-    monkeypatch.setattr(keys, "replace", replace)
-    rotation.sign(folder)
+    monkeypatch.setattr(local_keys, "replace", replace)
+    key_rotation.sign(folder)
     assert loaded(folder) == [[second], [], [first]]
 
 
@@ -82,7 +83,7 @@ def test_what_the_environment_says_is_not_for_a_file_to_change(
 ) -> None:
     monkeypatch.setenv("GRANT_KEY", base64.b64encode(bytes(32)).decode())
     with pytest.raises(Fault, match="GRANT_KEY is a variable"):
-        rotation.sign(folder)
+        key_rotation.sign(folder)
 
 
 def test_the_command_says_what_comes_next(

@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models import F
 
-from journal import announcing, clock
+from journal import clock, notify
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, Draft, Lease
 
@@ -53,7 +53,7 @@ def windows_over() -> None:
 def tell(request: ApprovalRequest) -> None:
     """Open pages look again, as they do when an operation changed something."""
     with transaction.atomic():
-        announcing.announce(request.proposal_id)
+        notify.announce(request.proposal_id)
 
 
 def _mine(request: ApprovalRequest):

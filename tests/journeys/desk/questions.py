@@ -7,18 +7,17 @@ from django.contrib.sessions.backends.db import SessionStore
 from journal import clock
 from policies.models import Person
 from reviews.choices import Verdict
+from reviews.desk.components.regions import Regions
+from reviews.desk.request import commit, load
 from reviews.micro_checks import Question
 from reviews.models import ApprovalRequest
-from reviews.queries import detail
-from reviews.queries.regions import Regions
-from reviews.views import care
 
 
 def asked_of(person: Person, request: ApprovalRequest) -> Question:
     """The question before this person's approval of what is asked now."""
     now = clock.now()
-    loaded = detail.load(person, request.pk, now)
+    loaded = load.load(person, request.pk, now)
     regions = Regions(person, loaded.sealed)
-    asked = care.asked(SessionStore(), loaded, regions, Verdict.APPROVE, now)
+    asked = commit.asked(SessionStore(), loaded, regions, Verdict.APPROVE, now)
     assert asked is not None
     return asked.question

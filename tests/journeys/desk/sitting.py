@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Error, Locator, Route, expect
 
 from journal import clock
-from reviews import seen
+from reviews.decisions import submission
 from reviews.models import ApprovalRequest
 from tests.browser.conftest import PAINTED, VIOLATIONS, Desk
 from tests.stack import wait_until
@@ -96,7 +96,7 @@ class Sitting(Desk):
     def floor_is_over(self, request: ApprovalRequest) -> None:
         """Wait until the page was read for as long as its risk asks for, from when it
         says itself that it was made."""
-        page = seen.read(self.page.locator("#seen").input_value())
+        page = submission.read(self.page.locator("#seen").input_value())
         seconds = overlay()["desk"]["time_floor"][request.risk]
         over = page.rendered_at + timedelta(seconds=seconds)
         wait_until(lambda: clock.now() > over, WITHIN_S)

@@ -9,10 +9,15 @@ from django.test.utils import CaptureQueriesContext
 
 from journal import clock, errors
 from journal.models import LogRecord, OutboxMessage
-from reviews import batches, forming, leases, readers, state_readings, tallies, verdicts
+from reviews.batches import decide, formation
 from reviews.choices import BatchStatus, RequestStatus
+from reviews.decisions import tally, verdicts
+from reviews.decisions.votes import Vote
+from reviews.governance import readings
+from reviews.holds import take
+from reviews.leases import passing
 from reviews.models import ApprovalRequest, Batch, Decision, Grant, Lease
-from reviews.votes import Vote
+from reviews.tool_services import readers
 from tests import factories
 from tests.conftest import Gate
 from tests.reviews import states
@@ -27,19 +32,19 @@ def statements(gate: Gate, count: int, verdict: str) -> int:
     """What deciding a new batch of so many takes; three are held, all were read again
     after they were proposed."""
     proposed(gate, *["7.00"] * count)
-    forming.form_all()
+    formation.form_all()
     taking = (BatchStatus.FORMING, BatchStatus.OPEN)
     batch = Batch.objects.get(status__in=taking)
     for member in members(batch):
         reading = readers.Reading(clock.now(), before={"amount": "5.00"})
-        state_readings.keep(member.version.revision, reading, cause="opened")
+        readings.keep(member.version.revision, reading, cause="opened")
     for member in members(batch)[:3]:
-        leases.take(request_id=member.id, person=gate.rita)
-        leases.ask(request_id=member.id, person=gate.tom)
+        take.take(request_id=member.id, person=gate.rita)
+        passing.ask(request_id=member.id, person=gate.tom)
     meant = said(batch, gate.rita, verdict, reason_code=factories.reason_for(verdict))
     assert len(meant.items) == count
     with CaptureQueriesContext(connection) as taken:
-        batches.decide(meant)
+        decide.decide(meant)
     return len(taken)
 
 
@@ -65,7 +70,7 @@ def test_each_leaves_the_records_of_a_decision_on_it_alone(gate: Gate) -> None:
     factories.decide(alone, gate.rita)
     batch = formed(gate, *["7.00"] * 5)
     ids = [member.id for member in members(batch)]
-    batches.decide(said(batch, gate.rita))
+    decide.decide(said(batch, gate.rita))
     assert len(kinds(alone.pk)) == 5
     assert {tuple(kinds(pk)) for pk in ids} == {tuple(kinds(alone.pk))}
     first = LogRecord.objects.filter(request__in=ids, kind="decision.recorded")
@@ -103,11 +108,11 @@ def test_one_that_moves_during_the_decision_refuses_all(
         else:
             row = ApprovalRequest.objects.filter(pk=request.pk)
             row.update(action_hash="sha256:" + "0" * 64)
-        tallies.tally(votes)
+        tally.tally(votes)
 
     monkeypatch.setattr(verdicts, "tally", moved)
     with pytest.raises(errors.Conflict):
-        batches.decide(said(batch, gate.rita))
+        decide.decide(said(batch, gate.rita))
     assert set(statuses()) == {RequestStatus.PENDING}
     assert not Decision.objects.exists()
     assert not Grant.objects.exists()

@@ -12,10 +12,11 @@ from django.test import Client
 
 from journal import clock
 from policies.documents import ToolDefinition
-from reviews import forming, state_readings
+from reviews.batches import formation
+from reviews.desk.batches import costs
+from reviews.governance import readings
 from reviews.models import Batch, Revision
-from reviews.queries.batches import costs
-from reviews.readers import Reading
+from reviews.tool_services.readers import Reading
 from tests.conftest import Gate
 from tests.gallery import shop, stage
 from tests.gallery.stage import BACKEND, Stage
@@ -55,7 +56,7 @@ def labels(gate: Gate, tmp_path: Path) -> Batch:
         made.wants(
             LABELS, {"order_id": order, "carrier": "Harrow Parcel"}, group="recall"
         )
-    forming.form_all()
+    formation.form_all()
     return Batch.objects.get()
 
 
@@ -98,7 +99,7 @@ def test_the_newest_reading_counts_everywhere(gate: Gate, labels: Batch) -> None
     reading = Reading(
         at=clock.now(), before={**said["before"], "label_cost": "7.40"}, facts=newer
     )
-    state_readings.keep(revision, reading, cause=state_readings.OPENED)
+    readings.keep(revision, reading, cause=readings.OPENED)
     client = signed_in(gate)
     for place in (url(labels), "/batches/"):
         assert "cost of the label 83.30 USD in all" in plain(source(client.get(place)))

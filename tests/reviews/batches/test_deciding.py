@@ -9,14 +9,13 @@ import pytest
 from journal import errors
 from journal.models import LogRecord
 from policies.models import Person
-from reviews import (
-    batches,
-    forming,
-    leases,
-    stops,
-)
+from reviews.batches import decide as batches
+from reviews.batches import formation
 from reviews.choices import BatchStatus, RequestStatus, Scope
+from reviews.forming import tidying
+from reviews.holds import take
 from reviews.models import ApprovalRequest, Decision, Execution
+from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
 from tests.reviews.batching import (
@@ -67,7 +66,7 @@ def test_what_is_left_out_goes_back_to_the_queue(gate: Gate) -> None:
     left = ApprovalRequest.objects.filter(pk__in=out)
     assert set(left.values_list("status", flat=True)) == {RequestStatus.PENDING}
     assert Execution.objects.count() == 2
-    assert forming.form_all() == []  # they were to be looked at alone
+    assert formation.form_all() == []  # they were to be looked at alone
     factories.decide(left[0], gate.rita)
 
 
@@ -98,7 +97,7 @@ def test_an_item_inserted_in_between_means_nothing_is_decided(gate: Gate) -> Non
     batch = formed(gate)
     meant = said(batch, gate.rita)
     later = proposed(gate, "9.00")[0]
-    forming.form_around(later.pk)
+    formation.form_around(later.pk)
     assert [one["path"] for one in refused(meant).errors] == [later.pk]
 
 
@@ -190,7 +189,7 @@ def test_the_tools_ceiling_counts_for_the_whole(gate: Gate) -> None:
 def test_what_another_holds_is_not_decided(gate: Gate) -> None:
     batch = formed(gate)
     held = members(batch)[0]
-    leases.take(request_id=held.id, person=gate.tom)
+    take.take(request_id=held.id, person=gate.tom)
     with pytest.raises(errors.Held) as found:
         decide(batch, gate.rita)
     assert [one["path"] for one in found.value.errors] == [held.id]
@@ -224,8 +223,8 @@ def test_all_are_escalated_and_decided_alone_from_then_on(gate: Gate) -> None:
         ("escalate", False)
     }
     assert LogRecord.objects.filter(kind="request.escalated").count() == 3
-    forming.tidy_all()
-    assert forming.form_all() == []
+    tidying.tidy_all()
+    assert formation.form_all() == []
     assert batch.items.filter(left_at__isnull=True).count() == 3
     with pytest.raises(errors.Escalated):
         factories.decide(asked[0], gate.rita)

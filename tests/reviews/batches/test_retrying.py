@@ -7,12 +7,10 @@ from datetime import timedelta
 import pytest
 
 from journal import clock, errors
-from reviews import (
-    batches,
-    deadlines,
-    executions,
-)
+from reviews import deadlines
+from reviews.batches import follow_up
 from reviews.choices import ExecutionStatus
+from reviews.executions import run
 from reviews.models import Batch, Execution
 from tests import worlds
 from tests.conftest import Gate
@@ -41,10 +39,10 @@ def test_the_first_failure_keeps_the_rest_from_running(gate: Gate) -> None:
 def test_the_rest_runs_when_a_person_says_so(gate: Gate) -> None:
     batch = failing(gate, "C-1")
     ran(batch)
-    batches.run_rest(batch_id=batch.pk, person=gate.tom)
+    follow_up.run_rest(batch_id=batch.pk, person=gate.tom)
     assert ran(batch) == ["succeeded", "failed", *["succeeded"] * 3]
     with pytest.raises(errors.Conflict):
-        batches.run_rest(batch_id=batch.pk, person=gate.tom)
+        follow_up.run_rest(batch_id=batch.pk, person=gate.tom)
 
 
 def test_only_what_failed_is_tried_again_under_the_same_key(gate: Gate) -> None:
@@ -52,7 +50,7 @@ def test_only_what_failed_is_tried_again_under_the_same_key(gate: Gate) -> None:
     ran(batch)
     keys = {key for _, key, _ in worlds.effects()}
     worlds.WORLD["declined"] = set()
-    assert batches.retry_failed(batch_id=batch.pk, person=gate.rita) == 1
+    assert follow_up.retry_failed(batch_id=batch.pk, person=gate.rita) == 1
     assert ran(batch) == ["succeeded"] * 5
     assert len(worlds.effects()) == 5
     assert keys < {key for _, key, _ in worlds.effects()}
@@ -74,13 +72,13 @@ def test_what_waits_behind_a_failure_never_runs_after_its_window(gate: Gate) -> 
         )
     assert ran(batch) == ["failed", *["refused"] * 4]
     with pytest.raises(errors.GrantExpired):
-        batches.retry_failed(batch_id=batch.pk, person=gate.rita)
+        follow_up.retry_failed(batch_id=batch.pk, person=gate.rita)
 
 
 def test_strangers_neither_recall_nor_run_nor_retry(gate: Gate) -> None:
     batch = failing(gate, "C-1")
     ran(batch)
-    for operation in (batches.run_rest, batches.retry_failed):
+    for operation in (follow_up.run_rest, follow_up.retry_failed):
         with pytest.raises(errors.NotYours):
             operation(batch_id=batch.pk, person=gate.otto)
         with pytest.raises(errors.NotFound):
@@ -92,6 +90,6 @@ def test_an_execution_outside_any_batch_waits_for_nobody(gate: Gate) -> None:
     ran(batch)
     alone = states.queued(gate)
     assert deadlines.queued_executions(quiet=timedelta(0)) == [alone.pk]
-    executions.run(alone.pk)
+    run.run(alone.pk)
     alone.refresh_from_db()
     assert alone.status == ExecutionStatus.SUCCEEDED

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from journal import log
-from reviews import executions, grants, redeeming
 from reviews.choices import ExecutionStatus
+from reviews.executions import redeem, run
 from reviews.executors import KnownFailure, Outcome
+from reviews.grants import grants
 from reviews.models import Execution, Grant
 from tests import worlds
 from tests.conftest import Gate
@@ -35,7 +36,7 @@ def declined(gate: Gate, monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Exec
     execution = granted(gate, **fields)
     with monkeypatch.context() as patched:
         patched.setattr(worlds, "keyed", no)
-        executions.run(execution.pk)
+        run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.FAILED
     return execution
@@ -52,7 +53,7 @@ def deployment(gate: Gate, **fields: Any) -> tuple[Execution, str]:
 
 def reported(execution: Execution, fence: int, outcome: Outcome) -> None:
     """What its agent says of the attempt that it redeemed under this fence."""
-    redeeming.report(
+    redeem.report(
         execution=execution,
         fence=fence,
         action_hash=execution.grant.action_hash,

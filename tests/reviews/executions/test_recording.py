@@ -6,8 +6,8 @@ import pytest
 
 from journal import errors, log
 from policies.models import Observation
-from reviews import claims, executions, settlements
 from reviews.choices import ExecutionStatus
+from reviews.executions import claims, record, run, settle
 from reviews.executors import Outcome
 from tests import factories
 from tests.conftest import Gate
@@ -16,7 +16,7 @@ from tests.reviews.executions.attempts import granted
 
 def test_a_known_failure_is_failed_and_weighs_no_more(gate: Gate) -> None:
     execution = granted(gate, "decline")
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("failed", "declined")
     assert Observation.objects.filter(measure="event:failure").count() == 1
@@ -29,7 +29,7 @@ def test_a_stale_fence_cannot_record(gate: Gate) -> None:
     claims.take(execution_id=execution.pk, actor=log.SYSTEM)
     assert first is not None
     with pytest.raises(errors.StaleFence):
-        executions.record(
+        record.record(
             execution_id=execution.pk,
             fence=first.fence,
             outcome=Outcome("succeeded", {}),
@@ -41,12 +41,12 @@ def test_an_unknown_outcome_is_settled_by_a_supervisor(gate: Gate) -> None:
     execution = granted(gate, "pay_opaque")
     claims.take(execution_id=execution.pk, actor=log.SYSTEM)
     factories.lapsed(execution)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     with pytest.raises(errors.NotYours):
-        settlements.settle_unknown(
+        settle.settle_unknown(
             execution_id=execution.pk, person=gate.rita, happened=True, reason="seen"
         )
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=True, reason="seen"
     )
     execution.refresh_from_db()

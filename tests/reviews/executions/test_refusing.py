@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from reviews import claims, executions, stops
 from reviews.choices import GrantStatus, Scope
+from reviews.executions import claims, run
 from reviews.models import Grant, Revision
+from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.reviews.executions.attempts import granted
@@ -19,7 +20,7 @@ def test_after_its_window_an_execution_is_refused(gate: Gate) -> None:
     execution = granted(gate)
     past = execution.queued_at - timedelta(seconds=1)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=past)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "window_closed")
     assert execution.grant.status == GrantStatus.EXPIRED
@@ -28,7 +29,7 @@ def test_after_its_window_an_execution_is_refused(gate: Gate) -> None:
 def test_a_stopped_tool_does_not_run(gate: Gate) -> None:
     execution = granted(gate)
     stops.stop(scope=Scope.TOOL, key="pay", person=gate.sue, reason="wrong payee")
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "stopped")
     assert worlds.effects() == []
@@ -46,7 +47,7 @@ def test_a_stop_between_claim_and_effect_is_honoured(
         return claim
 
     monkeypatch.setattr(claims, "take", take_then_stop)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "stopped")
     assert worlds.effects() == []
@@ -55,7 +56,7 @@ def test_a_stop_between_claim_and_effect_is_honoured(
 def test_an_approver_who_lost_the_role_blocks_the_effect(gate: Gate) -> None:
     execution = granted(gate)
     gate.rita.groups.clear()
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "approver_revoked")
 
@@ -65,7 +66,7 @@ def test_a_tightened_policy_blocks_the_effect(gate: Gate) -> None:
     stricter = factories.document_of_tests()
     stricter["rules"][0]["when"] = "args.amount > 1000"
     factories.policy(gate.people, stricter)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "policy_tightened")
 
@@ -73,7 +74,7 @@ def test_a_tightened_policy_blocks_the_effect(gate: Gate) -> None:
 def test_a_changed_record_blocks_the_effect(gate: Gate) -> None:
     execution = granted(gate)
     worlds.WORLD["preconditions"] = {"row_version": 2}
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "precondition")
 
@@ -83,7 +84,7 @@ def test_no_bytes_but_the_approved_ones_run(gate: Gate) -> None:
     execution = granted(gate)
     revision = execution.grant.revision
     worlds.rewrite(Revision, revision.pk, canonical=b'{"args":{"amount":"1"}}')
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("refused", "bytes_changed")
     assert execution.detail == "The stored action is not the one that was granted."

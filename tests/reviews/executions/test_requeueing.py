@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from journal import clock, log
-from reviews import claims, executions, settlements, stops
 from reviews.choices import ExecutionStatus, Scope, StopMode
+from reviews.executions import claims, run, settle
 from reviews.models import Execution
+from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.reviews.executions.attempts import MOST_ATTEMPTS, flaky, granted
@@ -15,12 +16,12 @@ from tests.reviews.executions.attempts import MOST_ATTEMPTS, flaky, granted
 
 def test_a_person_retries_a_known_failure_under_the_same_key(gate: Gate) -> None:
     execution = granted(gate, "decline")
-    executions.run(execution.pk)
-    settlements.retry(execution_id=execution.pk, person=gate.sue)
+    run.run(execution.pk)
+    settle.retry(execution_id=execution.pk, person=gate.sue)
     execution.refresh_from_db()
     key = execution.idempotency_key
     assert execution.status == ExecutionStatus.QUEUED
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.idempotency_key, execution.attempts) == (key, 2)
 
@@ -34,11 +35,11 @@ def test_a_paused_thread_keeps_its_execution_queued(gate: Gate) -> None:
         person=gate.rita,
         reason="look first",
     )
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.QUEUED
     stops.lift(stop_id=stop.pk, person=gate.sue, reason="fine")
-    executions.run(execution.pk)
+    run.run(execution.pk)
     assert len(worlds.effects()) == 1
 
 
@@ -54,11 +55,11 @@ def test_a_pause_does_not_wear_out_what_a_dead_worker_left(gate: Gate) -> None:
         reason="wait",
     )
     for _ in range(MOST_ATTEMPTS):
-        executions.run(execution.pk)
+        run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.attempts) == ("claimed", 1)
     stops.lift(stop_id=row.pk, person=gate.sam, reason="go on")
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
 
@@ -71,14 +72,14 @@ def test_a_failure_that_may_be_tried_again_is_with_back_off_and_a_cap(
     execution = granted(gate, "decline")
     waits = []
     for _ in range(2):
-        executions.run(execution.pk)
+        run.run(execution.pk)
         execution.refresh_from_db()
         assert execution.status == ExecutionStatus.QUEUED
         waits.append((execution.due_at - clock.now()).total_seconds())
-        executions.run(execution.pk)
+        run.run(execution.pk)
         assert execution.attempts == len(waits), "and not before it is due"
         Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert [round(one) for one in waits] == [10, 15]
     assert (execution.status, execution.attempts) == (ExecutionStatus.FAILED, 3)
@@ -86,6 +87,6 @@ def test_a_failure_that_may_be_tried_again_is_with_back_off_and_a_cap(
 
 def test_what_merely_failed_is_not_tried_again_by_itself(gate: Gate) -> None:
     execution = granted(gate, "decline")
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.attempts) == (ExecutionStatus.FAILED, 1)

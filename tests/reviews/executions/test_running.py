@@ -9,10 +9,11 @@ import pytest
 from django.conf import settings
 
 from journal import log
-from reviews import claims, executions, rechecks, stops
 from reviews.choices import ExecutionStatus, GrantStatus, Scope
+from reviews.executions import claims, rechecks, results, run
 from reviews.executors import KnownFailure
 from reviews.models import Decision, Execution
+from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import propose
@@ -21,20 +22,20 @@ from tests.reviews.executions.attempts import MOST_ATTEMPTS, ends, granted
 
 def test_a_run_performs_the_effect_once_and_records_it(gate: Gate) -> None:
     execution = granted(gate)
-    executions.run(execution.pk)
-    executions.run(execution.pk)
+    run.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.SUCCEEDED
     assert execution.grant.status == GrantStatus.SPENT
     assert len(worlds.effects()) == 1
-    assert executions.result_of(execution) == {"done": execution.idempotency_key}
+    assert results.result_of(execution) == {"done": execution.idempotency_key}
 
 
 def test_auto_and_notify_run_without_a_person(gate: Gate) -> None:
     for tool in ("look", "tag"):
         proposal = propose(gate.agent, tool)
         execution = proposal.executions.get()
-        executions.run(execution.pk)
+        run.run(execution.pk)
         execution.refresh_from_db()
         assert execution.status == ExecutionStatus.SUCCEEDED
 
@@ -48,7 +49,7 @@ def test_a_lapsed_lease_is_taken_over_and_the_effect_stays_one(
     assert claim is not None
     worlds.keyed(claim.call) if tool == "pay" else worlds.plain(claim.call)
     factories.lapsed(execution)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.fence) == (ExecutionStatus.SUCCEEDED, 2)
     assert len(worlds.effects()) == 1
@@ -58,7 +59,7 @@ def test_a_lapsed_lease_of_an_opaque_tool_is_unknown(gate: Gate) -> None:
     execution = granted(gate, "pay_opaque")
     claims.take(execution_id=execution.pk, actor=log.SYSTEM)
     factories.lapsed(execution)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.UNKNOWN
     assert worlds.effects() == []
@@ -71,7 +72,7 @@ def test_what_failed_in_an_attempt_that_never_ended_is_its_outcome(
     claims.take(execution_id=execution.pk, actor=log.SYSTEM)
     factories.lapsed(execution)
     monkeypatch.setattr(worlds, "find", lambda call: {"status": "failed"})
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.FAILED
     assert worlds.effects() == []
@@ -89,7 +90,7 @@ def test_what_can_be_looked_up_is_before_it_is_unknown(
         worlds.plain(claim.call)
     factories.lapsed(execution)
     code = ends(execution, end)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ("succeeded" if ran else "refused")
     assert execution.code == ("" if ran else code)
@@ -105,7 +106,7 @@ def test_a_look_up_without_an_answer_is_unknown(
     factories.lapsed(execution)
     ends(execution, end)
     monkeypatch.setattr(worlds, "find", lambda call: {"status": "who knows"})
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("unknown", "ambiguous")
 
@@ -122,7 +123,7 @@ def test_what_a_service_may_still_be_at_is_looked_up_when_the_lease_is_over(
         raise TimeoutError
 
     monkeypatch.setattr(worlds, "plain", slow)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("claimed", "callable_raised")
     assert execution.claimed_at is not None
@@ -131,7 +132,7 @@ def test_what_a_service_may_still_be_at_is_looked_up_when_the_lease_is_over(
     monkeypatch.setattr(worlds, "plain", plain)
     plain(at_it[0])
     factories.lapsed(execution)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, len(worlds.effects())) == ("succeeded", 1)
 
@@ -145,7 +146,7 @@ def test_a_keyed_service_and_one_that_was_only_asked_are_asked_again_soon(
     claims.take(execution_id=asked.pk, actor=claims.EXECUTOR)
     factories.lapsed(asked)
     for execution in (keyed, asked):
-        executions.run(execution.pk)
+        run.run(execution.pk)
         execution.refresh_from_db()
         assert execution.claimed_at
         assert execution.lease_until
@@ -176,7 +177,7 @@ def test_a_held_lease_is_not_taken(gate: Gate) -> None:
 
 def test_every_effect_has_a_satisfied_approval(gate: Gate) -> None:
     execution = granted(gate)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     assert Decision.objects.filter(counts=True).count() == 1
 
 
@@ -196,7 +197,7 @@ def test_the_worker_says_when_it_asks_for_the_effect(
     execution.refresh_from_db()
     assert execution.began_at is None
     factories.lapsed(execution)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     assert seen != [None]
 
 
@@ -215,12 +216,12 @@ def test_a_grant_that_is_not_taken_says_nothing_of_the_attempt_before(
         raise KnownFailure(code)
 
     monkeypatch.setattr(worlds, "keyed", refuses)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("claimed", code), "it is asked again"
     factories.lapsed(execution)
     ends(execution, "window")
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.UNKNOWN
 
@@ -233,7 +234,7 @@ def test_a_grant_that_was_never_taken_is_a_known_failure(
 
     monkeypatch.setattr(worlds, "keyed", refuses)
     execution = granted(gate)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     assert (execution.status, execution.code) == ("failed", "grant_expired")
 
@@ -260,7 +261,7 @@ def test_what_ends_while_the_rest_is_checked_is_seen_before_the_effect(
         return found
 
     monkeypatch.setattr(rechecks, "check", slow)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     code = {
         "window": "window_closed",

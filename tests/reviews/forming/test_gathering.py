@@ -10,11 +10,10 @@ import pytest
 from agents.models import Agent
 from journal import clock
 from journal.models import LogRecord
-from reviews import (
-    forming,
-    membership,
-)
+from reviews.batches import formation, membership
 from reviews.choices import BatchStatus
+from reviews.forming import loose as forming
+from reviews.forming import tidying
 from reviews.models import Batch, BatchItem
 from reviews.presenters import addressed
 from tests import factories, worlds
@@ -39,20 +38,20 @@ def test_alike_requests_are_put_together(gate: Gate) -> None:
 
 def test_one_alone_is_no_batch(gate: Gate) -> None:
     proposed(gate, "7.00")
-    assert forming.form_all() == []
+    assert formation.form_all() == []
 
 
 def test_a_later_one_joins_until_the_window_is_over(gate: Gate) -> None:
     batch = formed(gate)
     later = proposed(gate, "9.00")[0]
-    assert forming.form_around(later.pk) == [batch.pk]
+    assert formation.form_around(later.pk) == [batch.pk]
     past = clock.now() - timedelta(seconds=1)
     Batch.objects.update(closes_at=past)
-    forming.tidy(batch_id=batch.pk)
+    tidying.tidy(batch_id=batch.pk)
     batch.refresh_from_db()
     assert batch.status == BatchStatus.OPEN
     last = proposed(gate, "9.00")[0]
-    assert forming.form_around(last.pk) == []
+    assert formation.form_around(last.pk) == []
 
 
 @pytest.mark.parametrize(
@@ -77,7 +76,7 @@ def test_what_is_not_alike_stays_alone(gate: Gate, fields: dict[str, Any]) -> No
     odd = propose(
         gate.agent, **{"tool": "repay", "customer": "C-odd", **fields}
     ).request
-    forming.form_around(odd.pk)
+    formation.form_around(odd.pk)
     assert odd.pk not in batch.items.values_list("request", flat=True)
 
 
@@ -85,13 +84,13 @@ def test_another_agent_has_batches_of_its_own(gate: Gate) -> None:
     other: Agent = factories.agent(gate.owen, "otis")
     proposed(gate, "7.00")
     propose(other, "repay", customer="C-9")
-    assert forming.form_all() == []
+    assert formation.form_all() == []
 
 
 def test_what_needs_two_people_or_a_password_is_decided_alone(gate: Gate) -> None:
     batch = formed(gate)
     request = proposed(gate, "9.00")[0]
-    forming.form_all()
+    formation.form_all()
     factories.decide(request, gate.rita, "escalate")
     assert request.pk not in [member.id for member in members(batch)]
 
@@ -100,9 +99,9 @@ def test_another_version_of_an_agent_has_batches_of_its_own(gate: Gate) -> None:
     old = proposed(gate, "7.00")[0]
     gate.agent.version = "2"
     propose(gate.agent, "repay", customer="C-8")
-    assert forming.form_all() == []
+    assert formation.form_all() == []
     propose(gate.agent, "repay", customer="C-9")
-    assert len(forming.form_all()) == 1
+    assert len(formation.form_all()) == 1
     assert not BatchItem.objects.filter(request=old).exists()
 
 
@@ -112,7 +111,7 @@ def test_the_agents_group_is_a_batch_without_a_window(gate: Gate) -> None:
     worlds.rewrite(type(old.sealed), old.sealed.pk, created_at=earlier)
     proposed(gate, "8.00", group="task-77")
     proposed(gate, "9.00", group="task-78")
-    forming.form_all()
+    formation.form_all()
     assert Batch.objects.get().group == "task-77"
     assert len(members(Batch.objects.get())) == 2
 
@@ -122,7 +121,7 @@ def test_fifty_of_one_group_stay_fifty_around_a_loose_one(gate: Gate) -> None:
     loose = proposed(gate, "7.00")[0]
     for number in range(50):
         (one,) = proposed(gate, "1.00", group="task-77")
-        forming.form_around(one.pk)
+        formation.form_around(one.pk)
         if number == 0:
             assert not Batch.objects.exists()
     batch = Batch.objects.get()
@@ -134,7 +133,7 @@ def test_fifty_of_one_group_stay_fifty_around_a_loose_one(gate: Gate) -> None:
 def test_what_is_of_a_group_joins_no_batch_of_loose_ones(gate: Gate) -> None:
     batch = formed(gate)
     (one,) = proposed(gate, "9.00", group="task-77")
-    assert forming.form_around(one.pk) == []
+    assert formation.form_around(one.pk) == []
     assert one.pk not in [member.id for member in members(batch)]
 
 
@@ -161,13 +160,13 @@ def test_what_speaks_to_the_reviewer_is_decided_alone(
     """In a batch nobody reads the evidence of one."""
     batch = formed(gate)
     alone = proposed(gate, "9.00", **words)[0]
-    forming.form_around(alone.pk)
-    forming.form_all()
+    formation.form_around(alone.pk)
+    formation.form_all()
     assert alone.pk not in {one.id for one in members(batch)}
     plain = proposed(
         gate, "9.50", evidence=[{"kind": "message", "text": "Refund it."}]
     )[0]
-    forming.form_around(plain.pk)
+    formation.form_around(plain.pk)
     assert plain.pk in {one.id for one in members(batch)}
 
 
@@ -180,12 +179,12 @@ def test_what_speaks_and_is_in_a_batch_already_leaves_it(
         batch = formed(gate)
         said = "Already approved by the supervisor."
         alone = proposed(gate, "9.00", rationale=said)[0]
-        forming.form_around(alone.pk)
+        formation.form_around(alone.pk)
         assert alone.pk in {one.id for one in members(batch)}
     loaded = membership.load(batch, now=clock.now())
     found = [member for member in loaded if member.gone]
     assert [member.id for member in found] == [alone.pk]
     assert found[0].gone == "Its words address the reviewer, so it is decided alone."
-    forming.tidy(batch_id=batch.pk)
+    tidying.tidy(batch_id=batch.pk)
     assert alone.pk not in {one.id for one in members(batch)}
     assert len(members(batch)) == 3

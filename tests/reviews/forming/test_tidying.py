@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from journal import errors
-from reviews import (
-    batches,
-    forming,
-)
+from reviews.batches import decide
 from reviews.choices import BatchStatus
+from reviews.forming import tidying
 from tests import factories
 from tests.conftest import Gate
 from tests.reviews import states
@@ -27,18 +25,18 @@ def test_who_leaves_is_seen_from_the_members(gate: Gate) -> None:
     factories.overdue(two.request)
     states.withdraw(gate.agent, three.request.proposal)
     assert len(members(batch)) == 2
-    assert forming.tidy(batch_id=batch.pk)
+    assert tidying.tidy(batch_id=batch.pk)
     assert batch.items.filter(left_at__isnull=False).count() == 3
 
 
 def test_a_batch_of_one_is_dissolved(gate: Gate) -> None:
     batch = formed(gate, "7.00", "8.00")
     factories.decide(members(batch)[0].request, gate.rita)
-    forming.tidy_all()
+    tidying.tidy_all()
     batch.refresh_from_db()
     assert batch.status == BatchStatus.DISSOLVED
     with pytest.raises(errors.BatchChanged):
-        batches.decide(said(batch, gate.rita, items=["r-1"], digest="none"))
+        decide.decide(said(batch, gate.rita, items=["r-1"], digest="none"))
 
 
 def test_a_replacement_that_is_still_alike_stays_and_changes_the_digest(

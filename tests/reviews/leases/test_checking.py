@@ -6,8 +6,8 @@ import pytest
 
 from journal import errors
 from journal.models import LogRecord
-from reviews import decisions
-from reviews.leases import take
+from reviews.decisions import decide as decisions
+from reviews.holds.take import take
 from reviews.models import Decision
 from tests.conftest import Gate
 from tests.factories import decide, said

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reviews import leases
-from reviews.leases import release, take
+from reviews.holds.take import take
+from reviews.leases import ending, passing
+from reviews.leases.ending import release
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.leases.holds import freed_for, held_by, kinds, lapse
@@ -25,11 +26,11 @@ def test_the_sweep_frees_what_ran_out_while_somebody_waits(gate: Gate) -> None:
     rows = [propose(gate.agent, customer=f"C-{n}").request for n in range(2)]
     for row in rows:
         take(request_id=row.pk, person=gate.rita)
-    leases.ask(request_id=rows[0].pk, person=gate.tom)
-    assert leases.lapse_chunk() == 0
+    passing.ask(request_id=rows[0].pk, person=gate.tom)
+    assert ending.lapse_chunk() == 0
     for row in rows:
         lapse(row)
-    assert leases.lapse_chunk() == 1
+    assert ending.lapse_chunk() == 1
     assert kinds(rows[0]) == ["lease.taken", "lease.lapsed"]
     assert freed_for(rows[0]) == [gate.tom.public_id]
     assert kinds(rows[1]) == ["lease.taken"]
@@ -38,7 +39,7 @@ def test_the_sweep_frees_what_ran_out_while_somebody_waits(gate: Gate) -> None:
 def test_deciding_gives_it_back_for_the_second_person(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
     take(request_id=request.pk, person=gate.sue)
-    leases.ask(request_id=request.pk, person=gate.sam)
+    passing.ask(request_id=request.pk, person=gate.sam)
     decide(request, gate.sue)
     assert held_by(request) is None
     assert freed_for(request) == [gate.sam.public_id]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from journal.models import LogRecord, OutboxMessage
-from reviews import leases
-from reviews.leases import break_hold, hand_over, release, take
+from reviews.desk.components import holding
+from reviews.desk.log.filters import Filters, fitting
+from reviews.holds.take import take
+from reviews.leases import checking
+from reviews.leases.ending import release
+from reviews.leases.passing import break_hold, hand_over
 from reviews.models import ApprovalRequest, Decision, Lease
-from reviews.queries import holding
-from reviews.queries.log import Filters
-from reviews.queries.log.filters import fitting
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.tasks.draining import drain, told
@@ -143,6 +144,6 @@ def test_the_log_finds_the_very_decision(gate: Gate) -> None:
 
 def test_whose_decision_overrides_a_hold(gate: Gate, broken: ApprovalRequest) -> None:
     lease = Lease.objects.get()
-    assert not leases.was_broken(None, gate.tom)
-    assert not leases.was_broken(lease, gate.rita)
-    assert leases.was_broken(lease, gate.tom)
+    assert not checking.was_broken(None, gate.tom)
+    assert not checking.was_broken(lease, gate.rita)
+    assert checking.was_broken(lease, gate.tom)

@@ -8,8 +8,10 @@ import pytest
 
 from journal import clock, errors
 from journal.models import LogRecord
-from reviews import leases, recalls
-from reviews.leases import release, renew, take
+from reviews.decisions import recall
+from reviews.holds import take as leases
+from reviews.holds.take import renew, take
+from reviews.leases.ending import release
 from reviews.models import Lease
 from tests import factories
 from tests.conftest import Gate
@@ -108,7 +110,7 @@ def test_a_beat_takes_nothing_that_was_given_back(gate: Gate, request_) -> None:
 
 def test_a_recall_gives_it_back_to_who_recalled(gate: Gate) -> None:
     request = states.recallable(gate)
-    recalls.recall(request_id=request.pk, person=gate.rita)
+    recall.recall(request_id=request.pk, person=gate.rita)
     assert held_by(request) == gate.rita
 
 

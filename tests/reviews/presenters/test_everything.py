@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from journal import canonical
 from reviews.presenters import Presentation, inert, present
-from reviews.presenters.leaves import leaves
+from reviews.presenters.arguments import leaves
 from reviews.presenters.shapes import Value
 from tests.reviews.presenters import kinds
 

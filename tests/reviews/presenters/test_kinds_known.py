@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.documents.roles import PRESENTERS
+from policies.documents.argument_roles import PRESENTERS
 from reviews.presenters import _KINDS
 
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reviews.presenters import _KINDS, inert, present, texts
-from reviews.presenters.leaves import humanise, in_order, leaves
+from reviews.presenters.arguments import humanise, in_order, leaves
 from reviews.presenters.shapes import Cell, Tag, Text, Value
 from tests.reviews.definitions import TEXT, tool
 

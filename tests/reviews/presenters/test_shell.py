@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reviews.presenters import lexer, shell
+from reviews.presenters import shell, shell_lexer
 from tests.reviews.presenters import kinds
 from tests.reviews.presenters.kinds import loud, tags
 
@@ -259,5 +259,5 @@ def test_many_warnings_are_counted_and_the_gravest_come_first():
 
 
 def test_an_unreadable_line_says_why():
-    with pytest.raises(lexer.Unreadable, match="a quote is never closed"):
-        lexer.read("echo 'x")
+    with pytest.raises(shell_lexer.Unreadable, match="a quote is never closed"):
+        shell_lexer.read("echo 'x")

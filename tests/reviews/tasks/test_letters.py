@@ -7,7 +7,9 @@ from guardian.shortcuts import remove_perm
 
 from journal.models import OutboxMessage
 from policies.models import Queue
-from reviews import leases, tasks
+from reviews import tasks
+from reviews.holds import take
+from reviews.leases import ending, passing
 from reviews.models import ApprovalRequest
 from tests import factories
 from tests.conftest import Gate
@@ -76,17 +78,17 @@ def test_a_settled_request_is_told(gate: Gate) -> None:
 
 def test_who_asked_hears_that_it_is_free_and_nobody_else(gate: Gate) -> None:
     request = propose(gate.agent).request
-    leases.take(request_id=request.pk, person=gate.rita)
-    leases.ask(request_id=request.pk, person=gate.tom)
-    leases.release(request_id=request.pk, person=gate.rita)
+    take.take(request_id=request.pk, person=gate.rita)
+    passing.ask(request_id=request.pk, person=gate.tom)
+    ending.release(request_id=request.pk, person=gate.rita)
     drain("request.freed")
     assert told() == [("tom", "Free again")]
 
 
 def test_nobody_is_called_to_what_is_decided(gate: Gate) -> None:
     request = propose(gate.agent).request
-    leases.take(request_id=request.pk, person=gate.rita)
-    leases.ask(request_id=request.pk, person=gate.tom)
+    take.take(request_id=request.pk, person=gate.rita)
+    passing.ask(request_id=request.pk, person=gate.tom)
     decide(request, gate.rita, "reject")
     drain("request.freed")
     assert told() == []
@@ -94,6 +96,6 @@ def test_nobody_is_called_to_what_is_decided(gate: Gate) -> None:
 
 def test_an_offer_is_mailed_to_whom_it_is_made(gate: Gate) -> None:
     request = propose(gate.agent).request
-    leases.hand_over(request_id=request.pk, person=gate.rita, to=gate.sue)
+    passing.hand_over(request_id=request.pk, person=gate.rita, to=gate.sue)
     drain("request.offered")
     assert told() == [("sue", "Offered to you")]

@@ -6,9 +6,10 @@ import pytest
 from guardian.shortcuts import remove_perm
 
 from journal import errors, log
-from reviews import alarms, redeeming
-from reviews.executors import base
+from reviews.alarms import answering
+from reviews.executions import redeem
 from reviews.models import Alarm, Execution
+from reviews.tool_services import executors
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews import states
@@ -43,7 +44,7 @@ def test_the_navigation_counts_what_nobody_looks_at(
         body = as_(name).get("/help/").content.decode()
         assert 'id="badge-alarms" data-testid="badge-alarms">1<' in body, name
     assert "badge-alarms" not in as_("rita").get("/help/").content.decode()
-    alarms.acknowledge(alarm_id=alarm.pk, person=gate.sue)
+    answering.acknowledge(alarm_id=alarm.pk, person=gate.sue)
     body = as_("sam").get("/help/").content.decode()
     assert 'data-testid="badge-alarms"><' in body
 
@@ -62,7 +63,7 @@ def test_filters_stand_in_the_address(gate: Gate, as_: SignIn, alarm: Alarm) -> 
     ):
         body = client.get(f"/alarms/?{query}").content.decode()
         assert ('data-testid="alarm"' in body) is found, query
-    alarms.close(alarm_id=alarm.pk, person=gate.sue, note="asked again")
+    answering.close(alarm_id=alarm.pk, person=gate.sue, note="asked again")
     assert 'data-testid="alarm"' not in client.get("/alarms/").content.decode()
     body = client.get("/alarms/?state=closed").content.decode()
     assert 'data-testid="alarm"' in body
@@ -111,7 +112,7 @@ def test_without_a_note_nothing_is_closed_and_what_was_typed_stays(
 
 
 def test_who_comes_second_is_told_so(gate: Gate, as_: SignIn, alarm: Alarm) -> None:
-    alarms.close(alarm_id=alarm.pk, person=gate.sam, note="asked again")
+    answering.close(alarm_id=alarm.pk, person=gate.sam, note="asked again")
     client = as_("sue")
     assert client.post(f"/alarms/{alarm.pk}/acknowledge/").status_code == 409
     page = client.post(f"/alarms/{alarm.pk}/close/", {"note": "what <I> found"})
@@ -183,9 +184,12 @@ def test_what_an_agent_reports_is_inert(gate: Gate, as_: SignIn) -> None:
     ).request
     decide(request, gate.rita, reason_code="verified")
     execution = Execution.objects.select_related("grant").get()
-    for said in (base.succeeded({hostile: hostile}), base.unknown(hostile, hostile)):
+    for said in (
+        executors.succeeded({hostile: hostile}),
+        executors.unknown(hostile, hostile),
+    ):
         with pytest.raises(errors.StaleFence):
-            redeeming.report(
+            redeem.report(
                 execution=execution,
                 fence=1,
                 action_hash=execution.grant.action_hash,

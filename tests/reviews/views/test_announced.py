@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from journal import clock
-from reviews import claims, executions, stops
 from reviews.choices import Scope
+from reviews.executions import claims, record
+from reviews.executions import run as executions
 from reviews.executors import Outcome
 from reviews.models import Execution, Sighting
 from reviews.queries import retrying
+from reviews.stops import stops
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import propose
@@ -74,7 +76,7 @@ def test_a_known_failure_that_nobody_was_asked_about_is_tried_again(
     execution = propose(gate.agent, "tag").executions.get()
     claim = claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
     assert claim is not None
-    executions.record(
+    record.record(
         execution_id=execution.pk,
         fence=claim.fence,
         outcome=Outcome("failed", code="declined"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from reviews import forming, leases
+from reviews.batches import formation
+from reviews.holds import take
 from reviews.models import ApprovalRequest, Decision
 from tests import factories
 from tests.conftest import Gate
@@ -44,7 +45,7 @@ def test_what_was_replaced_left_or_joined_is_counted(gate: Gate, as_: SignIn) ->
     assert "1 item changed, left or joined since" in look(form)[1]
     factories.decide(members(form.batch)[0].request, gate.tom, "reject")
     later = proposed(gate, "9.00")[0]
-    forming.form_around(later.pk)
+    formation.form_around(later.pk)
     assert "3 items changed" in look(form)[1]
 
 
@@ -62,7 +63,7 @@ def test_asked_for_the_changed_rows_come_first_and_ticks_stay(
     form = Form(as_("rita"), formed(gate, *["7.00"] * 4))
     changed = replace(gate, form)
     later = proposed(gate, "9.00")[0]
-    forming.form_around(later.pk)
+    formation.form_around(later.pk)
     out = form.items.pop()
     form.press("refresh")
     rows = re.findall(r'<tr id="i-([^"]+)"', form.text)
@@ -97,7 +98,7 @@ def test_a_batch_that_is_over_says_so_and_is_asked_no_more(
 
 def test_a_hold_is_no_change(gate: Gate, as_: SignIn) -> None:
     form = Form(as_("rita"), formed(gate))
-    leases.take(request_id=members(form.batch)[0].id, person=gate.tom)
+    take.take(request_id=members(form.batch)[0].id, person=gate.tom)
     assert SINCE not in look(form)[1]
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from journal import errors
-from reviews import batches, settlements
+from reviews.batches import follow_up
 from reviews.choices import ExecutionStatus, RequestStatus
+from reviews.executions import settle
 from reviews.models import Decision, Execution
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -114,7 +115,7 @@ def test_of_a_batch_that_waits_nothing_is_tried_again_alone(
     ran(batch)
     failed = Execution.objects.get(status=ExecutionStatus.FAILED)
     with pytest.raises(errors.Conflict, match="from the batch"):
-        settlements.retry(execution_id=failed.pk, person=gate.rita)
+        settle.retry(execution_id=failed.pk, person=gate.rita)
     behind = batch.executions.filter(status=ExecutionStatus.QUEUED).first()
     assert behind is not None
     for execution in (failed, behind):
@@ -125,7 +126,7 @@ def test_of_a_batch_that_waits_nothing_is_tried_again_alone(
         assert "starts now" not in source
         assert 'data-testid="retry"' not in source
     worlds.WORLD["declined"] = set()
-    batches.retry_failed(batch_id=batch.pk, person=gate.rita)
+    follow_up.retry_failed(batch_id=batch.pk, person=gate.rita)
     assert ran(batch) == ["succeeded"] * 5
 
 

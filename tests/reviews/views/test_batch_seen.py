@@ -11,11 +11,14 @@ import pytest
 
 from journal import clock
 from journal.models import LogRecord
-from reviews import leases, membership, seen, state_readings
+from reviews.batches import membership
+from reviews.decisions import submission
+from reviews.decisions.submission import Seen
+from reviews.desk.components import page_evidence
+from reviews.governance import readings
+from reviews.holds import take
 from reviews.models import Batch, Decision, Snapshot
-from reviews.queries import sights
-from reviews.readers import Reading
-from reviews.seen import Seen
+from reviews.tool_services.readers import Reading
 from tests import factories
 from tests.conftest import Gate
 from tests.reviews.batching import decide, formed, members
@@ -102,10 +105,10 @@ def test_it_reads_the_same_when_everything_moved_on(gate: Gate, as_: SignIn) -> 
 def test_a_row_of_a_newer_reading_is_kept_with_it(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate)
     one = members(batch)[0]
-    row = state_readings.keep(
+    row = readings.keep(
         one.version.revision,
         Reading(at=clock.now(), before={"amount": "1.00"}),
-        cause=state_readings.OPENED,
+        cause=readings.OPENED,
     )
     form = Form(as_("rita"), batch).open_samples().press("arm:approve").press("commit")
     assert form.status == 303
@@ -118,7 +121,7 @@ def test_a_row_of_a_newer_reading_is_kept_with_it(gate: Gate, as_: SignIn) -> No
 def test_a_hold_on_what_is_left_out_is_not_part_of_it(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate, *["7.00"] * 4)
     held = members(batch)[0]
-    leases.take(request_id=held.id, person=gate.tom)
+    take.take(request_id=held.id, person=gate.tom)
     form = Form(as_("rita"), batch)
     assert "is deciding this" in form.text
     form.open_samples().press("arm:approve").press("commit")
@@ -160,9 +163,9 @@ def test_what_makes_its_bytes_is_in_its_template_version(
     gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     approved(gate, as_)
-    assert Snapshot.objects.get().template_version != sights.template_version()
+    assert Snapshot.objects.get().template_version != page_evidence.template_version()
     fresh: Any = lambda *_: "sha256:other"  # noqa: E731
-    monkeypatch.setattr(sights, "template_version", fresh)
+    monkeypatch.setattr(page_evidence, "template_version", fresh)
     page = opened(as_, "otto", Decision.objects.all()[0])
     assert "it reads the same" in page
 
@@ -170,7 +173,7 @@ def test_what_makes_its_bytes_is_in_its_template_version(
 # How long it was on the screen.
 def since(form: Form) -> datetime:
     (token,) = inputs(form.text, "seen")
-    return seen.read(token).rendered_at
+    return submission.read(token).rendered_at
 
 
 def test_each_decision_says_how_long_the_page_was_on_the_screen(
@@ -216,4 +219,4 @@ def test_no_page_says_another_time_than_its_own(
 
 def own(form: Form) -> Seen:
     (token,) = inputs(form.text, "seen")
-    return seen.read(token)
+    return submission.read(token)

@@ -11,8 +11,10 @@ import pytest
 
 from agents import reversals
 from policies.models import Person
-from reviews import executions, forming, leases
+from reviews.batches import formation
 from reviews.choices import BatchStatus, RequestStatus
+from reviews.executions import run
+from reviews.holds import take
 from reviews.models import ApprovalRequest, Batch, Decision, Execution
 from tests import factories
 from tests.conftest import Gate
@@ -72,7 +74,7 @@ def paid(gate: Gate, customer: str) -> Execution:
     request = propose(gate.agent, customer=customer, thread=f"run-{customer}").request
     factories.decide(request, gate.sue)
     execution = Execution.objects.get(proposal=request.proposal_id)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     return execution
 
 
@@ -195,7 +197,7 @@ def test_a_row_that_joined_after_the_page_is_never_decided(
 ) -> None:
     form = Form(as_("rita"), formed(gate)).open_samples().press("arm:approve")
     later = proposed(gate, "9.00")[0]
-    forming.form_around(later.pk)
+    formation.form_around(later.pk)
     form.press("commit")
     assert form.status == 409
     assert statuses() == {RequestStatus.PENDING}
@@ -242,7 +244,7 @@ def test_a_batch_is_taken_apart_by_a_value(gate: Gate, as_: SignIn) -> None:
     for number, note in enumerate(["late", "late", "broken", "late"]):
         args = {"customer": f"C-{number}", "amount": "7.00", "currency": "USD"}
         propose(gate.agent, "repay", args={**args, "note": note}, thread=f"s-{number}")
-    forming.form_all()
+    formation.form_all()
     form = Form(as_("rita"), Batch.objects.get())
     place = inputs(form.text, "split")[1]
     form.press("split", split=place)
@@ -325,7 +327,7 @@ def test_another_person_cannot_use_what_somebody_opened(
 def test_who_holds_an_item_keeps_it_out(gate: Gate, as_: SignIn) -> None:
     batch = formed(gate)
     held = members(batch)[0].id
-    leases.take(request_id=held, person=gate.tom)
+    take.take(request_id=held, person=gate.tom)
     form = Form(as_("rita"), batch)
     assert held not in form.items
     assert "Tom Example is deciding this" in form.text

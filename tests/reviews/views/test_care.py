@@ -16,12 +16,13 @@ from django.test import Client
 from journal import clock
 from journal.models import LogRecord
 from policies.models import Person
-from reviews import micro_checks, seen
+from reviews import micro_checks
 from reviews.choices import Verdict
+from reviews.decisions import submission
+from reviews.desk.components.regions import Regions
+from reviews.desk.request import commit as care
+from reviews.desk.request import load
 from reviews.models import ApprovalRequest, Decision
-from reviews.queries import detail
-from reviews.queries.regions import Regions
-from reviews.views import care
 from tests import factories, pages
 from tests.conftest import Gate
 from tests.factories import propose
@@ -101,7 +102,7 @@ def test_after_the_floor_nothing_is_said(slow, as_: SignIn) -> None:
 def test_the_time_for_reading_is_said_before_the_decision(slow, as_: SignIn) -> None:
     client = as_("rita")
     source = client.get(url(slow)).content.decode()
-    until = seen.read(TOKEN.findall(source)[0]).rendered_at + timedelta(seconds=6)
+    until = submission.read(TOKEN.findall(source)[0]).rendered_at + timedelta(seconds=6)
     assert (
         f"from {until:%H:%M:%S} UTC</time>: a page is read for at least 6 seconds."
         in source
@@ -194,7 +195,7 @@ def test_a_verdict_comes_from_the_page_of_its_own_person_and_request(
 def right_answer(request: ApprovalRequest, by: str = "rita") -> int:
     person = Person.objects.get(username=by)
     now = clock.now()
-    loaded = detail.load(person, request.pk, now)
+    loaded = load.load(person, request.pk, now)
     regions = Regions(person, loaded.sealed)
     asked = care.asked(SessionStore(), loaded, regions, Verdict.APPROVE, now)
     assert asked is not None
@@ -227,7 +228,7 @@ def sampled(gate: Gate) -> ApprovalRequest:
     asking(gate, check=4)
     for _ in range(60):
         request = propose(gate.agent, "decline").request
-        loaded = detail.load(gate.people["rita"], request.pk, clock.now())
+        loaded = load.load(gate.people["rita"], request.pk, clock.now())
         if micro_checks.is_due(care.seed(loaded), 4):
             return request
     raise AssertionError("none of 60 is picked")

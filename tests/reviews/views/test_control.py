@@ -11,10 +11,14 @@ from guardian.shortcuts import remove_perm
 from journal import clock, log
 from journal.models import LogRecord
 from policies.models import Queue
-from reviews import claims, executions, proposals, settlements, stops
 from reviews.choices import ExecutionStatus, Scope, StopMode
-from reviews.executors.base import succeeded
+from reviews.executions import claims, settle
+from reviews.executions import record as executions
+from reviews.executions import run as executions_run
 from reviews.models import Execution, Stop
+from reviews.requests import proposals
+from reviews.stops import stops
+from reviews.tool_services.executors import succeeded
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -204,7 +208,7 @@ def test_the_list_is_live_until_nothing_runs(gate: Gate, as_: SignIn) -> None:
     assert first.status_code == 200
     again = client.get(url, HTTP_IF_NONE_MATCH=first["ETag"], HTTP_HX_REQUEST="true")
     assert again.status_code == 204
-    executions.run(execution.pk)
+    executions_run.run(execution.pk)
     Execution.objects.filter(pk=execution.pk).update(
         status=ExecutionStatus.SUCCEEDED, lease_until=None, finished_at=clock.now()
     )
@@ -304,10 +308,10 @@ def test_it_tells_of_what_was_unknown_once_and_was_tried_again(
     gate: Gate, as_: SignIn, ran: bool
 ) -> None:
     execution = states.unknown(gate)
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=False, reason="not there"
     )
-    settlements.retry(execution_id=execution.pk, person=gate.sam)
+    settle.retry(execution_id=execution.pk, person=gate.sam)
     claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM) if ran else None
     row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
     if claim is None:
@@ -329,7 +333,7 @@ def test_what_became_known_after_the_stop_had_happened_before(
 ) -> None:
     execution = states.unknown(gate)
     row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sue, happened=True, reason="the books"
     )
     source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
@@ -348,7 +352,7 @@ def test_a_pause_says_what_ran_out_of_time_under_it(gate: Gate, as_: SignIn) -> 
         reason="look",
     )
     ends(execution, "window")
-    executions.run(execution.pk)
+    executions_run.run(execution.pk)
     source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
     assert "Nothing was cancelled, the time of 1 to run was over" in source
     assert "Cancelled. It never ran." not in source

@@ -9,7 +9,8 @@ from journal.models import LogRecord
 from policies import people
 from policies.choices import Role
 from policies.models import Queue
-from reviews import deadlines, returns
+from reviews import deadlines
+from reviews.decisions import returns
 from reviews.models import ApprovalRequest, Note
 from tests import factories
 from tests.conftest import Gate

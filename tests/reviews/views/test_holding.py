@@ -11,9 +11,10 @@ from django.test import Client
 
 from journal import clock
 from journal.models import LogRecord
-from reviews import leases, preferences
+from reviews.holds import take
 from reviews.models import ApprovalRequest, Decision, Draft, Lease, Note, StateReading
-from reviews.preferences import Display
+from reviews.people import preferences
+from reviews.people.preferences import Display
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose, reason_for
@@ -28,7 +29,7 @@ def request_(gate: Gate) -> ApprovalRequest:
 
 
 def hold(request: ApprovalRequest, person: Any) -> str:
-    return leases.take(request_id=request.pk, person=person).token
+    return take.take(request_id=request.pk, person=person).token
 
 
 def lapse(request: ApprovalRequest) -> None:

@@ -9,8 +9,8 @@ import pytest
 from guardian.shortcuts import remove_perm
 
 from policies.models import Queue
-from reviews import incidents
 from reviews.models import ApprovalRequest, Incident
+from reviews.stops import incidents
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews.views.conftest import SignIn

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from journal.models import LogRecord
-from reviews import executions
+from reviews.executions import run
 from reviews.models import Execution
 from tests import factories
 from tests.conftest import Gate
@@ -52,7 +52,7 @@ def test_what_ran_without_asking_is_announced(gate: Gate, as_: SignIn) -> None:
     source = as_("rita").get("/announced/").content.decode()
     assert "/threads/riley/t-9/" in source
     assert "Interrupt…" in source
-    executions.run(Execution.objects.get(proposal=proposal).pk)
+    run.run(Execution.objects.get(proposal=proposal).pk)
     source = as_("rita").get("/announced/").content.decode()
     assert "Done" in source
     assert "Interrupt…" not in source
@@ -69,7 +69,7 @@ def test_every_kind_of_record_has_a_sentence_of_its_own(
     gate: Gate, as_: SignIn
 ) -> None:
     decide(propose(gate.agent).request, gate.rita)
-    executions.run(Execution.objects.get().pk)
+    run.run(Execution.objects.get().pk)
     source = as_("otto").get("/log/").content.decode()
     for kind in LogRecord.objects.values_list("kind", flat=True).distinct():
         assert f">{kind.replace('.', ' ')}" not in source, kind

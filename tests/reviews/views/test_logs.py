@@ -8,9 +8,9 @@ import re
 import pytest
 
 from journal.models import LogPosition, LogRecord
-from reviews import exports, leases
+from reviews.desk.log import exports, groups
+from reviews.holds import take
 from reviews.models import Export
-from reviews.queries.log import groups
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.reviews.views.conftest import HTMX, SignIn
@@ -125,7 +125,7 @@ def test_the_address_of_a_record_is_its_number(as_: SignIn, told: str) -> None:
 
 def test_only_a_decision_says_how_long_it_took(gate: Gate, as_: SignIn) -> None:
     request = propose(gate.agent).request
-    leases.take(request_id=request.pk, person=gate.rita)
+    take.take(request_id=request.pk, person=gate.rita)
     decide(request, gate.rita, took_ms=8000)
     page = as_("otto").get("/log/").content.decode()
     lines = page.split("<li>")[1:]
@@ -140,7 +140,7 @@ def test_the_records_of_a_request_are_one_row_with_a_timeline(
 ) -> None:
     """One approved payment: the row of its newest record, and all of them folded."""
     request = propose(gate.agent).request
-    leases.take(request_id=request.pk, person=gate.rita)
+    take.take(request_id=request.pk, person=gate.rita)
     decide(request, gate.rita, took_ms=8000)
     page = as_("otto").get("/log/?kind=&agent=riley").content.decode()
     sentence = "Pay "

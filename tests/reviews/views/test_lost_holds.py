@@ -7,7 +7,8 @@ import re
 import pytest
 from django.test import Client
 
-from reviews import leases
+from reviews.holds import take
+from reviews.leases import passing
 from reviews.models import ApprovalRequest
 from tests.conftest import Gate
 from tests.factories import propose
@@ -20,7 +21,7 @@ SAID = "Sue Example ended your hold at "
 @pytest.fixture
 def request_(gate: Gate) -> ApprovalRequest:
     request = propose(gate.agent).request
-    leases.take(request_id=request.pk, person=gate.rita)
+    take.take(request_id=request.pk, person=gate.rita)
     return request
 
 
@@ -41,11 +42,11 @@ def test_the_live_fragment_says_it_and_says_it_aloud_once(
 ) -> None:
     rita = as_("rita", **HTMX)
     before = tag(rita.get(url(request_)).content.decode())
-    leases.break_hold(request_id=request_.pk, person=gate.sue, reason="lunch")
+    passing.break_hold(request_id=request_.pk, person=gate.sue, reason="lunch")
     heard = live(rita, request_, before)
     assert f'data-testid="lost"><b>{SAID}' in heard
     assert f'data-say="{SAID}' in heard
-    leases.take(request_id=request_.pk, person=gate.sue)
+    take.take(request_id=request_.pk, person=gate.sue)
     again = live(rita, request_, tag(heard))
     assert f"<b>{SAID}" in again
     assert f'data-say="{SAID}' not in again
@@ -58,14 +59,14 @@ def test_what_is_armed_stays(
     """The panel that somebody types in is not drawn again for it."""
     rita = as_("rita", **HTMX)
     before = tag(rita.get(url(request_)).content.decode())
-    leases.break_hold(request_id=request_.pk, person=gate.sue, reason="lunch")
+    passing.break_hold(request_id=request_.pk, person=gate.sue, reason="lunch")
     assert 'id="decide"' not in live(rita, request_, before)
 
 
 def test_the_page_says_it_without_javascript_to_that_person_alone(
     gate: Gate, request_: ApprovalRequest, as_: SignIn
 ) -> None:
-    leases.break_hold(request_id=request_.pk, person=gate.sue, reason="lunch")
+    passing.break_hold(request_id=request_.pk, person=gate.sue, reason="lunch")
     assert SAID in as_("rita").get(url(request_)).content.decode()
     for name in ("tom", "sue", "otto", "owen"):
         assert SAID not in as_(name).get(url(request_)).content.decode()
@@ -74,8 +75,8 @@ def test_the_page_says_it_without_javascript_to_that_person_alone(
 def test_a_taken_offer_is_said_with_whose_it_is_now(
     gate: Gate, request_: ApprovalRequest, as_: SignIn
 ) -> None:
-    leases.hand_over(request_id=request_.pk, person=gate.rita, to=gate.tom)
-    leases.take(request_id=request_.pk, person=gate.tom, accept=True)
+    passing.hand_over(request_id=request_.pk, person=gate.rita, to=gate.tom)
+    take.take(request_id=request_.pk, person=gate.tom, accept=True)
     source = as_("rita").get(url(request_)).content.decode()
     assert "Tom Example took this over from you at " in source
     assert "Tom Example is deciding (since " in source

@@ -10,10 +10,11 @@ import pytest
 from journal.log import Actor
 from policies import people
 from policies.models import Queue
-from reviews import preferences, stops
 from reviews.choices import RequestStatus, Scope, StopMode
 from reviews.models import ApprovalRequest, Decision, Stop
-from reviews.preferences import Notifications
+from reviews.people import preferences
+from reviews.people.preferences import Notifications
+from reviews.stops import stops
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.reviews.views.conftest import SignIn

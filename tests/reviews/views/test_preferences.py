@@ -10,7 +10,7 @@ import pytest
 
 from policies.choices import Risk
 from policies.models import Person
-from reviews import preferences, shortcuts
+from reviews.people import preferences, shortcuts
 from tests.conftest import Gate
 from tests.reviews.views.conftest import HTMX, SignIn
 

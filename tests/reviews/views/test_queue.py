@@ -10,9 +10,9 @@ import pytest
 from django.test import Client
 
 from journal import clock
-from reviews import stops
 from reviews.choices import Scope, StopMode
 from reviews.models import Stop
+from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose

@@ -10,8 +10,8 @@ from django.test import Client
 from guardian.shortcuts import remove_perm
 
 from policies.models import Queue
-from reviews import executions
 from reviews.choices import RequestStatus
+from reviews.executions import run
 from reviews.models import ApprovalRequest, Decision
 from tests import factories, pages, worlds
 from tests.conftest import Gate
@@ -452,7 +452,7 @@ def test_a_failure_that_is_tried_again_says_when(
 ) -> None:
     monkeypatch.setattr(worlds, "failing", attempts.flaky)
     execution = attempts.granted(gate, "decline")
-    executions.run(execution.pk)
+    run.run(execution.pk)
     execution.refresh_from_db()
     request = execution.proposal.request
     source = as_("rita").get(f"/requests/{request.pk}/").content.decode()

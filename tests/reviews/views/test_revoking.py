@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from journal.models import LogRecord, OutboxMessage
-from reviews import executions, tasks
+from reviews import tasks
 from reviews.choices import Scope
+from reviews.executions import run
 from reviews.models import Stop
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -134,7 +135,7 @@ def test_no_more_queries_however_much_it_is(
         request = propose(gate.agent, customer=f"C-{number + 10}").request
         decide(request, gate.rita)
         if number % 2:
-            executions.run(request.proposal.executions.get().pk)
+            run.run(request.proposal.executions.get().pk)
     client.get(url(gate))
     with django_assert_num_queries(19):
         client.get(url(gate))

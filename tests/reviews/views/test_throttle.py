@@ -10,8 +10,8 @@ from django.test import Client
 
 from journal import clock
 from reviews.choices import BatchStatus
+from reviews.desk.components import throttle
 from reviews.models import ApprovalRequest, Decision
-from reviews.views import throttle
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import propose

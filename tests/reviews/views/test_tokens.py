@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from journal import clock, errors
-from reviews import tokens
 from reviews.models import PersonalToken
+from reviews.people import tokens
 from tests.conftest import Gate
 
 

@@ -10,12 +10,13 @@ from guardian.shortcuts import remove_perm
 
 from journal import clock
 from policies.models import Person, Queue
-from reviews import claims, executions, settlements, stops
 from reviews.choices import ExecutionStatus, Scope
-from reviews.executors import base
+from reviews.desk.unknown.lists import settleable
+from reviews.executions import claims, record, run, settle
 from reviews.models import Alarm, Execution, Grant, LookUp
 from reviews.queries import settlers
-from reviews.queries.unknown import settleable
+from reviews.stops import stops
+from reviews.tool_services import executors
 from tests import worlds
 from tests.conftest import Gate
 from tests.reviews import backups, states
@@ -83,11 +84,11 @@ def test_what_was_reported_late_is_there_as_on_its_alarm(
     gate: Gate, as_: SignIn
 ) -> None:
     execution = states.unknown(gate)
-    executions.keep_late(
+    record.keep_late(
         execution_id=execution.pk,
         fence=1,
         action_hash="sha256:" + "0" * 64,
-        outcome=base.succeeded({"page": "<b>sale</b>"}),
+        outcome=executors.succeeded({"page": "<b>sale</b>"}),
         actor=claims.EXECUTOR,
     )
     client, alarm = as_("sue"), Alarm.objects.get(subject=execution.pk)
@@ -103,11 +104,11 @@ def test_what_was_reported_late_is_there_as_on_its_alarm(
 def test_what_follows_is_what_a_retry_would_be_told(gate: Gate, as_: SignIn) -> None:
     execution, client = states.unknown(gate), as_("sue")
     assert "can have it tried again until" in page(client, execution)
-    executions.keep_late(
+    record.keep_late(
         execution_id=execution.pk,
         fence=1,
         action_hash=execution.grant.action_hash,
-        outcome=base.succeeded({"page": "sale"}),
+        outcome=executors.succeeded({"page": "sale"}),
         actor=claims.EXECUTOR,
     )
     assert "not tried again while an alarm says" in page(client, execution)
@@ -156,7 +157,7 @@ def test_who_was_slower_keeps_their_words(gate: Gate, as_: SignIn) -> None:
     execution = states.unknown(gate)
     client = as_("sue")
     page(client, execution)
-    settlements.settle_unknown(
+    settle.settle_unknown(
         execution_id=execution.pk, person=gate.sam, happened=True, reason="I saw it"
     )
     response = client.post(f"/unknown/{execution.pk}/", NO)
@@ -211,7 +212,7 @@ def test_what_came_back_was_taken_by_nobody(gate: Gate, as_: SignIn) -> None:
     """Nobody made an attempt in this history: it is only not known to be untouched."""
     execution = backups.queued(gate, "pay_opaque")
     backups.restored(gate)
-    executions.run(execution.pk)
+    run.run(execution.pk)
     source = page(as_("sue"), execution)
     assert "Nobody is known to have taken it" in source
     assert "fence 0" not in source

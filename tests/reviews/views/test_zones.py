@@ -14,10 +14,10 @@ from django.test import Client
 from django.utils import timezone
 
 from policies.models import Person
-from reviews import preferences
-from reviews.channels import email
+from reviews.desk.log.filters import _moment
 from reviews.models import Decision
-from reviews.queries.log.filters import _moment
+from reviews.notifications import email
+from reviews.people import preferences
 from tests import factories, pages
 from tests.conftest import Gate
 from tests.factories import propose

@@ -7,10 +7,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from journal.errors import FieldError, at
-from reviews.forms.arguments import texts
-from reviews.forms.arguments.specs import MISSING, same
-
-from .base import ABSENT, NULL, STATES, Node, Option
+from reviews.desk.argument_form import values
+from reviews.desk.argument_form.fields import ABSENT, NULL, STATES, Node, Option
+from reviews.desk.argument_form.schema import MISSING, same
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Choice(Node):
 
     @cached_property
     def choices(self) -> list[tuple[str, str, Any]]:
-        found = texts.options(self.at.spec)
+        found = values.options(self.at.spec)
         if self.at.new and self.at.required:
             found.insert(0, ("", "Choose", MISSING))
         elif ABSENT in self.states:

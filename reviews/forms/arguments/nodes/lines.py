@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from journal.errors import FieldError, at
-from reviews.forms.arguments import places, texts
-from reviews.forms.arguments.texts import BadValue
-
-from .base import ABSENT, GIVEN, NULL, Node
+from reviews.desk.argument_form import values
+from reviews.desk.argument_form.fields import ABSENT, GIVEN, NULL, Node
+from reviews.desk.argument_form.values import BadValue
+from reviews.forms.arguments import places
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Line(Node):
 
     @cached_property
     def was_text(self) -> str:
-        return texts.shown(self.at.was)
+        return values.shown(self.at.was)
 
     @cached_property
     def text(self) -> str:
@@ -49,11 +49,11 @@ class Line(Node):
 
     @property
     def multiline(self) -> bool:
-        return texts.is_long(self.at.spec, self.text)
+        return values.is_long(self.at.spec, self.text)
 
     @property
     def input_type(self) -> str:
-        return texts.input_type(self.at.spec, self.text)
+        return values.input_type(self.at.spec, self.text)
 
     @property
     def money(self) -> bool:
@@ -61,11 +61,11 @@ class Line(Node):
 
     @property
     def inputmode(self) -> str:
-        return texts.inputmode(self.at.spec, money=self.money)
+        return values.inputmode(self.at.spec, money=self.money)
 
     @property
     def hint(self) -> str:
-        return texts.hint(self.at.spec)
+        return values.hint(self.at.spec)
 
     def read(self, wrong: list[FieldError]) -> Any:
         if self.state != GIVEN:
@@ -81,7 +81,7 @@ class Line(Node):
             return self.at.was
 
     def typed(self) -> Any:
-        return texts.typed(self.at.spec, self.text, money=self.money)
+        return values.typed(self.at.spec, self.text, money=self.money)
 
     @property
     def _says_so(self) -> bool:
@@ -98,7 +98,7 @@ class Moment(Line):
 
     @property
     def local(self) -> str:
-        return texts.shortened(self._sent[0])
+        return values.shortened(self._sent[0])
 
     @property
     def zone(self) -> str:
@@ -106,19 +106,19 @@ class Moment(Line):
 
     @property
     def was_local(self) -> str:
-        return texts.shortened(texts.moment(self.was_text)[0])
+        return values.shortened(values.moment(self.was_text)[0])
 
     @property
     def was_zone(self) -> str:
-        return texts.moment(self.was_text)[1]
+        return values.moment(self.was_text)[1]
 
     @cached_property
     def text(self) -> str:
-        return texts.joined(*self._sent)
+        return values.joined(*self._sent)
 
     @cached_property
     def _sent(self) -> tuple[str, str]:
         local = self.at.sheet.text(self.name)
         zone = self.at.sheet.text(self.name + places.ZONE)
-        was = texts.moment(self.was_text)
+        was = values.moment(self.was_text)
         return was[0] if local is None else local, was[1] if zone is None else zone

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from journal.errors import FieldError
-from reviews.forms.arguments import texts
-from reviews.forms.arguments.sheet import CURRENCY, HIDDEN
-from reviews.forms.arguments.specs import MISSING, NUMBERS, same
-
-from .base import At, Node
+from reviews.desk.argument_form import values
+from reviews.desk.argument_form.fields import At, Node
+from reviews.desk.argument_form.schema import MISSING, NUMBERS, same
+from reviews.desk.argument_form.sheet import CURRENCY, HIDDEN
 
 DEEPEST = 6
 MOST_ROWS = 50  # of one list; a longer one is edited by whoever proposes it
@@ -32,7 +31,7 @@ class Locked(Node):
     def value(self) -> str:
         if self.why == HIDDEN:
             return ""
-        return "not given" if self.at.was is MISSING else texts.shown(self.at.was)
+        return "not given" if self.at.was is MISSING else values.shown(self.at.was)
 
     def read(self, wrong: list[FieldError]) -> Any:
         fixed = self.at.spec.schema.get("const", MISSING)
@@ -52,7 +51,7 @@ def why_locked(where: At) -> str:
         return FIXED
     if len(where.path) > DEEPEST or not _has_inputs(where):
         return LOCKED
-    if texts.loses(where.was):
+    if values.loses(where.was):
         return INVISIBLE
     too_many = isinstance(where.was, list) and len(where.was) > MOST_ROWS
     return TOO_MANY if too_many else ""

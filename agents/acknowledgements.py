@@ -1,0 +1,91 @@
+"""An agent says that it has an outcome: after that nobody offers it again. Until then
+it is offered as often as anybody asks, whatever crashed in between."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from journal import clock, failpoints, log, notify
+from journal.errors import Conflict, NotFound
+from journal.models import LogRecord
+from reviews.models import Execution, Proposal
+
+from . import locks, outcome_ids, representation, transitions
+from .choices import DeliveryStatus, TakenBy
+from .models import Acknowledgement, Agent, Delivery
+
+UNTAKEN = (DeliveryStatus.WAITING, DeliveryStatus.DEAD, DeliveryStatus.HELD)
+
+
+@transaction.atomic(durable=True)
+def acknowledge(*, agent: Agent, proposal_id: str, outcome: str) -> None:
+    """The agent has this outcome. Again, or of one that something newer followed, it
+    changes nothing more.
+
+    Raises NotFound, and Conflict for what is no outcome of this proposal. Locks: the
+    outcome, the letters that tell of it.
+    """
+    proposal = representation.load(agent.slug, proposal_id)
+    if proposal is None:
+        raise NotFound
+    if outcome not in _known(proposal):
+        raise Conflict("This is no outcome of this proposal. Nothing was recorded.")
+    locks.outcome(outcome)
+    actor, now = log.Actor("agent", agent.slug), clock.now()
+    untaken = Delivery.objects.filter(event=outcome, status__in=UNTAKEN)
+    for letter in locks.deliveries(untaken):
+        transitions.delivery.apply(
+            letter,
+            "take",
+            actor=actor,
+            now=now,
+            changes={"ended_at": now, "busy_until": None},
+        )
+    note(agent, proposal, outcome, TakenBy.CALL, now)
+    failpoints.point("acknowledged_uncommitted", proposal.pk)
+
+
+def note(
+    agent: Agent, proposal: Proposal, outcome: str, by: TakenBy, now: datetime
+) -> bool:
+    """Whether it is news. Caller holds a transaction."""
+    row = Acknowledgement(
+        outcome=outcome, proposal=proposal.pk, agent=agent, by=by, at=now
+    )
+    if Acknowledgement.objects.filter(pk=outcome).exists():
+        return False
+    Acknowledgement.objects.bulk_create([row], ignore_conflicts=True)
+    log.append(
+        "outcome.acknowledged",
+        actor=log.Actor("agent", agent.slug),
+        at=now,
+        proposal=proposal.pk,
+        agent=agent.slug,
+        thread=proposal.thread,
+        data={"outcome": outcome, "by": by},
+    )
+    notify.announce(proposal.pk)
+    return True
+
+
+def _known(proposal: Proposal) -> set[str]:
+    """What has come of it so far, or may have: an id cannot be told beforehand."""
+    found = {outcome_ids.settled(proposal.pk)}
+    again = _offered_again(proposal)
+    for execution in Execution.objects.filter(proposal=proposal):
+        for fence in range(execution.fence + 1):
+            found.add(outcome_ids.offered(proposal.pk, fence))
+            found |= {
+                outcome_ids.ended(proposal.pk, e, fence) for e in representation.ENDED
+            }
+            found |= {outcome_ids.offered(proposal.pk, fence, at) for at in again}
+    return found
+
+
+def _offered_again(proposal: Proposal) -> list[datetime]:
+    """When people let it be tried once more. Its row tells only of the last time, and
+    only until it is redeemed."""
+    retried = LogRecord.objects.filter(proposal=proposal.pk, kind="execution.retried")
+    return list(retried.values_list("at", flat=True))

@@ -1,0 +1,258 @@
+"""One agent: what the registry says of it, its day, its runs and what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.urls import reverse
+
+from agents.choices import ThreadStatus
+from agents.models import Agent, Thread
+from agents.queries import history as queries_history
+from agents.queries.history import History
+from agents.representation import with_status
+from policies import active
+from policies import tools as policies_tools
+from policies.models import Person, Tool
+from reviews.choices import OPEN, Scope, StopMode
+from reviews.desk.components import switches as components_switches
+from reviews.desk.components import visibility
+from reviews.desk.components.switches import Switch
+from reviews.models import ApprovalRequest, Proposal, Stop
+from reviews.stops import stops
+
+from . import activity, deliveries, steps
+from .visibility import AgentLine, line_of, load, running_word
+
+RUNS = 50
+GOING_ON = 10  # shown at once; of those that were left, who opens them sees the rest
+DAY = timedelta(hours=24)
+MINUTE = timedelta(minutes=1)
+MOST_READ = 5000  # proposals of a day
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    name: str
+    url: str
+    started_at: datetime
+    finished_at: datetime | None
+    word: str
+    icon: str
+    waiting: int
+    goes_on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLine:
+    """A tool it may propose; without a version nobody registered it."""
+
+    name: str
+    title: str = ""
+    version: int | None = None
+    risk: str = ""
+    tier: str = ""
+    queue: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What holds it back beside the policy, and how near it is to that."""
+
+    a_minute: int
+    this_minute: int
+    may_wait: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    in_force: int
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPage:
+    agent: Agent
+    line: AgentLine
+    limits: Limits
+    keys: Keys
+    tools: list[ToolLine]
+    outcomes: list[tuple[str, int]]
+    history: History
+    runs: list[RunLine]
+    not_over: int
+    switches: list[Switch]
+    stop_url: str
+    hears: bool  # whether this person may see where it hears back
+    endpoints: int
+
+    @property
+    def live(self) -> list[RunLine]:
+        """The newest that go on."""
+        return [run for run in self._open if run.goes_on][:GOING_ON]
+
+    @property
+    def rest(self) -> list[RunLine]:
+        """Of the others that the agent has not ended the newest."""
+        return self._open[len(self.live) :]
+
+    @property
+    def rest_count(self) -> int:
+        return self.not_over - len(self.live)
+
+    @property
+    def _open(self) -> list[RunLine]:
+        return [run for run in self.runs if run.finished_at is None]
+
+    @property
+    def past(self) -> list[RunLine]:
+        return [run for run in self.runs if run.finished_at is not None]
+
+
+def agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
+    """One agent as this person may read it, in a number of queries that does not grow.
+
+    Raises NotFound.
+    """
+    agent = load(person, slug)
+    mine = visibility.proposals(person).filter(agent=slug)
+    held = components_switches.over(person, slug)
+    waiting = _waiting(person, slug)
+    every = _seen(person, agent, mine)
+    runs = _runs(every, slug, now)
+    modes = _modes_of(agent, held, runs)
+    return AgentPage(
+        agent=agent,
+        line=line_of(agent, sum(waiting.values()), _modes(slug, held)),
+        limits=_limits(slug, now),
+        keys=_keys(agent, now),
+        tools=_tools(agent.tools),
+        outcomes=_today(mine, now),
+        history=queries_history.lately(person, mine, now),
+        runs=[_run(agent, run, waiting, modes[run.name]) for run in runs],
+        not_over=every.filter(status=ThreadStatus.RUNNING).count(),
+        switches=held,
+        stop_url=reverse("agents:stop_agent", args=[slug]),
+        hears=deliveries.may_read(person, agent),
+        endpoints=agent.endpoints.count(),
+    )
+
+
+def _modes(slug: str, held: Iterable[Switch]) -> dict[str, StopMode]:
+    modes = [StopMode.PAUSED if one.paused else StopMode.STOPPED for one in held]
+    return {slug: sorted(modes)[-1]} if modes else {}  # "paused" before "stopped"
+
+
+def _modes_of(
+    agent: Agent, held: Iterable[Switch], runs: Iterable[Thread]
+) -> dict[str, set[StopMode]]:
+    """What holds each run back: its own switches, and those over all of the agent."""
+    over_all = set(_modes(agent.slug, held).values())
+    keys = {stops.thread_key(agent.slug, run.name): run.name for run in runs}
+    own = Stop.objects.filter(
+        scope=Scope.THREAD, key__in=list(keys), lifted_at__isnull=True
+    )
+    modes = {name: set(over_all) for name in keys.values()}
+    for row in own:
+        modes[keys[row.key]].add(StopMode(row.mode))
+    return modes
+
+
+def _waiting(person: Person, slug: str) -> dict[str, int]:
+    """Requests that wait for people, by run."""
+    found = visibility.requests(person).filter(status__in=OPEN, agent=slug)
+    return dict(
+        found.values_list("proposal__thread").annotate(n=Count("pk")).order_by()
+    )
+
+
+def _limits(slug: str, now: datetime) -> Limits:
+    recent = Proposal.objects.filter(agent=slug, created_at__gt=now - MINUTE)
+    waits = ApprovalRequest.objects.filter(agent=slug, status__in=OPEN)
+    figures = settings.HOLDPOINT
+    return Limits(
+        a_minute=figures.agent_rate_per_minute,
+        this_minute=recent.count(),
+        may_wait=figures.agent_pending_cap,
+        waiting=waits.count(),
+    )
+
+
+def _keys(agent: Agent, now: datetime) -> Keys:
+    ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=now)
+    found = agent.keys.aggregate(n=Count("pk", filter=~ended), last=Max("last_used_at"))
+    return Keys(found["n"], found["last"])
+
+
+def _tools(names: Iterable[str]) -> list[ToolLine]:
+    version = active.active_or_none()
+    known = active.tools_of(version) if version else {}
+    return [
+        _tool(known[name]) if name in known else ToolLine(name)
+        for name in sorted(names)
+    ]
+
+
+def _tool(tool: Tool) -> ToolLine:
+    defined = policies_tools.definition(tool)
+    return ToolLine(
+        name=tool.name,
+        title=defined.title,
+        version=tool.version,
+        risk=tool.risk,
+        tier="by its arguments" if defined.classes else defined.base.value,
+        queue=defined.queue,
+    )
+
+
+def _today(mine: QuerySet[Proposal], now: datetime) -> list[tuple[str, int]]:
+    newest = mine.filter(created_at__gt=now - DAY).order_by("-created_at")
+    found = Proposal.objects.filter(pk__in=newest.values("pk")[:MOST_READ])
+    said = with_status(found).values_list("said").annotate(n=Count("pk")).order_by()
+    return steps.counted(said)
+
+
+def _seen(person: Person, agent: Agent, mine: QuerySet[Proposal]) -> QuerySet[Thread]:
+    """The runs that this person may see, the newest first."""
+    runs = agent.threads.order_by("-started_at")
+    if agent.owner_id == person.pk:
+        return runs
+    return runs.filter(Exists(mine.filter(thread=OuterRef("name"))))
+
+
+def _runs(every: QuerySet[Thread], slug: str, now: datetime) -> list[Any]:
+    """Those that go on, those that the agent left open, then those that are over; of
+    what is open and of what is over the newest."""
+    runs = activity.marked(every, slug, now)
+    live, over = (runs.filter(status=one) for one in ThreadStatus)
+    return [*live.order_by("-goes_on", "-started_at")[:RUNS], *over[:RUNS]]
+
+
+def _run(
+    agent: Agent, run: Any, waiting: dict[str, int], modes: set[StopMode]
+) -> RunLine:
+    word, icon = _run_word(run, waiting.get(run.name, 0), modes)
+    return RunLine(
+        name=run.name,
+        url=reverse("agents:thread", args=[agent.slug, run.name]),
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        word=word,
+        icon=icon,
+        waiting=waiting.get(run.name, 0),
+        goes_on=run.goes_on,
+    )
+
+
+def _run_word(run: Any, waiting: int, modes: set[StopMode]) -> tuple[str, str]:
+    if run.status == ThreadStatus.FINISHED:
+        return run.result.replace("_", " ").capitalize(), "ok"
+    if waiting and not modes:
+        return f"{waiting} waiting for people", "wait"
+    return running_word(modes, goes_on=run.goes_on)

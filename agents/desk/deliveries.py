@@ -1,0 +1,295 @@
+"""Letters to agents' endpoints, as people look after them: what did not arrive, what
+waits, and what was taken lately."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, F, QuerySet
+from django.urls import reverse
+
+from agents.choices import DeliveryStatus
+from agents.models import Agent, Delivery, DeliveryAttempt, Endpoint
+from agents.schemas import LetterData
+from journal.errors import NotFound, NotYours
+from policies.models import Person
+from reviews import permissions
+from reviews.desk.components import navigation
+from reviews.desk.components.navigation import UpkeepTab
+from reviews.effects import wording
+from reviews.permissions import Permission
+
+FAILURES, SHOWN = 50, 10
+TRIES = 100
+SWITCHED_ON = F("endpoint__off_at").asc(nulls_first=True)
+EVENTS = {
+    "request.opened": "People were asked",
+    "request.escalated": "It was escalated",
+    "proposal.settled": "It was settled",
+    "proposal.executed": "It was executed",
+    "execution.unknown": "Its outcome is unknown",
+}
+WORDS = {
+    DeliveryStatus.WAITING: ("Waiting", "wait"),
+    DeliveryStatus.DELIVERED: ("Delivered", "ok"),
+    DeliveryStatus.TAKEN: ("Not needed any more", "ok"),
+    DeliveryStatus.DEAD: ("Given up", "warn"),
+    DeliveryStatus.HELD: ("Kept back", "warn"),
+}
+FAILED = (DeliveryStatus.DEAD, DeliveryStatus.HELD)
+TAKEN = (DeliveryStatus.DELIVERED, DeliveryStatus.TAKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An endpoint and how its letters fare."""
+
+    id: str
+    agent: str
+    address: str
+    asked_for: bool  # by a proposal, not by a person
+    word: str
+    icon: str
+    off: bool
+    waiting: int
+    failed: int
+    dead: int
+    may_manage: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One event on its way to one endpoint."""
+
+    id: str
+    url: str
+    event: str
+    kind: str
+    what: str
+    word: str
+    icon: str
+    waits: bool
+    off: bool  # nobody tries it while its endpoint is switched off
+    again: bool  # may be sent once more by this person
+    agent: str
+    thread: str
+    thread_url: str
+    address: str
+    attempts: int
+    error: str
+    created_at: datetime
+    next_at: datetime
+    give_up_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveriesPage:
+    places: list[Place]
+    failed: list[Letter]
+    waiting: list[Letter]
+    lately: list[Letter]
+    all_failed: int
+    all_waiting: int
+    tabs: list[UpkeepTab]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryPage:
+    letter: Letter
+    tries: list[DeliveryAttempt]
+    facts: list[tuple[str, str]]
+    tabs: list[UpkeepTab]
+
+
+def visible(person: Person) -> QuerySet[Endpoint]:
+    """Every agent's by role, else those of the person's own agents."""
+    found = Endpoint.objects.select_related("agent__owner")
+    if permissions.allowed(person, Permission.SEE_DELIVERIES):
+        return found
+    return found.filter(agent__owner=person)
+
+
+def may_manage(person: Person, agent: Agent) -> bool:
+    owns = agent.owner_id == person.pk and person.is_active
+    return owns or permissions.allowed(person, Permission.MANAGE_ENDPOINTS)
+
+
+def check_may_manage(person: Person, agent: Agent) -> None:
+    """Raises NotYours."""
+    if not may_manage(person, agent):
+        raise NotYours("Only the agent's owner or an administrator may do that.")
+
+
+def may_read(person: Person, agent: Agent) -> bool:
+    """Where an agent hears back is no reviewer's matter."""
+    owns = agent.owner_id == person.pk
+    return owns or permissions.allowed(person, Permission.SEE_DELIVERIES)
+
+
+def check_may_read(person: Person, agent: Agent) -> None:
+    """Raises NotFound."""
+    if not may_read(person, agent):
+        raise NotFound
+
+
+def check_letter(person: Person, delivery_id: str) -> None:
+    """Raises NotFound for what this person may not see, NotYours for who only reads."""
+    found = _letters_of(visible(person)).filter(pk=delivery_id)
+    endpoint = found.values_list("endpoint", flat=True).first()
+    manageable(person, endpoint or "")
+
+
+def manageable(person: Person, endpoint_id: str) -> Endpoint:
+    """Raises NotFound for what this person may not see, NotYours for who only reads."""
+    found = visible(person).filter(pk=endpoint_id).first()
+    if found is None:
+        raise NotFound
+    check_may_manage(person, found.agent)
+    return found
+
+
+def page(person: Person) -> DeliveriesPage:
+    """In a number of queries that does not grow. Raises NotFound for who has no agent
+    and no role for it."""
+    seen = visible(person)
+    sees_all = permissions.allowed(person, Permission.SEE_DELIVERIES)
+    if not sees_all and not Agent.objects.filter(owner=person).exists():
+        raise NotFound
+    letters = Delivery.objects.all() if sees_all else _letters_of(seen)
+    shown = letters.select_related("endpoint__agent__owner").defer("payload")
+    failed = shown.filter(status__in=FAILED)
+    waiting, taken = shown.filter(status="waiting"), shown.filter(status__in=TAKEN)
+    return DeliveriesPage(
+        places=places(person, seen),
+        failed=_lines(person, failed.order_by("-ended_at")[:FAILURES]),
+        waiting=_lines(person, waiting.order_by(SWITCHED_ON, "next_at")[:SHOWN]),
+        lately=_lines(person, taken.order_by("-ended_at")[:SHOWN]),
+        all_failed=failed.count(),
+        all_waiting=waiting.count(),
+        tabs=_tabs(person),
+    )
+
+
+def _letters_of(seen: QuerySet[Endpoint]) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(endpoint__in=seen.values("pk"))
+
+
+def _tabs(person: Person) -> list[UpkeepTab]:
+    """Of who owns an agent and has no role for the others there is only this one."""
+    found = navigation.tabs(person, navigation.DELIVERIES)
+    return found or [UpkeepTab("Deliveries", reverse(navigation.DELIVERIES), True)]
+
+
+def places(person: Person, seen: QuerySet[Endpoint]) -> list[Place]:
+    """Endpoints with what waits and what failed, by agent."""
+    ordered = list(seen.order_by("agent__slug", "by_proposal", "created_at"))
+    counts = _counts(ordered)
+    return [_place(person, row, counts.get(row.pk, {})) for row in ordered]
+
+
+def _counts(rows: Iterable[Endpoint]) -> dict[str, dict[str, int]]:
+    """How many letters that did not arrive each has, by status."""
+    found = (
+        Delivery.objects.filter(
+            endpoint__in=[row.pk for row in rows], status__in=[*FAILED, "waiting"]
+        )
+        .values_list("endpoint", "status")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
+    counts: dict[str, dict[str, int]] = {}
+    for endpoint, status, n in found:
+        counts.setdefault(endpoint, {})[status] = n
+    return counts
+
+
+def _place(person: Person, row: Endpoint, counts: Mapping[str, int]) -> Place:
+    word, icon = _fares(row)
+    dead = counts.get("dead", 0)
+    return Place(
+        id=row.pk,
+        agent=row.agent.slug,
+        address=shown_address(row.url),
+        asked_for=row.by_proposal,
+        word=word,
+        icon=icon,
+        off=row.off_at is not None,
+        waiting=counts.get("waiting", 0),
+        failed=dead + counts.get("held", 0),
+        dead=dead,
+        may_manage=may_manage(person, row.agent),
+    )
+
+
+def _fares(row: Endpoint) -> tuple[str, str]:
+    if row.off_at is not None:
+        gone = "Off: it said that it is gone" if row.off_why == "gone" else "Off"
+        return gone, "pause"
+    if row.slow_since is not None:
+        return "On, its last letter failed", "warn"
+    return "On", "run"
+
+
+def shown_address(url: str) -> str:
+    """Without the query, which may be a secret."""
+    address, mark, _ = url.partition("?")
+    return f"{address}?…" if mark else address
+
+
+def _lines(person: Person, found: QuerySet[Delivery]) -> list[Letter]:
+    return [_line(person, row) for row in found]
+
+
+def _line(person: Person, row: Delivery) -> Letter:
+    agent, status = row.endpoint.agent, DeliveryStatus(row.status)
+    word, icon = WORDS[status]
+    return Letter(
+        id=row.pk,
+        url=reverse("agents:delivery", args=[row.pk]),
+        event=row.event,
+        kind=row.kind,
+        what=EVENTS.get(row.kind, row.kind),
+        word=word,
+        icon=icon,
+        waits=status is DeliveryStatus.WAITING,
+        off=row.endpoint.off_at is not None,
+        again=status in FAILED and may_manage(person, agent),
+        agent=agent.slug,
+        thread=row.thread,
+        thread_url=reverse("agents:thread", args=[agent.slug, row.thread]),
+        address=shown_address(row.url),
+        attempts=row.attempts,
+        error=row.last_error,
+        created_at=row.created_at,
+        next_at=row.next_at,
+        give_up_at=row.give_up_at,
+        ended_at=row.ended_at,
+    )
+
+
+def one(person: Person, delivery_id: str) -> DeliveryPage:
+    """Raises NotFound for what is not there or not theirs to see."""
+    found = _letters_of(visible(person)).select_related("endpoint__agent__owner")
+    row = found.filter(pk=delivery_id).first()
+    if row is None:
+        raise NotFound
+    return DeliveryPage(
+        letter=_line(person, row),
+        tries=list(row.tries.order_by("-at")[:TRIES]),
+        facts=list(wording.lines_of(_in_order(row.payload))),
+        tabs=_tabs(person),
+    )
+
+
+def _in_order(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """As the published form has it; the database keeps no order. What does not fit is
+    shown as it is."""
+    data = payload.get("data")
+    if not isinstance(data, dict):
+        return dict(payload)
+    known = {name: data[name] for name in LetterData.model_fields if name in data}
+    return {"type": payload.get("type"), **known, **data}

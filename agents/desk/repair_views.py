@@ -1,0 +1,134 @@
+"""Undoing what was done, by a proposal; and mending by hand what is stuck or wrong."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from agents import repairs as operations
+from agents import reversals
+from agents.queries import undoing
+from journal.errors import DomainError
+from reviews.desk.components import frame, htmx
+from reviews.executions import repairs as gate
+from reviews.views.who import person
+
+from . import repairs as queries
+from . import visibility
+from .forms import AnswerForm, RepairForm, UndoForm
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def reversal(request: HttpRequest, pk: str) -> HttpResponse:
+    """What would undo an effect, and proposing it."""
+    form = UndoForm(request.POST or None)
+    undoing.page(person(request), pk, frame.of(request).now)
+    error = None
+    if form.is_valid():
+        error = htmx.attempt(lambda: _undo(request, pk, form))
+        if error is None:
+            return _undoing(request, pk)
+    return _reversal_page(request, pk, form, error)
+
+
+def _undo(request: HttpRequest, pk: str, form: UndoForm) -> None:
+    reason = form.cleaned_data["reason"]
+    reversals.propose(execution_id=pk, person=person(request), reason=reason)
+
+
+def _undoing(request: HttpRequest, pk: str) -> HttpResponse:
+    found = undoing.page(person(request), pk, frame.of(request).now)
+    messages.success(request, f"{found.word}. Someone else decides it.")
+    return redirect(found.word_url)
+
+
+def _reversal_page(
+    request: HttpRequest, pk: str, form: UndoForm, error: DomainError | None
+) -> HttpResponse:
+    page = undoing.page(person(request), pk, frame.of(request).now)
+    context = {"page": page, "form": form, "problem": error}
+    status = htmx.status_of(error, sent=request.method == "POST")
+    return render(request, "agents/reversal.html", context, status=status)
+
+
+@require_safe
+def repairs(request: HttpRequest) -> HttpResponse:
+    """What was proposed to be mended by hand, and what came of it."""
+    page = queries.page(person(request))
+    context = {"page": page, "upkeep": page.upkeep}
+    return render(request, "agents/repairs.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def repair_run(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """What can be mended in a run, and proposing it."""
+    queries.for_run(person(request), slug, name, frame.of(request).now)
+    form, error = RepairForm(request.POST or None), None
+    if form.is_valid():
+        error = htmx.attempt(lambda: _propose_repair(request, slug, name, form))
+        if error is None:
+            messages.success(request, "Proposed. An administrator must confirm it.")
+            return redirect("agents:repairs")
+    page = queries.for_run(person(request), slug, name, frame.of(request).now)
+    kept = "" if page.offers else request.POST.get("reason", "")
+    context = {"page": page, "form": form, "problem": error, "kept": kept}
+    status = htmx.status_of(error, sent=request.method == "POST")
+    return render(request, "agents/repair_run.html", context, status=status)
+
+
+def _propose_repair(
+    request: HttpRequest, slug: str, name: str, form: RepairForm
+) -> None:
+    who, said = person(request), form.cleaned_data
+    change, execution = said["change"]
+    if execution:
+        queries.check_of_run(execution, slug, name)
+        gate.propose_repair(
+            execution_id=execution, change=change, person=who, reason=said["reason"]
+        )
+        return
+    operations.propose_repair(
+        agent=visibility.load(who, slug),
+        name=name,
+        change=change,
+        person=who,
+        reason=said["reason"],
+        resume_at=said["resume_at"],
+        state=said["state"],
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def repair(request: HttpRequest, pk: str) -> HttpResponse:
+    """One of them, before and after; and a second person's answer."""
+    queries.one(person(request), pk)
+    form, error = AnswerForm(request.POST or None), None
+    if form.is_valid():
+        error = htmx.attempt(lambda: _answer(request, pk, form))
+        if error is None:
+            messages.success(request, _SAID[form.cleaned_data["do"]])
+            return redirect("agents:repair", pk)
+    page = queries.one(person(request), pk)
+    kept = "" if page.open else form.data.get("answer", "")
+    context = {"page": page, "upkeep": page.upkeep, "form": form}
+    context |= {"problem": error, "kept": kept}
+    status = htmx.status_of(error, sent=request.method == "POST")
+    return render(request, "agents/repair.html", context, status=status)
+
+
+_SAID = {
+    "confirm": "Done. The log has what it was before, and after.",
+    "refuse": "Refused. Nothing was changed.",
+}
+
+
+def _answer(request: HttpRequest, pk: str, form: AnswerForm) -> None:
+    who, said = person(request), form.cleaned_data
+    if said["do"] == "refuse":
+        gate.refuse_repair(repair_id=pk, person=who, answer=said["answer"])
+    elif queries.is_of_execution(pk):
+        gate.confirm_repair(repair_id=pk, person=who)
+    else:
+        operations.confirm_repair(repair_id=pk, person=who)

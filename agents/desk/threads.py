@@ -1,0 +1,178 @@
+"""One run: whose turn it is, what it proposed and used, what is under way, and where
+its checkpoint stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, F, Sum
+from django.urls import reverse
+
+from agents.choices import ThreadStatus
+from agents.models import Agent, Checkpoint, Thread
+from agents.queries import relatives, suspended
+from agents.queries.relatives import Relative
+from agents.queries.suspended import Told
+from agents.representation import with_status
+from journal.errors import NotFound
+from policies.models import Person
+from policies.money import Money, format_amount
+from reviews import permissions
+from reviews.choices import Scope, StopMode
+from reviews.desk.components import in_flight, visibility
+from reviews.desk.components import switches as components_switches
+from reviews.desk.components.in_flight import Action
+from reviews.desk.components.switches import Switch
+from reviews.models import ApprovalRequest
+from reviews.permissions import Permission
+from reviews.stops import stops
+
+from . import activity
+from . import steps as desk_steps
+from .steps import Step
+from .visibility import load, running_word
+
+STEPS = 200
+UNDER_WAY = ("granted", "executing")
+# Outcomes in which the effect happened, or may have.
+SPENT = {"executed": "done", "unknown": "outcome unknown", "executing": "running"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """A request of this run that waits for whoever looks."""
+
+    url: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What the run used so far, counted by us: proposals by outcome, money moved."""
+
+    proposals: int
+    outcomes: list[tuple[str, int]]
+    money: list[tuple[str, str]]
+
+    def count(self, *words: str) -> int:
+        return sum(n for word, n in self.outcomes if word in words)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadPage:
+    agent: Agent
+    thread: Thread
+    agent_url: str
+    state: str
+    icon: str
+    asks: list[Asks]
+    switches: list[Switch]
+    used: Used
+    actions: list[Action]
+    checkpoint: Checkpoint | None
+    told: Told
+    steps: list[Step]
+    stop_url: str
+    repair_url: str = ""
+    children: list[Relative] = field(default_factory=list)
+    parents: list[Relative] = field(default_factory=list)
+
+    @property
+    def older(self) -> int:
+        """How many proposals are not listed."""
+        return max(self.used.proposals - len(self.steps), 0)
+
+
+def thread_page(person: Person, slug: str, name: str, now: datetime) -> ThreadPage:
+    """One run as this person may read it, in a number of queries that does not grow.
+
+    Raises NotFound. The opaque blob is never read here.
+    """
+    agent = load(person, slug)
+    run = activity.marked(agent.threads.filter(name=name), slug, now).first()
+    mine = visibility.proposals(person).filter(agent=slug, thread=name)
+    found = desk_steps.read(person, mine.order_by("-created_at")[:STEPS], now)
+    if run is None or not (found or agent.owner_id == person.pk):
+        raise NotFound
+    checkpoint = run.checkpoints.defer("blob").order_by("-number").first()
+    held = components_switches.over(person, slug, name)
+    used = _used(mine)
+    word, icon = _word(run, held, used.count("pending"))
+    return ThreadPage(
+        agent=agent,
+        thread=run,
+        agent_url=reverse("agents:agent", args=[slug]),
+        state=word,
+        icon=icon,
+        asks=_asks(person, slug, name),
+        switches=held,
+        used=used,
+        actions=_under_way(person, slug, name) if used.count(*UNDER_WAY) else [],
+        checkpoint=checkpoint,
+        told=suspended.told(checkpoint.state if checkpoint else {}),
+        steps=found,
+        stop_url=reverse("agents:stop_thread", args=[slug, name]),
+        repair_url=_repair_url(person, slug, name),
+        children=relatives.children(person, slug, name),
+        parents=_parents(person, slug, name, found),
+    )
+
+
+def _repair_url(person: Person, slug: str, name: str) -> str:
+    if not permissions.allowed(person, Permission.PROPOSE_REPAIR):
+        return ""
+    return reverse("agents:repair_run", args=[slug, name])
+
+
+def _parents(
+    person: Person, slug: str, name: str, found: Iterable[Step]
+) -> list[Relative]:
+    named = any(step.parent for step in found)
+    return relatives.parents(person, slug, name) if named else []
+
+
+def _under_way(person: Person, slug: str, name: str) -> list[Action]:
+    return in_flight.actions(person, Scope.THREAD, stops.thread_key(slug, name))
+
+
+def _word(run: Any, held: Iterable[Switch], waiting: int) -> tuple[str, str]:
+    if run.status == ThreadStatus.FINISHED:
+        return f"Finished: {run.result.replace('_', ' ')}", "ok"
+    modes = {StopMode.PAUSED if one.paused else StopMode.STOPPED for one in held}
+    if not modes and waiting:
+        return f"Waits for people, {waiting} asked", "wait"
+    return running_word(modes, goes_on=run.goes_on)
+
+
+def _asks(person: Person, slug: str, name: str) -> list[Asks]:
+    found = visibility.decidable(person).filter(
+        proposal__agent=slug, proposal__thread=name
+    )
+    return [_asked(one) for one in found.order_by("expires_at")[:STEPS]]
+
+
+def _asked(request: ApprovalRequest) -> Asks:
+    url = reverse("reviews:request_detail", args=[request.pk])
+    return Asks(url, request.expires_at)
+
+
+def _used(mine: Any) -> Used:
+    """Everything the run proposed, whatever is listed of it."""
+    rows = list(
+        with_status(mine.filter(revisions__number=F("revision")))
+        .values_list("said", "revisions__currency")
+        .annotate(n=Count("pk"), minor=Sum("revisions__amount_minor"))
+        .order_by()
+    )
+    counts: dict[str, int] = {}
+    for said, _, n, _ in rows:
+        counts[said] = counts.get(said, 0) + n
+    money = [
+        (f"{format_amount(Money(minor, currency))} {currency}", SPENT[said])
+        for said, currency, _, minor in rows
+        if minor and currency and said in SPENT
+    ]
+    return Used(sum(counts.values()), desk_steps.counted(counts.items()), sorted(money))

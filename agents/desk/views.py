@@ -1,0 +1,163 @@
+"""Agents and their runs, as people see them."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from agents.models import Agent
+from agents.webhooks import endpoints as places
+from agents.webhooks import redelivery
+from reviews.desk.components import frame
+from reviews.desk.stop import views
+from reviews.desk.stop.page import Asked
+from reviews.views.who import person
+
+from . import agents as queries
+from . import deliveries as desk_deliveries
+from . import threads, visibility
+from .forms import EndpointForm
+
+
+@require_safe
+def agents(request: HttpRequest) -> HttpResponse:
+    """Every agent this person may see."""
+    lines = visibility.agents(person(request))
+    return render(request, "agents/agents.html", {"lines": lines})
+
+
+@require_safe
+def agent(request: HttpRequest, slug: str) -> HttpResponse:
+    """One agent: owner, tools, today's outcomes, runs, Stop."""
+    page = queries.agent_page(person(request), slug, frame.of(request).now)
+    frame.of(request).stop_url = page.stop_url
+    return render(request, "agents/agent.html", {"page": page})
+
+
+@require_safe
+def thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """One run: its state, its checkpoint and every step it proposed."""
+    page = threads.thread_page(person(request), slug, name, frame.of(request).now)
+    frame.of(request).stop_url = page.stop_url
+    return render(request, "agents/thread.html", {"page": page})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def stop_agent(request: HttpRequest, slug: str) -> HttpResponse:
+    """The Stop page of an agent; its owner may use it too."""
+    found = visibility.load(person(request), slug)
+    owns = found.owner_id == request.user.pk
+    return views.stop_page(request, Asked(agent=slug, tool=_tool(request), owns=owns))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def stop_thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """The Stop page of a run; the agent's owner may use it too."""
+    found = visibility.load(person(request), slug)
+    owns = found.owner_id == request.user.pk
+    asked = Asked(agent=slug, thread=name, tool=_tool(request), owns=owns)
+    return views.stop_page(request, asked)
+
+
+def _tool(request: HttpRequest) -> str:
+    """The tool of the page that one came from."""
+    return request.GET.get("tool", "")
+
+
+@require_safe
+def deliveries(request: HttpRequest) -> HttpResponse:
+    """Letters to agents: what did not arrive, what waits, what was taken lately."""
+    page = desk_deliveries.page(person(request))
+    context = {"page": page, "upkeep": page.tabs}
+    return render(request, "agents/deliveries.html", context)
+
+
+@require_safe
+def delivery(request: HttpRequest, pk: str) -> HttpResponse:
+    """One letter: what it says, and every try."""
+    page = desk_deliveries.one(person(request), pk)
+    context = {"page": page, "upkeep": page.tabs}
+    return render(request, "agents/delivery.html", context)
+
+
+@require_POST
+def delivery_again(request: HttpRequest, pk: str) -> HttpResponse:
+    """Send a letter once more that was given up or kept back."""
+    who = person(request)
+    desk_deliveries.check_letter(who, pk)
+    redelivery.send_again(delivery_id=pk, by=who)
+    messages.success(request, "It is sent again, for another three days.")
+    return redirect("agents:delivery", pk)
+
+
+@require_POST
+def endpoint_again(request: HttpRequest, pk: str) -> HttpResponse:
+    """Send again what an endpoint did not take."""
+    who = person(request)
+    desk_deliveries.manageable(who, pk)
+    count = redelivery.send_all_again(endpoint_id=pk, by=who)
+    letters = "1 letter is" if count == 1 else f"{count} letters are"
+    messages.success(request, f"{letters} sent again, for another three days.")
+    return redirect("agents:deliveries")
+
+
+@require_POST
+def endpoint_switch(request: HttpRequest, pk: str) -> HttpResponse:
+    """Send an endpoint nothing, or send to it again."""
+    who = person(request)
+    desk_deliveries.manageable(who, pk)
+    if request.POST.get("to") == "on":
+        places.switch_on(endpoint_id=pk, by=who)
+        messages.success(request, "It is on. What waited goes now.")
+    else:
+        places.switch_off(endpoint_id=pk, by=who)
+        messages.success(request, "It is off. What is meant for it waits.")
+    return redirect("agents:deliveries")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
+    """Where an agent hears back; a secret is in the answer to the form alone."""
+    who = person(request)
+    agent = visibility.load(who, slug)
+    desk_deliveries.check_may_read(who, agent)
+    form, secret = EndpointForm(request.POST or None, agent=agent), ""
+    if request.method == "POST":
+        desk_deliveries.check_may_manage(who, agent)
+    if form.is_valid():
+        secret = places.register(agent=agent, url=form.cleaned_data["url"], by=who)[1]
+        form = EndpointForm(agent=agent)
+    return _endpoints(request, agent, form, secret)
+
+
+@require_POST
+def endpoint_secret(request: HttpRequest, pk: str) -> HttpResponse:
+    """A new secret, shown in the answer alone; the former one signs for a day more."""
+    endpoint = desk_deliveries.manageable(person(request), pk)
+    secret = places.renew(endpoint_id=pk, by=person(request))
+    return _endpoints(
+        request, endpoint.agent, EndpointForm(agent=endpoint.agent), secret
+    )
+
+
+def _endpoints(
+    request: HttpRequest, agent: Agent, form: EndpointForm, secret: str
+) -> HttpResponse:
+    who = person(request)
+    context = {
+        "agent": agent,
+        "places": desk_deliveries.places(who, agent.endpoints.all()),
+        "may_manage": desk_deliveries.may_manage(who, agent),
+        "form": form,
+        "secret": secret,
+    }
+    status = 422 if form.errors else 200
+    response = render(request, "agents/endpoints.html", context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,334 @@
+"""A proposal as its agent sees it (api.md "Proposal out"): facts, and no reviewer's
+name. One shape for every call that returns one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Case, CharField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce
+from pydantic import ValidationError
+
+from journal import clock
+from journal.errors import InvalidOutcome
+from policies import tools
+from policies.choices import ExecutionClass, Role
+from reviews import inherited
+from reviews.choices import (
+    FINISHED,
+    OPEN,
+    UNGRANTED,
+    ExecutionStatus,
+    NoteKind,
+    RequestStatus,
+    Verdict,
+)
+from reviews.executions import claims, results
+from reviews.grants import approved_tool, grants
+from reviews.models import ApprovalRequest, Execution, Note, Proposal, Revision
+from reviews.redaction import redactor as redacting
+
+from . import outcome_ids
+from .models import Acknowledgement
+from .schemas import ProposalOut
+
+EXECUTION_SAYS = {
+    ExecutionStatus.QUEUED: "granted",
+    ExecutionStatus.CLAIMED: "executing",
+    ExecutionStatus.SUCCEEDED: "executed",
+    ExecutionStatus.FAILED: "failed",
+    ExecutionStatus.UNKNOWN: "unknown",
+    ExecutionStatus.REFUSED: "refused",
+}
+REQUEST_SAYS = {
+    RequestStatus.PENDING: "pending",
+    RequestStatus.RECALLABLE: "pending",
+    RequestStatus.AUTHORIZED: "granted",
+    RequestStatus.REJECTED: "rejected",
+    RequestStatus.EXPIRED: "expired",
+    RequestStatus.WITHDRAWN: "withdrawn",
+    RequestStatus.SUPERSEDED: "superseded",
+}
+STATUSES = (
+    "blocked",
+    *dict.fromkeys([*EXECUTION_SAYS.values(), *REQUEST_SAYS.values()]),
+)
+# `granted` is final only for an agent that is to redeem; `unknown` is for now.
+FINAL = frozenset(STATUSES) - {"pending", "granted", "executing"}
+ENDED = (*FINISHED, ExecutionStatus.UNKNOWN)
+
+
+def with_status(proposals: QuerySet[Proposal]) -> QuerySet[Any]:
+    """Annotate `said`: the one word the agent sees, computed by the database."""
+    newest = Execution.objects.filter(proposal=OuterRef("pk")).order_by("-queued_at")
+    return proposals.annotate(
+        execution_status=Subquery(newest.values("status")[:1]),
+        said=Case(
+            When(blocked_by__gt="", then=Value("blocked")),
+            default=Coalesce(
+                _words("execution_status", EXECUTION_SAYS),
+                _words("request__status", REQUEST_SAYS),
+            ),
+            output_field=CharField(),
+        ),
+    )
+
+
+def _words(field: str, words: dict[Any, str]) -> Case:
+    return Case(
+        *[
+            When(**{field: status.value}, then=Value(word))
+            for status, word in words.items()
+        ],
+        output_field=CharField(),
+    )
+
+
+def word(
+    proposal: Proposal, request: ApprovalRequest | None, execution: Execution | None
+) -> str:
+    """What `with_status` annotates, of rows that are here already."""
+    if proposal.blocked_by:
+        return "blocked"
+    if execution is not None:
+        return EXECUTION_SAYS[ExecutionStatus(execution.status)]
+    if request is None:
+        raise LookupError(f"{proposal} was neither blocked, asked nor granted.")
+    return REQUEST_SAYS[RequestStatus(request.status)]
+
+
+def load(agent: str, proposal_id: str) -> Proposal | None:
+    """The agent's own proposal, with what describing it reads."""
+    own = Proposal.objects.filter(agent=agent, pk=proposal_id)
+    return own.select_related("request").first()
+
+
+def describe(proposal: Proposal) -> dict[str, Any]:
+    """The JSON object. Raises InvalidOutcome rather than give one that does not fit the
+    published schema."""
+    revision = proposal.current
+    request = getattr(proposal, "request", None)
+    execution = _newest_execution(proposal, request)
+    said = word(proposal, request, execution)
+    grant = _grant(execution)
+    outcome = _outcome(proposal, execution, said, grant)
+    return _fitting(
+        {
+            "id": proposal.pk,
+            "thread": proposal.thread,
+            "tool": proposal.tool_name,
+            "revision": revision.number,
+            "action_hash": revision.action_hash,
+            "status": said,
+            "risk": revision.risk,
+            "tier": request.tier if request else revision.tier,
+            "policy": _policy(revision),
+            "request": _request(request) if request else None,
+            "returned": _is_returned(request),
+            "messages": _messages(request, revision) if request else [],
+            "grant": grant,
+            "decision": decision(request, revision) if request else None,
+            "execution": _execution(execution),
+            "outcome": outcome,
+            "acknowledged_at": _acknowledged_at(outcome),
+            "may_have_run": request is not None and _may_have_run(request),
+            "parent": proposal.parent or None,
+            "source": proposal.source or None,
+            "created_at": stamp(proposal.created_at),
+            "settled_at": stamp(_settled_at(request, execution)),
+        }
+    )
+
+
+def _fitting(described: dict[str, Any]) -> dict[str, Any]:
+    try:
+        ProposalOut.model_validate(described, strict=True)
+    except ValidationError as error:
+        places = (".".join(map(str, one["loc"])) for one in error.errors())
+        raise InvalidOutcome(
+            proposal=described["id"], places=sorted(set(places))
+        ) from error
+    return described
+
+
+def _outcome(
+    proposal: Proposal,
+    execution: Execution | None,
+    said: str,
+    grant: dict[str, Any] | None,
+) -> str | None:
+    """The name of what there is to act upon, or None while there is nothing."""
+    if execution is not None and execution.status in ENDED:
+        return outcome_ids.ended(proposal.pk, execution.status, execution.fence)
+    if execution is not None and grant is not None:
+        return outcome_ids.offered(proposal.pk, execution.fence, execution.retried_at)
+    return outcome_ids.settled(proposal.pk) if said in FINAL else None
+
+
+def _may_have_run(request: ApprovalRequest) -> bool:
+    return request.status in UNGRANTED and inherited.may_have_run(request)
+
+
+def _acknowledged_at(outcome: str | None) -> str | None:
+    if outcome is None:
+        return None
+    found = Acknowledgement.objects.filter(pk=outcome)
+    return stamp(found.values_list("at", flat=True).first())
+
+
+def _is_returned(request: ApprovalRequest | None) -> bool:
+    """Whether what is asked now was given back with guidance."""
+    if request is None or request.version == 1 or request.status not in OPEN:
+        return False
+    return request.versions.filter(number=request.version, cause="returned").exists()
+
+
+def _messages(request: ApprovalRequest, revision: Revision) -> list[dict[str, Any]]:
+    """What supervisors gave along with a return. A first version has none."""
+    if request.version == 1:
+        return []
+    found = Note.objects.filter(request=request, kind=NoteKind.GUIDANCE)
+    notes = list(found.order_by("at", "pk"))
+    if not notes:
+        return []
+    proposal = request.proposal
+    redactor = redacting.of(
+        proposal.agent,
+        proposal.thread,
+        tools.definition(revision.known_tool),
+        revision.args,
+        proposal=proposal.pk,
+    )
+    return [
+        {
+            "from": Role.SUPERVISOR.value,  # nobody else gives anything back
+            "kind": "guidance",
+            "text": redactor.text(note.text),
+            "at": stamp(note.at),
+            "round": number,
+        }
+        for number, note in enumerate(notes, start=1)
+    ]
+
+
+def _newest_execution(
+    proposal: Proposal, request: ApprovalRequest | None
+) -> Execution | None:
+    """None without a look where nobody has said yes."""
+    if request is not None and request.status != RequestStatus.AUTHORIZED:
+        return None
+    newest = proposal.executions.select_related("grant").order_by("-queued_at")
+    return newest.first()
+
+
+def stamp(at: datetime | None) -> str | None:
+    """RFC 3339 in UTC."""
+    if at is None:
+        return None
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def is_final(described: dict[str, Any]) -> bool:
+    """Whether a waiting agent has something to do now."""
+    return described["status"] in FINAL or described["grant"] is not None
+
+
+def _policy(revision: Revision) -> dict[str, Any]:
+    rules = revision.evaluation.get("rules", [])
+    return {
+        "version": revision.policy_number,
+        "rules": [{"id": rule["id"], "text": rule["text"]} for rule in rules],
+    }
+
+
+def _request(request: ApprovalRequest) -> dict[str, Any]:
+    return {
+        "id": request.pk,
+        "url": f"{settings.HOLDPOINT.base_url}/requests/{request.pk}/",
+        "version": request.version,
+        "expires_at": stamp(request.expires_at),
+        "steps": _steps(request),
+    }
+
+
+def _steps(request: ApprovalRequest) -> list[dict[str, Any]]:
+    version = request.versions.filter(number=request.version)
+    votes = request.decisions.filter(version=request.version, counts=True)
+    given = list(votes.values_list("step", flat=True))
+    return [
+        {"role": s["role"], "required": s["required"], "given": given.count(i)}
+        for i, s in enumerate(version.values_list("steps", flat=True).get())
+    ]
+
+
+def _grant(execution: Execution | None) -> dict[str, Any] | None:
+    if execution is None or not execution.by_agent or not _is_offered(execution):
+        return None
+    return {
+        "token": grants.token(execution.grant_id),
+        "expires_at": stamp(execution.grant.expires_at),
+    }
+
+
+def _is_offered(execution: Execution) -> bool:
+    """Whether it may be redeemed: never yet, or once more when a lease is over, for an
+    agent that died in between (gate.md section 7)."""
+    if execution.status != ExecutionStatus.CLAIMED:
+        return execution.status == ExecutionStatus.QUEUED
+    now, until = clock.now(), execution.lease_until
+    if until is None or until > now or claims.over(execution, now):
+        return False
+    return approved_tool.class_of(execution) is not ExecutionClass.OPAQUE
+
+
+def decision(request: ApprovalRequest, revision: Revision) -> dict[str, Any] | None:
+    """The verdict that settled it, once it is settled."""
+    if request.settled_at is None:
+        return None
+    last = request.decisions.order_by("-at", "-pk").first()
+    if last is None or request.status not in {
+        RequestStatus.AUTHORIZED,
+        RequestStatus.REJECTED,
+    }:
+        return None
+    # A person's own proposal is theirs from its first revision on.
+    modified = revision.author_kind == "person" and revision.number > 1
+    verdict = last.verdict
+    if verdict == Verdict.APPROVE and modified:
+        verdict = Verdict.MODIFY
+    return {
+        "verdict": verdict,
+        "reason_code": last.reason_code or None,
+        "reason": last.reason or None,
+        "final_args": revision.args,
+        "by_role": last.authority.get("role", Role.REVIEWER),
+        "decided_at": stamp(last.at),
+    }
+
+
+def _execution(execution: Execution | None) -> dict[str, Any] | None:
+    if execution is None:
+        return None
+    return {
+        "id": execution.pk,
+        "status": execution.status,
+        "result": results.result_of(execution),
+        "code": execution.code or None,
+        "detail": execution.detail or None,
+        "finished_at": stamp(execution.finished_at),
+    }
+
+
+def _settled_at(
+    request: ApprovalRequest | None, execution: Execution | None
+) -> datetime | None:
+    if request is not None and request.settled_at is not None:
+        return request.settled_at
+    return execution.queued_at if execution and request is None else None
+
+
+def describe_all(proposals: Iterable[Proposal]) -> list[dict[str, Any]]:
+    return [describe(proposal) for proposal in proposals]

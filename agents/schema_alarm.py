@@ -1,0 +1,28 @@
+"""An answer that does not fit the published schema is not given: people hear of it."""
+
+from __future__ import annotations
+
+import structlog
+from django.db import transaction
+
+from journal import clock
+from journal.errors import InvalidOutcome
+from reviews.alarms import raising
+from reviews.choices import AlarmKind
+from reviews.models import Proposal
+
+logger = structlog.get_logger(__name__)
+
+
+@transaction.atomic(durable=True)
+def alarm(*, error: InvalidOutcome, reference: str) -> None:
+    """One alarm for each proposal, with the reference that its agent was given. Locks:
+    the alarm."""
+    logger.error("outcome_unfit", proposal=error.proposal, places=error.places)
+    raising.raise_(
+        AlarmKind.INVALID_OUTCOME,
+        subject=error.proposal,
+        proposal=Proposal.objects.filter(pk=error.proposal).first(),
+        data={"reference": reference, "places": ", ".join(error.places)[:200]},
+        now=clock.now(),
+    )

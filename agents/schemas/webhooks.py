@@ -1,0 +1,59 @@
+"""What an agent's endpoint receives."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ninja import Schema
+
+from .types import Hash, Moment, Progress, Verdict, Word
+
+
+class LetterRequest(Schema):
+    id: str
+    version: int
+
+
+class LetterDecision(Schema):
+    verdict: Verdict
+    reason_code: str | None
+    by_role: str
+    decided_at: Moment
+
+
+class LetterExecution(Schema):
+    id: str
+    status: Progress
+    code: str | None
+
+
+class LetterData(Schema):
+    """Ids and facts. `outcome` is what to acknowledge; null where there is nothing to
+    act upon yet."""
+
+    outcome: str | None
+    proposal: str
+    thread: str
+    tool: str
+    revision: int
+    action_hash: Hash
+    status: Word
+    request: LetterRequest | None
+    decision: LetterDecision | None
+    execution: LetterExecution | None
+    # As in the proposal; there only where it is true.
+    may_have_run: bool = False
+
+
+class LetterOut(Schema):
+    """What an endpoint receives, in Standard Webhooks' form."""
+
+    type: Literal[
+        "proposal.settled",
+        "proposal.executed",
+        "request.opened",
+        "request.escalated",
+        "execution.unknown",
+    ]
+    timestamp: Moment
+    data: LetterData

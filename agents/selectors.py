@@ -1,0 +1,102 @@
+"""What an agent may read: its own proposals, threads, tools and identity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from journal.errors import Invalid, NotFound
+from policies import tools
+from policies.choices import Risk
+from policies.documents import ToolDefinition
+from reviews.desk.components import cursors
+from reviews.models import Proposal
+from reviews.stops import stops
+
+from . import representation
+from .models import Agent, AgentKey, Thread
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a listing, and where the next one starts."""
+
+    items: list[Proposal]
+    next_cursor: str | None
+
+
+def own_proposals(
+    agent: str, *, status: str, thread: str, cursor: str, size: int
+) -> Page:
+    """Newest first, by key and not by offset, so that pages stay put.
+
+    Raises Invalid for an unknown status or a cursor that is not ours.
+    """
+    rows = representation.with_status(Proposal.objects.filter(agent=agent))
+    if thread:
+        rows = rows.filter(thread=thread)
+    if status:
+        rows = rows.filter(said=_known(status))
+    ordered = _after(rows, cursor).select_related("request")
+    found = list(ordered.order_by("-created_at", "-pk")[: size + 1])
+    return Page(found[:size], cursors.after(found, size, "created_at"))
+
+
+def _known(status: str) -> str:
+    if status not in representation.STATUSES:
+        raise Invalid(errors=[{"path": "status", "message": "not a known status"}])
+    return status
+
+
+def _after(rows: QuerySet[Any], cursor: str) -> QuerySet[Any]:
+    place = cursors.read(cursor)
+    if place is None:
+        return rows
+    same = Q(created_at=place.at, pk__lt=place.pk)
+    return rows.filter(Q(created_at__lt=place.at) | same)
+
+
+def thread(agent: Agent, name: str) -> Thread:
+    """Raises NotFound."""
+    row = Thread.objects.filter(agent=agent, name=name).select_related("agent").first()
+    if row is None:
+        raise NotFound
+    return row
+
+
+def tools_of(agent: Agent) -> list[dict[str, Any]]:
+    """The agent's allowed tools that the active policy knows and its ceiling covers."""
+    found = (tools.current(name) for name in sorted(agent.tools))
+    rows = [(tool.version, tools.definition(tool)) for tool in found if tool]
+    ceiling = Risk(agent.risk_ceiling).rank
+    return [_tool(v, d) for v, d in rows if d.risk.rank <= ceiling]
+
+
+def _tool(version: int, definition: ToolDefinition) -> dict[str, Any]:
+    return {
+        "name": definition.name,
+        "version": version,
+        "title": definition.title,
+        "description": definition.description,
+        "schema": definition.arguments,
+        "risk": definition.risk,
+        "tier": definition.base,
+        "requires_reason": definition.requires_reason,
+    }
+
+
+def identity(key: AgentKey) -> dict[str, Any]:
+    """Who the key is, and whether it is switched off."""
+    agent = key.agent
+    mode = stops.in_force(agent.slug, "", "")
+    return {
+        "agent": agent.slug,
+        "name": agent.name,
+        "version": agent.version,
+        "tools": sorted(agent.tools),
+        "risk_ceiling": agent.risk_ceiling,
+        "scopes": key.scopes,
+        "state": mode or "running",
+    }

@@ -1,0 +1,198 @@
+"""One letter on its way to one endpoint: taken, sent outside any transaction, and what
+came of it written. A letter that is received twice has the same id both times; the
+order of letters is not promised."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from agents import acknowledgements, answers, locks, transitions
+from agents.answers import Answer
+from agents.choices import DeliveryStatus, TakenBy
+from agents.models import Callback, Delivery, DeliveryAttempt, Endpoint
+from journal import clock, failpoints
+from reviews.alarms import raising
+from reviews.choices import AlarmKind
+from reviews.models import Proposal
+from reviews.outbound import webhooks
+
+from . import endpoints, lanes, payloads
+from .enqueue import POST
+
+Said = dict[str, Any]  # columns of a letter
+
+logger = structlog.get_logger(__name__)
+
+
+def post(delivery_id: str) -> bool:
+    """Try one letter, if it is its turn; whether it was. Safe to call any number of
+    times at once."""
+    letter = take(delivery_id=delivery_id)
+    if letter is None:
+        return False
+    failpoints.point("letter_taken", letter.pk)
+    try:
+        body = payloads.fitting(letter.payload)
+    except payloads.Unfit as error:
+        logger.error("letter_unfit", delivery=letter.pk, places=str(error))
+        hold(delivery_id=letter.pk, why=str(error))
+        return True
+    answer = _sent(letter, body)
+    failpoints.point("letter_answered", letter.pk)
+    record(delivery_id=letter.pk, attempt=letter.attempts, answer=answer)
+    return True
+
+
+@transaction.atomic(durable=True)
+def take(*, delivery_id: str) -> Delivery | None:
+    """Have one letter to oneself for a lease, if it is due and its endpoint is free.
+    Locks: the endpoint, the letter, its lane, the slow lane. Raises NotFound."""
+    letter = locks.delivery(delivery_id)
+    now = clock.now()
+    endpoint = letter.endpoint
+    if letter.status != DeliveryStatus.WAITING or letter.next_at > now:
+        return None
+    if endpoint.off_at or (endpoint.rest_until and endpoint.rest_until > now):
+        return None
+    locks.lane(endpoint)
+    if lanes.is_busy(endpoint):
+        return None
+    if lanes.is_slow(endpoint):
+        locks.slow_lane()
+        if lanes.slow_now():
+            return None
+        endpoint.slow_since = endpoint.slow_since or now
+    letter.attempts += 1
+    lease = now + timedelta(seconds=settings.HOLDPOINT.lease_seconds)
+    Delivery.objects.filter(pk=letter.pk).update(
+        attempts=letter.attempts, busy_until=lease
+    )
+    Endpoint.objects.filter(pk=endpoint.pk).update(
+        tried_at=now, slow_since=endpoint.slow_since
+    )
+    return letter
+
+
+def _sent(letter: Delivery, body: bytes) -> Answer:
+    """What came of it, in words of ours: an answer's own words are not kept."""
+    began, why = time.monotonic(), ""
+    try:
+        heard = webhooks.notify(
+            letter.url,
+            body,
+            message=letter.event,
+            secrets=endpoints.secrets_of(letter.endpoint, clock.now()),
+            timeout=settings.HOLDPOINT.http_timeout,
+        )
+    except webhooks.NotAllowed:
+        why = "this address is not allowed; nothing was sent"
+    except webhooks.NotSent:
+        why = "no connection was made; nothing was sent"
+    except webhooks.Ambiguous:
+        why = "it was sent, and no whole answer came"
+    spent = time.monotonic() - began
+    if why:
+        return Answer(None, why, seconds=spent)
+    return answers.heard(heard.status, heard.retry_after, spent)
+
+
+@transaction.atomic(durable=True)
+def record(*, delivery_id: str, attempt: int, answer: Answer) -> None:
+    """Write what one try came to: done, another one later, or no more. Who lost the
+    letter to another meanwhile writes nothing. Locks: the endpoint, the letter, then
+    the alarm. Raises NotFound."""
+    letter, now = locks.delivery(delivery_id), clock.now()
+    if letter.status != DeliveryStatus.WAITING or letter.attempts != attempt:
+        return
+    DeliveryAttempt.objects.create(
+        delivery=letter,
+        at=now,
+        milliseconds=round(answer.seconds * 1000),
+        answer=answer.status,
+        error=answer.error,
+    )
+    _learn(letter, answer, now)
+    said: Said = {"last_answer": answer.status, "last_error": answer.error}
+    if answer.well:
+        _delivered(letter, said, now)
+    elif answer.gone or now >= letter.give_up_at:
+        give_up(letter, said, now)
+    else:
+        later = min(answers.later(letter.attempts, answer, now), letter.give_up_at)
+        Delivery.objects.filter(pk=letter.pk).update(
+            **said, next_at=later, busy_until=None
+        )
+    failpoints.point("letter_uncommitted", delivery_id)
+
+
+def _learn(letter: Delivery, answer: Answer, now: datetime) -> None:
+    """How its letters fare, so that the others' do not wait for them. What the address
+    of one proposal says of itself is not said of the whole endpoint."""
+    endpoint = letter.endpoint
+    of_all = letter.url == endpoint.url
+    asked = answer.asked_rest(now) if of_all else None
+    Endpoint.objects.filter(pk=endpoint.pk).update(
+        slow_since=(endpoint.slow_since or now) if answer.fails else None,
+        rest_until=now + asked if asked else None,
+    )
+    if answer.gone and of_all:
+        endpoints.turn_off(endpoint, "gone", POST, now)
+    elif answer.gone:
+        Callback.objects.filter(pk=letter.proposal, url=letter.url).delete()
+
+
+def _delivered(letter: Delivery, said: Said, now: datetime) -> None:
+    _end(letter, "deliver", said, now)
+    outcome = letter.payload["data"]["outcome"]
+    if outcome is not None:
+        proposal = Proposal.objects.get(pk=letter.proposal)
+        agent = letter.endpoint.agent
+        acknowledgements.note(agent, proposal, outcome, TakenBy.WEBHOOK, now)
+    if letter.endpoint.slow_since is not None and not _dead(letter.endpoint).exists():
+        kind, subject = AlarmKind.DELIVERY_DEAD, letter.endpoint_id
+        raising.close_itself(kind, subject=subject, now=now, code="delivered")
+
+
+def _dead(endpoint: Endpoint) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.DEAD)
+
+
+def give_up(letter: Delivery, said: Said, now: datetime) -> None:
+    """Nothing more is tried, and people are told. Caller holds the letter."""
+    _end(letter, "give_up", said, now)
+    _alarm(AlarmKind.DELIVERY_DEAD, letter, letter.endpoint_id, now)
+
+
+def _end(letter: Delivery, event: str, said: Said, now: datetime) -> None:
+    changes = {**said, "busy_until": None, "ended_at": now}
+    transitions.delivery.apply(letter, event, actor=POST, now=now, changes=changes)
+
+
+def _alarm(kind: AlarmKind, letter: Delivery, subject: str, now: datetime) -> None:
+    """Of an endpoint there is one, however many letters it does not take."""
+    raising.raise_(
+        kind,
+        subject=subject,
+        proposal=Proposal.objects.get(pk=letter.proposal),
+        data={"delivery": letter.pk, "endpoint": letter.endpoint_id},
+        now=now,
+        actor=POST,
+    )
+
+
+@transaction.atomic(durable=True)
+def hold(*, delivery_id: str, why: str) -> None:
+    """It does not fit the published form: it is kept back, and people are told. Locks:
+    the endpoint, the letter, then the alarm. Raises NotFound."""
+    letter, now = locks.delivery(delivery_id), clock.now()
+    if letter.status != DeliveryStatus.WAITING:
+        return
+    _end(letter, "hold", {"last_error": f"it does not fit at {why}"[:200]}, now)
+    _alarm(AlarmKind.INVALID_OUTCOME, letter, letter.pk, now)

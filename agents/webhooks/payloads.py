@@ -1,0 +1,141 @@
+"""What a letter to an agent's endpoint says: ids and facts of ours, no text that an
+agent, a tool or a reviewer wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from agents import outcome_ids, representation
+from agents.representation import EXECUTION_SAYS, REQUEST_SAYS
+from agents.schemas import LetterOut
+from journal import canonical
+from journal.models import OutboxMessage
+from reviews import inherited
+from reviews.choices import UNGRANTED, ExecutionStatus, ReasonCode, RequestStatus
+from reviews.models import ApprovalRequest, Execution, Proposal
+
+ASKED = frozenset({"request.opened", "request.escalated"})
+Facts = Mapping[str, Any]
+
+
+class Unfit(Exception):
+    """It does not fit the published form. Nothing was sent."""
+
+
+def event_of(message: OutboxMessage) -> str:
+    """The id of what happened, the same for every endpoint and every try."""
+    proposal, facts = message.subject, message.facts
+    if facts["event"] in ASKED:
+        return outcome_ids.asked(proposal, facts["event"], facts["version"])
+    if "request" in facts:
+        return outcome_ids.settled(proposal)
+    if facts["status"] == ExecutionStatus.QUEUED:
+        again = datetime.fromisoformat(facts["again"])
+        return outcome_ids.offered(proposal, facts["fence"], again)
+    return outcome_ids.ended(proposal, facts["status"], facts["fence"])
+
+
+def write(message: OutboxMessage, proposal: Proposal) -> dict[str, Any]:
+    """The letter, from the facts of the moment it is about."""
+    facts = message.facts
+    ended = _ended(facts)
+    return {
+        "type": facts["event"],
+        "timestamp": facts["at"],
+        "data": {
+            "outcome": event_of(message) if _is_outcome(facts, proposal) else None,
+            "proposal": proposal.pk,
+            "thread": proposal.thread,
+            "tool": proposal.tool_name,
+            "revision": facts["revision"],
+            "action_hash": facts["action_hash"],
+            "status": _word(facts),
+            "request": _request(facts),
+            "decision": _decision(ended, proposal),
+            "execution": _execution(facts),
+            **_doubt(ended),
+        },
+    }
+
+
+def _ended(facts: Facts) -> ApprovalRequest | None:
+    """The question to people, where the letter is of its end."""
+    if "request" not in facts or facts["event"] in ASKED:
+        return None
+    rows = ApprovalRequest.objects.select_related("proposal")
+    return rows.get(pk=facts["request"])
+
+
+def _doubt(request: ApprovalRequest | None) -> dict[str, bool]:
+    """What came back with a backup and ended without a yes; else nothing is said, for a
+    release before this one that sends the letter knows no such word."""
+    if request is None or request.status not in UNGRANTED:
+        return {}
+    return {"may_have_run": True} if inherited.may_have_run_by_now(request) else {}
+
+
+def fitting(payload: Mapping[str, Any]) -> bytes:
+    """The bytes to send. Raises Unfit."""
+    try:
+        LetterOut.model_validate(payload, strict=True)
+        return canonical.encode(dict(payload))
+    except (ValidationError, ValueError) as error:
+        raise Unfit(_where(error)) from error
+
+
+def _where(error: Exception) -> str:
+    """The places that are wrong, without what stands there."""
+    if not isinstance(error, ValidationError):
+        return "it is not JSON"
+    places = (".".join(map(str, one["loc"])) for one in error.errors())
+    return ", ".join(dict.fromkeys(places))[:200]
+
+
+def _word(facts: Facts) -> str:
+    if "request" in facts:
+        return REQUEST_SAYS[RequestStatus(facts["status"])]
+    return EXECUTION_SAYS[ExecutionStatus(facts["status"])]
+
+
+def _is_outcome(facts: Facts, proposal: Proposal) -> bool:
+    """Whether there is something for the agent to act upon."""
+    if facts["event"] in ASKED:
+        return False
+    if facts["status"] != RequestStatus.AUTHORIZED:
+        return True
+    return Execution.objects.filter(proposal=proposal, by_agent=True).exists()
+
+
+def _request(facts: Facts) -> dict[str, Any] | None:
+    if "request" not in facts:
+        return None
+    return {"id": facts["request"], "version": facts["version"]}
+
+
+def _execution(facts: Facts) -> dict[str, Any] | None:
+    if "execution" not in facts:
+        return None
+    code = facts["code"] or None
+    return {"id": facts["execution"], "status": facts["status"], "code": code}
+
+
+def _decision(
+    request: ApprovalRequest | None, proposal: Proposal
+) -> dict[str, Any] | None:
+    """What people said, in our codes; their words are read with the proposal."""
+    if request is None:
+        return None
+    said = representation.decision(request, proposal.current)
+    if said is None:
+        return None
+    known = said["reason_code"] in set(ReasonCode)
+    return {
+        "verdict": said["verdict"],
+        "reason_code": said["reason_code"] if known else None,
+        "by_role": said["by_role"],
+        "decided_at": said["decided_at"],
+    }

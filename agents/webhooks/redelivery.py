@@ -1,0 +1,76 @@
+"""What people do with letters that were not taken: send them once more; and the end of
+those that nobody tries any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+
+from agents import locks, transitions
+from agents.choices import DeliveryStatus
+from agents.models import Delivery
+from journal import clock, log
+from journal.errors import Conflict
+from policies.models import Person
+
+from . import delivery, lanes
+from .enqueue import TRIED_FOR
+
+AT_ONCE = 200  # letters sent again by one click
+
+
+@transaction.atomic(durable=True)
+def give_up_overdue() -> int:
+    """End what waited for a switched-off endpoint until its time was over; how many."""
+    found = Delivery.objects.filter(
+        pk__in=lanes.overdue(), status=DeliveryStatus.WAITING
+    )
+    now = clock.now()
+    rows = locks.deliveries(found)
+    for letter in rows:
+        delivery.give_up(letter, {"last_error": "its endpoint was switched off"}, now)
+    return len(rows)
+
+
+@transaction.atomic(durable=True)
+def send_again(*, delivery_id: str, by: Person) -> None:
+    """Begin a dead or held letter anew, for another three days. Raises NotFound,
+    IllegalTransition. Locks: the endpoint, the letter, then the alarm."""
+    _again([locks.delivery(delivery_id)], by, clock.now())
+
+
+@transaction.atomic(durable=True)
+def send_all_again(*, endpoint_id: str, by: Person) -> int:
+    """The same for what an endpoint did not take, the oldest first; how many. Raises
+    Conflict where there is none. Locks: the letters, then the alarm."""
+    dead = Delivery.objects.filter(
+        endpoint=endpoint_id, status=DeliveryStatus.DEAD
+    ).order_by("ended_at")
+    chosen = list(dead.values_list("pk", flat=True)[:AT_ONCE])
+    rows = locks.deliveries(Delivery.objects.filter(pk__in=chosen))
+    dead_rows = [row for row in rows if row.status == DeliveryStatus.DEAD]
+    if not dead_rows:
+        raise Conflict("Nothing is dead there any more. Nothing was sent again.")
+    _again(dead_rows, by, clock.now())
+    return len(dead_rows)
+
+
+def _again(rows: Iterable[Delivery], by: Person, now: datetime) -> None:
+    actor = log.Actor("person", by.public_id)
+    for letter in rows:
+        transitions.delivery.apply(
+            letter,
+            "again",
+            actor=actor,
+            now=now,
+            changes={
+                "attempts": 0,
+                "next_at": now,
+                "give_up_at": now + TRIED_FOR,
+                "ended_at": None,
+                "last_error": "",
+                "last_answer": None,
+            },
+        )

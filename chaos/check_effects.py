@@ -1,0 +1,222 @@
+"""Whether anything was lost, doubled, or done without authority for exactly these
+bytes: the gate's rows beside what the outside world says happened."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from django.db.models import F, Q
+
+from journal import canonical, clock
+from journal.models import OutboxMessage
+from reviews.choices import BY_PERSON, AlarmKind, ExecutionStatus, RequestStatus
+from reviews.models import Alarm, ApprovalRequest, Decision, Execution, Proposal
+
+from .calm import LATER
+from .check_states import Replayed, replay
+from .ends import Ends, end_of, look
+from .generator import Wish
+from .ledger import Effect, Ledger
+from .policy import ATTEMPTS
+from .post import Post
+from .run_result import Ran
+from .services import CLASSES
+
+OVER = {
+    ExecutionStatus.SUCCEEDED,
+    ExecutionStatus.FAILED,
+    ExecutionStatus.UNKNOWN,
+    ExecutionStatus.REFUSED,
+}
+ALLOWED_ALONE = {"auto", "notify"}
+
+
+@dataclass
+class Audit:
+    """Sentences about what is wrong, and numbers about the rest."""
+
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    doubled_by: Counter[str] = field(default_factory=Counter)  # class of tool
+    unwanted: list[str] = field(default_factory=list)  # proposals
+    unauthorised: list[str] = field(default_factory=list)
+    undone: list[str] = field(default_factory=list)  # promises of the outbox
+    outcomes: Counter[str] = field(default_factory=Counter)
+    by_class: dict[str, Counter[str]] = field(default_factory=dict)
+    proposals: int = 0
+    effects: int = 0
+    unknown: int = 0
+    given_up: int = 0  # keyed or queryable, and no try left
+    belied: int = 0  # a person said no, then a sleeper did it, and an alarm says so
+    ends: Ends = field(default_factory=Ends)
+    log: Replayed = field(default_factory=Replayed)
+    post: Post = field(default_factory=Post)
+
+    @property
+    def violations(self) -> dict[str, list[str]]:
+        """Everything that must be empty, by its name."""
+        gaps = [f"{self.log.gaps} records"] if self.log.gaps else []
+        return {
+            "lost": self.lost,
+            "doubled": self.doubled,
+            "proposals that nobody was told of": self.unwanted,
+            "illegal": self.log.illegal,
+            "without authority": self.unauthorised,
+            "written under an old fence": self.log.stale_written,
+            "gaps in the log": gaps,
+            "promises not kept": self.undone,
+            **self.ends.violations,
+            **self.post.violations,
+        }
+
+
+def audit(ran: Ran, wishes: list[Wish], ledger: Ledger, post: Post) -> Audit:
+    """Look at everything else, once all is quiet."""
+    ends = look(ran.notebook.ended, ran.notebook.impatient)
+    found = Audit(log=replay(), ends=ends, post=post)
+    _lost(found, ran, wishes)
+    _effects(found, ledger.effects())
+    _outbox(found)
+    return found
+
+
+def _lost(found: Audit, ran: Ran, wishes: list[Wish]) -> None:
+    """Every wish has its one proposal, and every proposal came to an end."""
+    answered = ran.notebook.answered
+    found.lost += [f"{w.thread}: never taken" for w in wishes if w.key not in answered]
+    rows = Proposal.objects.select_related("request").prefetch_related("executions")
+    known = {row.pk: row for row in rows}
+    found.proposals = len(known)
+    found.lost += [
+        f"{key}: {pk} is not there" for key, pk in answered.items() if pk not in known
+    ]
+    found.unwanted = [
+        f"{known[pk].thread}: {pk}" for pk in known.keys() - set(answered.values())
+    ]
+    for row in known.values():
+        found.outcomes[_end_of(found, row)] += 1
+
+
+def _end_of(found: Audit, row: Proposal) -> str:
+    """How it ended, as its agent reads it."""
+    status, execution = end_of(row)
+    request: ApprovalRequest | None = getattr(row, "request", None)
+    if execution is not None:
+        if status not in OVER:
+            found.lost.append(f"{row.thread}: execution {status}")
+    elif request is not None and (
+        request.settled_at is None or status == RequestStatus.AUTHORIZED
+    ):
+        found.lost.append(f"{row.thread}: request {status}, no execution")
+    return status
+
+
+def _effects(found: Audit, effects: list[Effect]) -> None:
+    """What happened, against what was allowed and what the gate believes."""
+    found.effects = len(effects)
+    by_key: dict[str, list[Effect]] = defaultdict(list)
+    for effect in effects:
+        by_key[effect.key].append(effect)
+    rows = Execution.objects.select_related("grant__revision", "proposal")
+    executions = {row.idempotency_key: row for row in rows}
+    for key, several in by_key.items():
+        if len(several) > 1:
+            _twice(found, several[0].tool, f"{key}: {len(several)} effects")
+        if key not in executions:
+            found.unauthorised.append(f"{key}: no execution has this key")
+    for key, execution in executions.items():
+        _of_execution(found, execution, by_key.get(key, []))
+
+
+def _of_execution(found: Audit, execution: Execution, effects: list[Effect]) -> None:
+    tool = execution.proposal.tool_name
+    way, status, count = CLASSES[tool], execution.status, len(effects)
+    found.by_class.setdefault(way, Counter())[f"{status}, {count} effects"] += 1
+    name = f"{execution.proposal.thread} ({way}) {status}"
+    if status == ExecutionStatus.SUCCEEDED and count == 0:
+        found.lost.append(f"{name}: no effect")
+    if status in {ExecutionStatus.FAILED, ExecutionStatus.REFUSED} and count:
+        if _is_belied(execution, effects):
+            found.belied += 1
+        else:
+            _twice(found, tool, f"{name}: {count} effects")
+    if status == ExecutionStatus.UNKNOWN:
+        _unknown(found, execution, way, name)
+    for effect in effects:
+        problem = _problem(execution, effect)
+        if problem:
+            found.unauthorised.append(f"{name}: {problem}")
+
+
+def _twice(found: Audit, tool: str, said: str) -> None:
+    found.doubled.append(f"{said} of {tool}")
+    found.doubled_by[CLASSES[tool]] += 1
+
+
+def _is_belied(execution: Execution, effects: list[Effect]) -> bool:
+    """A worker slept between its last look at the lease and its call of an opaque tool,
+    which nothing can prevent; a person had answered meanwhile that it had not happened,
+    which was true. Once it said what it had done, people were told."""
+    if execution.code != BY_PERSON or execution.finished_at is None:
+        return False
+    answered = execution.finished_at.timestamp()
+    told = Alarm.objects.filter(kind=AlarmKind.LATE_REPORT, subject=execution.pk)
+    return told.exists() and [effect.at > answered for effect in effects] == [True]
+
+
+def _unknown(found: Audit, execution: Execution, way: str, name: str) -> None:
+    """A person's question: for an opaque tool, or when every try is used up."""
+    found.unknown += 1
+    if way == "opaque":
+        return
+    if execution.attempts >= ATTEMPTS:
+        found.given_up += 1
+    else:
+        found.lost.append(f"{name}: could have been known ({execution.code})")
+
+
+def _problem(execution: Execution, effect: Effect) -> str:
+    """Why there was no authority for this effect; empty when there was."""
+    grant = execution.grant
+    revision = grant.revision
+    if canonical.digest(bytes(revision.canonical)) != revision.action_hash:
+        return "the stored bytes have another hash"
+    if grant.action_hash != revision.action_hash:
+        return "the grant is for another action"
+    if json.dumps(revision.args, sort_keys=True) != json.dumps(
+        effect.args, sort_keys=True
+    ):
+        return "done with other arguments"
+    request = ApprovalRequest.objects.filter(proposal=execution.proposal_id).first()
+    if request is None:
+        alone = revision.tier in ALLOWED_ALONE
+        return "" if alone else f"tier {revision.tier} and nobody was asked"
+    return _unapproved(request, grant.action_hash, effect.at)
+
+
+def _unapproved(request: ApprovalRequest, action_hash: str, at: float) -> str:
+    """Enough different people said yes to these bytes before it happened."""
+    if request.status != RequestStatus.AUTHORIZED:
+        return f"request {request.status}"
+    version = request.versions.get(number=request.version)
+    if version.revision.action_hash != action_hash:
+        return "authorised for another action"
+    votes = Decision.objects.filter(
+        request=request, version=request.version, counts=True
+    ).select_related("reviewer")
+    people = {vote.reviewer.public_id for vote in votes} | set(version.carried)
+    needed = sum(step["required"] for step in version.steps) + len(version.carried)
+    if len(people) < needed:
+        return f"{len(people)} of {needed} approvals"
+    late = [vote for vote in votes if vote.at.timestamp() > at]
+    return "approved after it happened" if late else ""
+
+
+def _outbox(found: Audit) -> None:
+    """Every promise is kept, but for letters of a later time."""
+    waiting = OutboxMessage.objects.filter(done_at=None)
+    later = Q(held_until__gt=clock.now() + LATER, attempts=F("attempts"))
+    for message in waiting.exclude(later):
+        found.undone.append(f"{message.topic} {message.subject}")

@@ -1,0 +1,190 @@
+"""Every record of every machine, put through the table of its edges from the first on:
+whether each step was legal, and whether the row is where its last record left it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import models
+
+from agents import transitions as agents_transitions
+from agents.models import Delivery, Thread
+from journal.models import LogRecord
+from journal.state_machine import NOWHERE, Machine
+from reviews import transitions
+from reviews.models import ApprovalRequest, Batch, Execution, Grant
+
+MACHINES: dict[type[models.Model], Machine] = {
+    **transitions.MACHINES,
+    **agents_transitions.MACHINES,
+}
+# Whose records name their row. Of the others each step is looked up in the table, and
+# as many rows must stand in a status as went there and did not leave.
+NAMED = {
+    transitions.request,
+    transitions.grant,
+    transitions.execution,
+    transitions.batch,
+    agents_transitions.thread,
+    agents_transitions.delivery,
+}
+TAKEN = {"execution.claimed", "execution.reclaimed"}
+Subject = tuple[str, ...]
+
+
+@dataclass
+class Replayed:
+    """What came out, in numbers and in sentences about whatever was wrong."""
+
+    records: int = 0
+    steps: Counter[str] = field(default_factory=Counter)  # machine -> records
+    illegal: list[str] = field(default_factory=list)
+    gaps: int = 0  # in the positions, or a leaf that is not the one hashed
+    stale_written: list[str] = field(default_factory=list)  # under an old fence
+    last: dict[tuple[str, Subject], str] = field(default_factory=dict)
+    fences: dict[Subject, int] = field(default_factory=dict)
+    standing: Counter[tuple[str, str]] = field(default_factory=Counter)  # by status
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One record, as its machine reads it."""
+
+    kind: str
+    source: str
+    target: str
+    subject: Subject
+    fence: int | None
+
+
+def replay() -> Replayed:
+    """In the log's own order, of the whole log."""
+    found = Replayed()
+    rows = LogRecord.objects.select_related("position").order_by("position__seq")
+    for seq, row in enumerate(rows.iterator()):
+        leaf = bytes(row.leaf)
+        found.records += 1
+        hashed = hashlib.sha256(b"\0" + leaf).digest()
+        found.gaps += _place(row) != (seq, hashed)
+        for machine, step in _steps(row, json.loads(leaf)):
+            _take(found, machine, step)
+    _compare(found)
+    return found
+
+
+def _place(row: LogRecord) -> tuple[int, bytes] | None:
+    """None when nobody came to give it one."""
+    place = getattr(row, "position", None)
+    return None if place is None else (place.seq, bytes(place.leaf_hash))
+
+
+def _steps(row: LogRecord, leaf: dict[str, Any]) -> Iterator[tuple[Machine, Step]]:
+    for machine in MACHINES.values():
+        if any(edge.logged_as == row.kind for edge in machine.edges):
+            subject = _subject(machine, row, leaf)
+            fence = (leaf.get("data") or {}).get("fence")
+            step = Step(
+                row.kind, leaf["from"] or NOWHERE, leaf["to"] or NOWHERE, subject, fence
+            )
+            yield machine, step
+
+
+def _subject(machine: Machine, row: LogRecord, leaf: dict[str, Any]) -> Subject:
+    """Which row of the machine a record is about. A revision has one grant, and a
+    grant one execution."""
+    if machine is transitions.request:
+        return (leaf["request"],)
+    if machine in (transitions.grant, transitions.execution):
+        return (leaf["proposal"], str(leaf["revision"]))
+    if machine is agents_transitions.thread:
+        return (row.agent, row.thread)
+    if machine is agents_transitions.delivery:
+        return (leaf["data"]["delivery"],)
+    return (str((leaf.get("data") or {}).get("batch", "")),)
+
+
+def _take(found: Replayed, machine: Machine, step: Step) -> None:
+    found.steps[machine.name] += 1
+    if (step.kind, step.source, step.target) not in _edges(machine):
+        found.illegal.append(f"{machine.name}: {step.kind} from {step.source}")
+    if machine in NAMED:
+        _follow(found, machine, step)
+    found.standing[machine.name, step.source] -= 1
+    found.standing[machine.name, step.target] += 1
+    if machine is transitions.execution and step.fence is not None:
+        _check_fence(found, step)
+
+
+def _edges(machine: Machine) -> set[tuple[str, str, str]]:
+    return {
+        (edge.logged_as, str(edge.source), str(edge.target)) for edge in machine.edges
+    }
+
+
+def _follow(found: Replayed, machine: Machine, step: Step) -> None:
+    """One row from status to status."""
+    key = (machine.name, step.subject)
+    before = found.last.get(key, NOWHERE)
+    if before != step.source:
+        said = f"{machine.name} {'/'.join(step.subject)}: {step.kind}"
+        found.illegal.append(f"{said} from {step.source or 'nothing'}, was {before}")
+    found.last[key] = step.target
+
+
+def _check_fence(found: Replayed, step: Step) -> None:
+    """What a holder writes carries the fence that it was given last [I22]."""
+    newest = found.fences.get(step.subject, 0)
+    if step.kind in TAKEN:
+        if step.fence != newest + 1:
+            found.illegal.append(f"execution {step.subject}: fence {step.fence}")
+        found.fences[step.subject] = step.fence or 0
+    elif step.fence != newest:
+        found.stale_written.append(f"{step.subject}: {step.kind} under {step.fence}")
+
+
+def _compare(found: Replayed) -> None:
+    """The rows are where their records end, each of them has records, and no record
+    is about a row that is not there."""
+    rows = dict(_rows())
+    for key in rows.keys() | found.last.keys():
+        status, logged = rows.get(key), found.last.get(key)
+        if status != logged:
+            found.illegal.append(f"{key}: row {status}, log {logged}")
+    for model, machine in MACHINES.items():
+        found.illegal += _miscounted(found, model, machine)
+
+
+def _miscounted(
+    found: Replayed, model: type[models.Model], machine: Machine
+) -> Iterator[str]:
+    """Statuses in which not as many rows stand as the log says."""
+    rows = Counter(model._default_manager.values_list("status", flat=True))
+    for status in {str(edge.target) for edge in machine.edges}:
+        logged = found.standing[machine.name, status]
+        if rows[status] != logged:
+            yield f"{machine.name} {status}: {rows[status]} rows, {logged} in the log"
+
+
+def _rows() -> Iterator[tuple[tuple[str, Subject], str]]:
+    for pk, status in ApprovalRequest.objects.values_list("pk", "status"):
+        yield (transitions.request.name, (pk,)), status
+    for pk, status in Batch.objects.values_list("pk", "status"):
+        yield (transitions.batch.name, (pk,)), status
+    for pk, status in Delivery.objects.values_list("pk", "status"):
+        yield (agents_transitions.delivery.name, (pk,)), status
+    found = Grant.objects.values_list("proposal_id", "revision__number", "status")
+    for proposal, number, status in found:
+        yield (transitions.grant.name, (proposal, str(number))), status
+    executions = Execution.objects.values_list(
+        "proposal_id", "grant__revision__number", "status"
+    )
+    for proposal, number, status in executions:
+        yield (transitions.execution.name, (proposal, str(number))), status
+    threads = Thread.objects.values_list("agent__slug", "name", "status")
+    for agent, name, status in threads:
+        yield (agents_transitions.thread.name, (agent, name)), status

@@ -1,0 +1,188 @@
+"""Services of somebody else: `python -m chaos.services <address> <file>`, a process.
+
+    POST /<tool>            the effect, in the way of the tool's class
+    POST /<tool>/look-up    what became of a key
+    POST /own/<tool>        the same for an agent that performs its effect itself
+    POST /hooks/<agent>     a letter to an agent's server (chaos/hooks.py)
+
+A keyed service does a key once. A queryable one does what it is told as often as it is
+told, but not for a fence older than one it knows: between our last look at the lease
+and the first byte no gate can hold back a process that slept. An opaque one does it
+always.
+Some calls get no answer, or a late one: before or after the effect.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import threading
+import time
+from collections import defaultdict
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+
+from .hooks import Hooks
+from .ledger import Asked, Ledger
+from .receivers import Postbook
+
+SECRET = "HOLDPOINT_WEBHOOK_SECRET"  # noqa: S105 the name of a variable
+CLASSES = {
+    "note": "keyed",
+    "tag": "queryable",
+    "pay": "keyed",
+    "ship": "queryable",
+    "letter": "opaque",
+    "repay": "keyed",
+    "deploy": "keyed",
+    "wipe": "keyed",
+}
+# Of a thousand first calls of a key, how many end so.
+NO_ANSWER_BEFORE, NO_ANSWER_AFTER, LATE = 15, 30, 50
+LATE_S = 1.3  # more than the gate waits
+BUSY_S = 0.01  # what an effect takes
+
+
+class Server(ThreadingHTTPServer):
+    """Threads, one ledger, one secret."""
+
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, address: str, ledger: Ledger, secret: str, hooks: Hooks) -> None:
+        host, _, port = address.rpartition(":")
+        super().__init__((host, int(port)), Handler)
+        self.ledger = ledger
+        self.webhook = Webhook(secret)
+        self.hooks = hooks
+        self.locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Callers are killed here all the time."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """The calls above."""
+
+    server: Server
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        first, _, rest = self.path.strip("/").partition("/")
+        if first == "hooks":
+            return self._hear(rest, raw)
+        own = first == "own"
+        if not own and not self._signed(raw):
+            return self._answer(401, {"code": "bad_signature"})
+        asked = _asked(json.loads(raw), rest if own else first)
+        with self.server.locks[asked.key]:  # one key is one row of theirs
+            found = self._look(asked) if rest == "look-up" else self._do(asked)
+        if found is None:
+            self.close_connection = True
+            return None
+        return self._answer(200, found)
+
+    def _hear(self, agent: str, raw: bytes) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        answer = self.server.hooks.hear(agent, headers, raw)
+        if answer.status is None:
+            self.close_connection = True
+            return
+        self._answer(answer.status, {}, **answer.headers)
+
+    def _signed(self, raw: bytes) -> bool:
+        try:
+            self.server.webhook.verify(raw, dict(self.headers), json_parse=False)
+        except (WebhookVerificationError, ValueError):
+            return False
+        return True
+
+    def _look(self, asked: Asked) -> dict[str, Any]:
+        found = bool(self.server.ledger.happened(asked.key))
+        self.server.ledger.note("look", asked, "found" if found else "not found")
+        if found:
+            return {"status": "succeeded", "result": {"seen": True}}
+        return {"status": "not_found"}
+
+    def _do(self, asked: Asked) -> dict[str, Any] | None:
+        """The effect, or not; None is no answer."""
+        ledger = self.server.ledger
+        mishap = _mishap(asked, ledger.times_asked(asked.key))
+        if mishap == "lost":
+            ledger.note("do", asked, "lost before")
+            return None
+        answer = self._perform(asked)
+        ledger.note("do", asked, mishap or str(answer["status"]))
+        if mishap == "late":
+            time.sleep(LATE_S)
+        return None if mishap == "unsaid" else answer
+
+    def _perform(self, asked: Asked) -> dict[str, Any]:
+        ledger, way = self.server.ledger, CLASSES[asked.tool]
+        if _declines(asked, ledger.times_asked(asked.key)):
+            return _failed("declined")
+        if way == "queryable" and asked.fence < ledger.newest_fence(asked.key):
+            return _failed("old_fence")
+        if way != "keyed" or not ledger.happened(asked.key):
+            time.sleep(BUSY_S)
+            ledger.do(asked)
+        return {"status": "succeeded", "result": {"reference": asked.key[:16]}}
+
+    def _answer(self, status: int, body: dict[str, Any], **more: str) -> None:
+        raw = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        for name, value in more.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *_: Any) -> None:
+        """Quiet."""
+
+
+def _asked(said: dict[str, Any], tool: str) -> Asked:
+    return Asked(
+        tool,
+        said["idempotency_key"],
+        said.get("execution", ""),
+        int(said.get("fence", 0)),
+        said.get("args", {}),
+    )
+
+
+def _failed(code: str) -> dict[str, Any]:
+    return {"status": "failed", "error": {"code": code, "detail": "not done"}}
+
+
+def _declines(asked: Asked, before: int) -> bool:
+    note = asked.args.get("note")
+    return note == "decline" or (note == "decline once" and before == 0)
+
+
+def _mishap(asked: Asked, before: int) -> str:
+    """What goes wrong with the first call of a key; the same whenever it is run."""
+    if before or asked.args.get("note"):
+        return ""
+    drawn = int(hashlib.sha256(asked.key.encode()).hexdigest()[:8], 16) % 1000
+    if drawn < NO_ANSWER_BEFORE:
+        return "lost"
+    if drawn < NO_ANSWER_AFTER:
+        return "unsaid"
+    return "late" if drawn < LATE else ""
+
+
+def main(address: str, file: str) -> None:
+    """Serve until killed; a ledger that is there is carried on with."""
+    hooks = Hooks(Postbook(Path(file)))
+    Server(address, Ledger(Path(file)), os.environ[SECRET], hooks).serve_forever()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,231 @@
+"""One HTTP exchange held whole in memory, so that no slow client, sending or reading,
+ever occupies one of the few threads that run Django."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from csp.middleware import CSPMiddleware
+from django.conf import settings
+from django.core.handlers.wsgi import WSGIRequest
+from django.http import HttpRequest, HttpResponse
+from django.middleware.clickjacking import XFrameOptionsMiddleware
+from django.middleware.security import SecurityMiddleware
+
+from hitl.middleware import Boundary, GetResponse, RequestContext
+from hitl.problems import problem
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+BODY_LIMIT = 1024 * 1024  # api.md: `too_large`
+# Bytes of all bodies that are held at once, and of one caller's, beside small ones.
+ROOM, ROOM_EACH, SMALL_BODY = 24 * BODY_LIMIT, 8 * BODY_LIMIT, 16 * 1024
+ROOM_BACK_S = 1
+
+
+class Gone(Exception):
+    """The client hung up before it had sent everything."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A complete response."""
+
+    status: int
+    headers: tuple[Header, ...]
+    body: bytes
+
+    def header(self, name: bytes) -> str:
+        """Its value, or "" when it is not there."""
+        return next((v.decode("latin1") for n, v in self.headers if n == name), "")
+
+    def without(self, name: bytes) -> Answer:
+        kept = tuple(pair for pair in self.headers if pair[0] != name)
+        return replace(self, headers=kept)
+
+    def with_body(self, body: bytes) -> Answer:
+        """The same answer about newer content."""
+        changed = self.without(b"content-length")
+        length = (b"content-length", str(len(body)).encode())
+        return replace(changed, headers=(*changed.headers, length), body=body)
+
+    async def send(self, send: Send) -> None:
+        start = {"type": "http.response.start", "status": self.status}
+        await send({**start, "headers": list(self.headers)})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+class Few:
+    """ASGI middleware that puts only so many requests at once to the application."""
+
+    def __init__(self, app: App, most: int) -> None:
+        self.app, self._free = app, asyncio.Semaphore(most)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._free:
+            await self.app(scope, receive, send)
+
+
+class Room:
+    """How much the process holds of bodies that are on their way or wait to be read:
+    whoever sends many of them slowly fills their own part, and not its memory."""
+
+    def __init__(self, most: int = ROOM, each: int = ROOM_EACH) -> None:
+        self._most, self._each = most, each
+        self._taken: Counter[str] = Counter()
+
+    @contextmanager
+    def of(self, caller: str) -> Iterator[Share]:
+        """This caller's part, for one body."""
+        share = Share(self, caller)
+        try:
+            yield share
+        finally:
+            share.give_back()
+
+    def take(self, caller: str, size: int) -> bool:
+        """Whether there was room for so many bytes more."""
+        fits = self._taken[caller] + size <= self._each
+        if not fits or self._taken.total() + size > self._most:
+            return False
+        self._taken[caller] += size
+        return True
+
+    def give_back(self, caller: str, size: int) -> None:
+        self._taken[caller] -= size
+        if not self._taken[caller]:
+            del self._taken[caller]
+
+
+@dataclass
+class Share:
+    """What one body takes of the room. A small one takes none, so that nobody who
+    fills it keeps a person from signing in."""
+
+    room: Room
+    caller: str
+    taken: int = 0
+
+    def fits(self, size: int) -> bool:
+        """Take what a body of this size needs."""
+        more = max(size - SMALL_BODY, 0) - self.taken
+        if more <= 0:
+            return True
+        if not self.room.take(self.caller, more):
+            return False
+        self.taken += more
+        return True
+
+    def give_back(self) -> None:
+        if self.taken:
+            self.room.give_back(self.caller, self.taken)
+            self.taken = 0
+
+
+async def read_body(
+    scope: Scope, receive: Receive, share: Share | None = None
+) -> bytes | Answer:
+    """The whole body, or the refusal of one that is too large or too slow, or that
+    there is no room for now.
+
+    *Raises* Gone.
+    """
+    declared = dict(scope["headers"]).get(b"content-length", b"0")
+    if declared.isdigit() and int(declared) > BODY_LIMIT:
+        return _too_large(scope)
+    try:
+        async with asyncio.timeout(settings.HOLDPOINT.body_timeout):
+            return await _collect(scope, receive, share)
+    except TimeoutError:
+        detail = "The body did not arrive in time. Send again."
+        return _hanging_up(refusal(scope, 408, "too_slow", detail))
+
+
+async def _collect(
+    scope: Scope, receive: Receive, share: Share | None
+) -> bytes | Answer:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        body += message.get("body", b"")
+        if len(body) > BODY_LIMIT:
+            return _too_large(scope)
+        if share is not None and not share.fits(len(body)):
+            return _no_room(scope)
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _too_large(scope: Scope) -> Answer:
+    detail = "This is larger than the gate takes. Nothing was stored. Shorten it."
+    return _hanging_up(refusal(scope, 413, "too_large", detail))
+
+
+def _no_room(scope: Scope) -> Answer:
+    detail = "Too many large bodies are on their way from here. Nothing was done."
+    return _hanging_up(refusal(scope, 429, "too_many", detail, retry_after=ROOM_BACK_S))
+
+
+def _hanging_up(answer: Answer) -> Answer:
+    # The rest of the body is not read: the connection cannot be used again.
+    return replace(answer, headers=(*answer.headers, (b"connection", b"close")))
+
+
+def refusal(scope: Scope, status: int, code: str, detail: str, **facts: Any) -> Answer:
+    """A problem that Django never sees, with the headers and the line in the log that
+    every answer of Django's has."""
+    response = _as_djangos(_request(scope), problem(status, code, detail, **facts))
+    headers = [(k.lower().encode(), v.encode()) for k, v in response.items()]
+    return Answer(status, tuple(headers), b"").with_body(response.content)
+
+
+def _request(scope: Scope) -> WSGIRequest:
+    return WSGIRequest(
+        {
+            "REQUEST_METHOD": scope["method"],
+            "PATH_INFO": scope["path"].encode().decode("latin1"),
+            "wsgi.url_scheme": scope.get("scheme", "http"),
+            "wsgi.input": io.BytesIO(),
+        }
+    )
+
+
+def _as_djangos(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Through those of settings.MIDDLEWARE that write headers, in their order."""
+    writers = XFrameOptionsMiddleware(Boundary(lambda _: response))
+    policy = cast(GetResponse, CSPMiddleware(writers))
+    answered = RequestContext(policy)(request)
+    # Not called whole: it would send whoever comes by http away to https.
+    last = SecurityMiddleware(lambda _: answered)
+    return last.process_response(request, answered)
+
+
+async def ask(app: App, scope: Scope, body: bytes) -> Answer:
+    """Put one request to the application and take its whole answer."""
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+    status, headers, content = 500, (), bytearray()
+
+    async def receive() -> Message:
+        return messages.pop() if messages else {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        nonlocal status, headers
+        if message["type"] == "http.response.start":
+            status, headers = message["status"], tuple(message["headers"])
+        content.extend(message.get("body", b""))
+
+    await app(scope, receive, send)
+    return Answer(status, headers, bytes(content))

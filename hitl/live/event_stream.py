@@ -1,0 +1,184 @@
+"""Event streams: one for each visible page, held on the event loop alone.
+
+A Django view says who looks and what they are told first; here the page is kept and
+told what the newsroom has for it, until it goes, we stop, or it may no longer look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hitl.problems import problem
+from reviews.desk.live.subscription import Viewer
+
+from .buffering import Answer, App, Gone, Receive, Room, Scope, Send, read_body
+from .buffering import ask as buffering_ask
+from .callers import address_of
+from .listen import Hub
+from .long_poll import COME_BACK_S, without_lookalikes
+from .page_updates import Newsroom, Page
+
+PATH = "/events/"
+HEADER = b"holdpoint-stream"
+BEAT = b": beat\n\n"
+BEAT_S = 15.0  # a proxy ends what is silent
+# Within a minute it is asked again whether this person may still look: signed out,
+# locked out, or with other roles. Spread, like the next.
+RECHECK_S = (30.0, 44.0)
+# A browser comes back after so many milliseconds: thousands that lost one process do
+# not all knock at the next one at once.
+RETRY_MS = (1_000, 8_000)
+MOST, MOST_EACH = 2_000, 32  # streams of this process, and of one person
+SEND_S = 10.0  # whoever takes nothing for so long has gone
+END = {"type": "http.response.body", "body": b"", "more_body": False}
+
+
+class Streams:
+    """The ASGI application of `PATH`, around the one that answers at once."""
+
+    def __init__(self, app: App, hub: Hub, room: Room) -> None:
+        self.app, self.hub, self.room = app, hub, room
+        self.newsroom = Newsroom(hub)
+        self._each: Counter[int] = Counter()
+
+    @staticmethod
+    def serves(scope: Scope) -> bool:
+        return bool(scope["path"] == PATH and scope["method"] == "GET")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = without_lookalikes(scope)
+        with contextlib.suppress(Gone, TimeoutError):
+            with self.room.of(address_of(scope)) as share:
+                body = await read_body(scope, receive, share)
+            if isinstance(body, Answer):
+                await body.send(send)
+            else:
+                await self._open(scope, receive, send)
+
+    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self.newsroom.page() as page:
+            answer = await self.ask(scope)
+            dumped = answer.header(HEADER)
+            if not dumped:
+                await _refused(answer).send(send)
+                return
+            viewer = Viewer.load(dumped)
+            with self._counted(viewer.person) as fits:
+                if not fits:
+                    await _too_many(answer).send(send)
+                    return
+                if page.admit(viewer):
+                    self.newsroom.count_again()
+                await Held(self, page, scope, receive, send).run(answer)
+
+    async def ask(self, scope: Scope) -> Answer:
+        """Who looks, says Django."""
+        return await buffering_ask(self.app, scope, b"")
+
+    @contextlib.contextmanager
+    def _counted(self, person: int) -> Iterator[bool]:
+        """Whether there is room for one more of this person's."""
+        self._each[person] += 1
+        try:
+            # guard: streams-each
+            yield len(self.newsroom) <= MOST and self._each[person] <= MOST_EACH
+        finally:
+            self._each[person] -= 1
+            if not self._each[person]:
+                del self._each[person]
+
+
+@dataclass(eq=False, slots=True)
+class Held:
+    """One stream while it is open."""
+
+    streams: Streams
+    page: Page
+    scope: Scope
+    receive: Receive
+    send: Send
+
+    async def run(self, answer: Answer) -> None:
+        """Until it is over, for whatever reason."""
+        headers = list(answer.without(HEADER).without(b"content-length").headers)
+        head = {"type": "http.response.start", "status": 200, "headers": headers}
+        await self.send(head)
+        retry = f"retry: {random.randint(*RETRY_MS)}\n\n"  # noqa: S311 no secret
+        await self._write(answer.body + retry.encode())
+        gone = asyncio.ensure_future(self.receive())
+        try:
+            await self._tell(gone)
+        finally:
+            gone.cancel()
+        await asyncio.wait_for(self.send(END), SEND_S)
+
+    async def _tell(self, gone: asyncio.Future[Any]) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + _spread(RECHECK_S)
+        while await self._goes_on(gone):
+            if loop.time() >= due:
+                if not await self._may_look():
+                    return
+                due = loop.time() + _spread(RECHECK_S)
+            await self._write(self.page.take() or BEAT)
+
+    async def _goes_on(self, gone: asyncio.Future[Any]) -> bool:
+        """Wait for something to say, or until silence is long enough for a beat."""
+        over = self.streams.hub
+        if not (self.page.event or gone.done() or over.stopping):
+            loop = asyncio.get_running_loop()
+            woken: asyncio.Future[None] = loop.create_future()
+
+            def wake(_: object = None) -> None:
+                if not woken.done():
+                    woken.set_result(None)
+
+            self.page.wake = wake
+            gone.add_done_callback(wake)
+            beat = loop.call_later(BEAT_S, wake)
+            await woken
+            beat.cancel()
+            gone.remove_done_callback(wake)
+        return not (gone.done() or over.stopping)
+
+    async def _may_look(self) -> bool:
+        dumped = (await self.streams.ask(self.scope)).header(HEADER)
+        now, before = Viewer.load(dumped) if dumped else None, self.page.viewer
+        return now is not None and before is not None and now.like(before)
+
+    async def _write(self, body: bytes) -> None:
+        message = {"type": "http.response.body", "body": body, "more_body": True}
+        await asyncio.wait_for(self.send(message), SEND_S)
+
+
+def _spread(between: tuple[float, float]) -> float:
+    return random.uniform(*between)  # noqa: S311 no secret
+
+
+def _refused(answer: Answer) -> Answer:
+    """A stream cannot follow the way to the sign-in page."""
+    if answer.status not in {301, 302}:
+        return answer
+    return _problem(answer, 401, "session", "You are signed out. Nothing is sent here.")
+
+
+def _too_many(answer: Answer) -> Answer:
+    detail = "Too many pages are open. This one asks from time to time instead."
+    refused = _problem(answer, 429, "too_many", detail)
+    wait = (b"retry-after", str(COME_BACK_S).encode())
+    return replace(refused, headers=(*refused.headers, wait))
+
+
+def _problem(answer: Answer, status: int, code: str, detail: str) -> Answer:
+    """In the place of an answer, with the headers that every answer has."""
+    content = problem(status, code, detail)
+    for name in (HEADER, b"location", b"content-type"):
+        answer = answer.without(name)
+    kind = (b"content-type", content["Content-Type"].encode())
+    return Answer(status, (*answer.headers, kind), b"").with_body(content.content)

@@ -1,0 +1,138 @@
+"""One LISTEN connection a process, for everyone who waits for news of a proposal.
+
+A wake-up says only "look again". It may come for nothing, never too late: whoever
+subscribes before asking misses nothing, and when the connection was lost everybody is
+woken, because what happened meanwhile is not known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+
+import psycopg
+import structlog
+from psycopg.conninfo import make_conninfo
+
+from hitl import database
+from journal.notify import CHANNEL
+
+# A quiet connection is asked this often, in seconds, whether it is still one.
+PULSE_S = 15.0
+BACKOFF_S = (0.1, 0.3, 1.0, 2.0)
+
+log = structlog.get_logger(__name__)
+
+
+class Subscription:
+    """Wakes for one subject; until `narrow` names it, remembers what it heard."""
+
+    def __init__(self) -> None:
+        self.subject: str | None = None
+        self._heard: set[str] = set()
+        self._event = asyncio.Event()
+
+    def hear(self, subject: str | None) -> None:
+        """None is news of everything."""
+        if subject is None or subject == self.subject:
+            self._event.set()
+        elif self.subject is None:
+            self._heard.add(subject)
+
+    def narrow(self, subject: str) -> None:
+        """From now on only this subject, with what was heard of it before."""
+        if self.subject == subject:
+            return
+        self.subject = subject
+        if subject in self._heard:
+            self._event.set()
+        self._heard.clear()
+
+    async def wait(self) -> None:
+        """Until there is news since the last wait."""
+        await self._event.wait()
+        self._event.clear()
+
+
+class Hub:
+    """Fans the database's notifications out to the subscriptions of this process."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._conninfo = conninfo
+        self._subscriptions: set[Subscription] = set()
+        self._followers: list[Callable[[str | None], None]] = []
+        self._task: asyncio.Task[None] | None = None
+        self.stopping = False
+
+    def start(self) -> None:
+        """Begin to listen; safe to call again. Needs a running event loop."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._listen_for_ever())
+
+    def end_waits(self) -> None:
+        """From now on nobody is kept waiting: the process is about to stop."""
+        self.stopping = True
+        self._tell(None)
+
+    async def stop(self) -> None:
+        self.end_waits()
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    @contextlib.contextmanager
+    def subscribe(self) -> Iterator[Subscription]:
+        """Open it before asking for the state it is about."""
+        subscription = Subscription()
+        self._subscriptions.add(subscription)
+        try:
+            yield subscription
+        finally:
+            self._subscriptions.discard(subscription)
+
+    def follow(self, hear: Callable[[str | None], None]) -> None:
+        """`hear` gets every subject as it comes, on the event loop; None is news of
+        everything."""
+        self._followers.append(hear)
+
+    def _tell(self, subject: str | None) -> None:
+        for subscription in self._subscriptions:
+            subscription.hear(subject)
+        for hear in self._followers:
+            hear(subject)
+
+    async def _listen_for_ever(self) -> None:
+        failures = 0
+        while True:
+            try:
+                async with await self._connect() as connection:
+                    failures = 0
+                    self._tell(None)
+                    await self._listen(connection)
+            except psycopg.Error as error:
+                log.warning("listen_lost", error=type(error).__name__)
+            delay = BACKOFF_S[min(failures, len(BACKOFF_S) - 1)]
+            failures += 1
+            await asyncio.sleep(delay)
+
+    async def _connect(self) -> psycopg.AsyncConnection[tuple[object, ...]]:
+        conninfo = make_conninfo(
+            self._conninfo,
+            connect_timeout=database.CONNECT_TIMEOUT_S,
+            application_name="holdpoint hub",
+            **database.OURS,
+        )
+        connection = await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
+        await connection.execute(f"LISTEN {CHANNEL}")
+        return connection
+
+    async def _listen(
+        self, connection: psycopg.AsyncConnection[tuple[object, ...]]
+    ) -> None:
+        while True:
+            async for notice in connection.notifies(timeout=PULSE_S):
+                self._tell(notice.payload)
+            await connection.execute("SELECT 1")

@@ -1,0 +1,194 @@
+"""Long-polling without holding a thread or a database connection.
+
+A view that has nothing final to say answers at once, with the header
+`Holdpoint-Wait: <proposal id>;<messages>`. Here the client is kept, on the event loop
+alone, until the hub has news of that id; then the same question is put again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections import Counter
+from typing import Any
+from urllib.parse import parse_qs, quote
+
+from .buffering import (
+    Answer,
+    App,
+    Gone,
+    Receive,
+    Room,
+    Scope,
+    Send,
+    ask,
+    read_body,
+    refusal,
+)
+from .callers import API, Callers
+from .listen import Hub, Subscription
+
+HEADER = b"holdpoint-wait"
+LONGEST_S = 60
+MOST_EACH = 100  # waits of one key at once, in this process
+COME_BACK_S = 5
+NUMBER = re.compile(r"[0-9]{1,2}")
+
+
+class Place:
+    """One of the waits of a caller, who may become known as another meanwhile."""
+
+    def __init__(self, each: Counter[str], caller: str) -> None:
+        self._each, self.caller = each, caller
+
+    def __enter__(self) -> Place:
+        self._each[self.caller] += 1
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._each[self.caller] -= 1
+        if not self._each[self.caller]:
+            del self._each[self.caller]
+
+    @property
+    def fits(self) -> bool:
+        return self._each[self.caller] <= MOST_EACH
+
+    def move(self, caller: str) -> None:
+        if caller != self.caller:
+            self.__exit__()
+            self.caller = caller
+            self.__enter__()
+
+
+class LongPoll:
+    """ASGI middleware around an application that answers at once."""
+
+    def __init__(self, app: App, hub: Hub, callers: Callers, room: Room) -> None:
+        self.app = app
+        self.hub = hub
+        self.callers = callers
+        self.room = room
+        self._each: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = without_lookalikes(scope)
+        with contextlib.suppress(Gone):
+            answer = await self._answer(scope, receive)
+            if answer is not None:
+                await answer.without(HEADER).send(send)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer | None:
+        """None when the client has gone and nobody is left to answer."""
+        seconds, caller = wait_seconds(scope), self.callers.key_of(scope)
+        if not seconds:
+            return await self._ask(caller, scope, receive)
+        with Place(self._each, caller) as place:
+            if place.fits:
+                return await self._wait(place, scope, receive, seconds)
+        # Before anything was asked: whatever it was, it has not been done.
+        detail = f"At most {MOST_EACH} calls of one key wait at once. Nothing was done."
+        return refusal(scope, 429, "too_many", detail, retry_after=COME_BACK_S)
+
+    async def _ask(self, caller: str, scope: Scope, receive: Receive) -> Answer:
+        """The body is held until it is answered, and no longer."""
+        with self.room.of(caller) as share:
+            body = await read_body(scope, receive, share)
+            if isinstance(body, Answer):
+                return body
+            return await ask(self.app, scope, body)
+
+    async def _wait(
+        self, place: Place, scope: Scope, receive: Receive, seconds: int
+    ) -> Answer | None:
+        end = asyncio.get_running_loop().time() + seconds
+        with self.hub.subscribe() as subscription:
+            answer = await self._ask(place.caller, scope, receive)
+            # Who was nobody but an address waits as the caller that it was for. Where
+            # too many of that one's wait, this one has its answer and goes.
+            place.move(self.callers.key_of(scope))
+            if not (answer.header(HEADER) and place.fits):
+                return answer
+            gone = asyncio.ensure_future(receive())  # the body is read: disconnect
+            try:
+                return await self._settle(scope, answer, subscription, gone, end)
+            finally:
+                gone.cancel()
+
+    async def _settle(
+        self,
+        scope: Scope,
+        answer: Answer,
+        subscription: Subscription,
+        gone: asyncio.Future[Any],
+        end: float,
+    ) -> Answer | None:
+        """Ask again at every news until the answer is final or the time is over.
+
+        The first status and headers stay (201 for what was created). An answer that
+        is a refusal, such as of a key revoked meanwhile, changes nothing: what was
+        allowed to be known before is what is said.
+        """
+        waits = answer.header(HEADER)
+        proposal = waits.partition(";")[0]
+        subscription.narrow(proposal)
+        while await self._news(subscription, gone, end):
+            newer = await ask(self.app, look_again(scope, proposal), b"")
+            if newer.status != 200:
+                break
+            answer = answer.with_body(newer.body)
+            if newer.header(HEADER) != waits:  # none any more, or a new message
+                break
+        return None if gone.done() else answer
+
+    async def _news(
+        self, subscription: Subscription, gone: asyncio.Future[Any], end: float
+    ) -> bool:
+        left = end - asyncio.get_running_loop().time()
+        if self.hub.stopping or left <= 0:
+            return False
+        news = asyncio.ensure_future(subscription.wait())
+        try:
+            await asyncio.wait(
+                {news, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED
+            )
+            return news.done() and not gone.done() and not self.hub.stopping
+        finally:
+            news.cancel()
+
+
+def wait_seconds(scope: Scope) -> int:
+    """How long this client is ready to wait; 0 for not at all.
+
+    What is not a whole number from 0 to 60 is 0 here: the view answers it with 422.
+    """
+    if not scope["path"].startswith(API) or scope["method"] not in {"GET", "POST"}:
+        return 0
+    query = scope["query_string"].decode("latin1")
+    given = parse_qs(query, keep_blank_values=True).get("wait", [])
+    if len(given) != 1 or not NUMBER.fullmatch(given[0]):
+        return 0
+    seconds = int(given[0])
+    return seconds if seconds <= LONGEST_S else 0
+
+
+def look_again(scope: Scope, proposal: str) -> Scope:
+    """The question "how is it now?", by the same client with the same key."""
+    path = f"{API}proposals/{proposal}"
+    kept = {b"authorization", b"cookie", b"host", b"accept", b"x-forwarded-proto"}
+    return {
+        **scope,
+        "method": "GET",
+        "path": path,
+        "raw_path": quote(path).encode(),
+        "query_string": b"wait=1",  # so that it says whether there is still to wait
+        "headers": [pair for pair in scope["headers"] if pair[0] in kept],
+    }
+
+
+def without_lookalikes(scope: Scope) -> Scope:
+    """Drop headers with an underscore: WSGI spells `x_forwarded_for` and
+    `x-forwarded-for` alike, so the one could pretend to be the other."""
+    headers = [pair for pair in scope["headers"] if b"_" not in pair[0]]
+    return {**scope, "headers": headers}

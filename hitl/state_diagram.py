@@ -1,0 +1,55 @@
+"""The state machines as Mermaid, from the same tuples that the code runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agents import transitions as agents
+from journal.state_machine import NOWHERE, Machine
+from policies import versions
+from reviews import transitions as reviews
+
+MACHINES = (
+    reviews.request,
+    reviews.grant,
+    reviews.execution,
+    reviews.alarm,
+    reviews.repair,
+    agents.thread,
+    agents.delivery,
+    versions.machine,
+)
+HEAD = """\
+# State machines
+
+`manage.py state_diagram` prints this page from the tables that the code runs on; a test
+compares. Every arrow is one edge: its event, and the log record it leaves.
+"""
+
+
+def page() -> str:
+    """All machines as one Markdown page."""
+    return "\n".join([HEAD, *(_section(machine) for machine in MACHINES)])
+
+
+def diagram(machine: Machine) -> str:
+    """One machine as a `stateDiagram-v2`, edges in the order of its table."""
+    return "\n".join(["stateDiagram-v2", *_arrows(machine), *_ends(machine)])
+
+
+def _section(machine: Machine) -> str:
+    title = machine.name.capitalize()
+    return f"## {title}\n\n```mermaid\n{diagram(machine)}\n```\n"
+
+
+def _arrows(machine: Machine) -> Iterator[str]:
+    for edge in machine.edges:
+        source = "[*]" if edge.source == NOWHERE else edge.source
+        yield f"    {source} --> {edge.target}: {edge.event} ({edge.logged_as})"
+
+
+def _ends(machine: Machine) -> Iterator[str]:
+    """Statuses that no edge leaves."""
+    sources = {edge.source for edge in machine.edges}
+    targets = dict.fromkeys(edge.target for edge in machine.edges)
+    return (f"    {status} --> [*]" for status in targets if status not in sources)

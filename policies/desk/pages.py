@@ -1,0 +1,155 @@
+"""What people may read of the policy: every version, its rules and tools in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from journal.errors import NotFound
+from policies import active
+from policies.choices import Role, Tier
+from policies.documents import Document, Measure, Rule, StepSpec, ToolDefinition
+from policies.models import Person, PolicyVersion
+
+ASKS = (Tier.APPROVE, Tier.ESCALATE)
+READERS = (Role.REVIEWER, Role.SUPERVISOR, Role.ADMINISTRATOR, Role.AUDITOR)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLine:
+    id: str
+    text: str
+    tools: str
+    when: str
+    then: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLine:
+    name: str
+    title: str
+    risk: str
+    floor: str
+    queue: str
+    timeout: str
+    execution_class: str
+    effect: str
+    reversal: str
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPage:
+    version: PolicyVersion
+    document: Document
+    rules: list[RuleLine]
+    tools: list[ToolLine]
+    steps: list[tuple[str, str]]
+    queues: list[tuple[str, str]]
+    measures: list[tuple[str, str]]
+    recall: list[tuple[str, int]]
+
+
+def check_reader(person: Person) -> None:
+    """Raises NotFound for a person whose role does not read policies."""
+    names = [role.value for role in READERS]
+    if not person.groups.filter(name__in=names).exists():
+        raise NotFound
+
+
+def versions(person: Person) -> list[PolicyVersion]:
+    """Every version, newest first, without its document."""
+    check_reader(person)
+    found = PolicyVersion.objects.defer("document").order_by("-number")
+    return list(found.select_related("author", "activated_by"))
+
+
+def page(person: Person, number: int) -> PolicyPage:
+    """One version in words. Raises NotFound."""
+    check_reader(person)
+    found = PolicyVersion.objects.select_related("author", "activated_by")
+    version = found.filter(number=number).first()
+    if version is None:
+        raise NotFound
+    document = active.compiled(version)
+    return PolicyPage(
+        version=version,
+        document=document,
+        rules=[_rule(rule) for rule in document.rules],
+        tools=[_tool(tool) for tool in document.tools.values()],
+        steps=[(tier.value, said(steps)) for tier, steps in document.steps.items()],
+        queues=list(document.queues.items()),
+        measures=[(name, _measure(one)) for name, one in document.measures.items()],
+        recall=[(risk.value, n) for risk, n in document.recall.items()],
+    )
+
+
+def said(steps: Sequence[StepSpec]) -> str:
+    """`2 supervisors and 1 reviewer`."""
+    parts = [
+        f"{step.required} {step.role.value}{'' if step.required == 1 else 's'}"
+        for step in steps
+    ]
+    return " and ".join(parts)
+
+
+def lasts(value: timedelta) -> str:
+    """`30 min`, `24 h`, `7 days`: the largest unit that is whole."""
+    seconds = int(value.total_seconds())
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def _rule(rule: Rule) -> RuleLine:
+    return RuleLine(
+        id=rule.id,
+        text=rule.text,
+        tools=", ".join("every tool" if t == "*" else t for t in rule.tools),
+        when=rule.when,
+        then=rule.then.describe(),
+    )
+
+
+def _tool(tool: ToolDefinition) -> ToolLine:
+    floor = "by class" if tool.classes else tool.base.value
+    return ToolLine(
+        name=tool.name,
+        title=tool.title,
+        risk=tool.risk.value,
+        floor=floor,
+        queue=tool.queue,
+        timeout=lasts(tool.timeout)
+        if tool.base in (Tier.APPROVE, Tier.ESCALATE)
+        else "",
+        execution_class=tool.execution_class.value,
+        effect=tool.effect,
+        reversal=_undone(tool),
+    )
+
+
+def _undone(tool: ToolDefinition) -> str:
+    kind = tool.reversal.kind if tool.reversal else "not declared"
+    by = f", by {tool.compensation.tool}" if tool.compensation else ""
+    return "; ".join([f"{kind}{by}", *_reasons(tool)])
+
+
+def _reasons(tool: ToolDefinition) -> Iterator[str]:
+    """Why it, or one of its classes, counts as reversible without a tool that undoes
+    it."""
+    if because := tool.profile.reversible_because:
+        yield f"reversible because: {because}"
+    for one in tool.classes or []:
+        if because := one.profile.reversible_because:
+            yield f"class {one.name} reversible because: {because}"
+
+
+def _measure(measure: Measure) -> str:
+    what = measure.tool or f"{measure.event}s"
+    kind = f"sum of {_summed(measure)}" if measure.amount else "count"
+    return f"{kind} of {what} by {measure.key} in {lasts(measure.window)}"
+
+
+def _summed(measure: Measure) -> str:
+    return f"{measure.amount} alone" if measure.alone else "every amount"

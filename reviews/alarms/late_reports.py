@@ -1,0 +1,197 @@
+"""What is said of an effect too late to count: kept as a row, and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from journal import log
+from policies.choices import ExecutionClass
+from reviews.choices import (
+    BY_LOOK_UP,
+    BY_PERSON,
+    AlarmKind,
+    ExecutionStatus,
+    GrantStatus,
+)
+from reviews.grants import approved_tool
+from reviews.models import Alarm, Execution, LateReport
+
+from .standing import about, same_effect
+
+MOST_KEPT = 50  # of one execution: what repeats itself tells nothing more
+# Whatever was raised about a late report of the same effect has said it already.
+ABOUT_REPORTS = (
+    AlarmKind.LATE_REPORT,
+    AlarmKind.TWICE,
+    AlarmKind.WITHOUT_GRANT,
+    AlarmKind.OTHER_BYTES,
+)
+_SAME = ("fence", "status", "action_hash", "result_digest", "code")
+
+
+def keep(
+    execution: Execution,
+    *,
+    said: Mapping[str, Any],
+    actor: log.Actor,
+    now: datetime,
+    counted: bool = False,
+) -> LateReport | None:
+    """Keep a report and raise what it gives cause for. None for one that only repeats
+    what is known. Caller holds the execution's lock, and takes no other after this."""
+    report = LateReport(
+        execution=execution,
+        found=ExecutionStatus.CLAIMED if counted else execution.status,
+        found_fence=execution.fence,
+        counted=counted,
+        actor_kind=actor.kind,
+        actor_id=actor.id,
+        at=now,
+        **said,
+    )
+    if not counted and (_repeats(execution, report) or _is_kept(execution, report)):
+        return None
+    report.save()
+    _note(execution, report, actor)
+    kind = AlarmKind.LATE_REPORT if counted else _kind(execution, report)
+    if kind is not None:
+        about(execution, kind, now, **_facts(execution, report))
+    return report
+
+
+def repeats(execution: Execution, said: Mapping[str, Any]) -> bool:
+    """Whether a report of these columns only says again what was recorded under its
+    fence. Caller holds the execution's lock."""
+    return _repeats(execution, LateReport(execution=execution, **said))
+
+
+def said_done(execution: Execution) -> QuerySet[LateReport]:
+    """Reports that it happened which came too late to count."""
+    return execution.late_reports.filter(status="succeeded", counted=False)
+
+
+def says_it_happened(execution: Execution) -> bool:
+    """Whether somebody reported too late that it happened, and nobody has dealt with
+    that yet. Who begins something by it holds the execution's lock."""
+    return unanswered().filter(execution=execution).exists()
+
+
+def unanswered() -> QuerySet[LateReport]:
+    """The same of all executions: reports whose alarm no person has closed since."""
+    closed = Alarm.objects.filter(
+        subject=OuterRef("execution"),
+        kind__in=ABOUT_REPORTS,
+        closed_by__isnull=False,
+        closed_at__gte=OuterRef("at"),
+    )
+    return LateReport.objects.filter(~Exists(closed), status="succeeded", counted=False)
+
+
+def _repeats(execution: Execution, report: LateReport) -> bool:
+    """The holder of the last attempt asks again whether it was heard."""
+    recorded = execution.code not in {BY_PERSON, BY_LOOK_UP}
+    return (
+        recorded
+        and report.fence == execution.fence
+        and report.status == execution.status
+        and report.action_hash == execution.grant.action_hash
+        and (report.status != "succeeded" or _same_result(execution, report))
+    )
+
+
+def _same_result(execution: Execution, report: LateReport) -> bool:
+    return report.result_digest == execution.result_digest
+
+
+def _is_kept(execution: Execution, report: LateReport) -> bool:
+    same = {name: getattr(report, name) for name in _SAME}
+    kept = execution.late_reports
+    return kept.filter(**same).exists() or kept.count() >= MOST_KEPT
+
+
+def _kind(execution: Execution, report: LateReport) -> AlarmKind | None:
+    """The gravest that a report gives cause for."""
+    if report.action_hash != execution.grant.action_hash:
+        return AlarmKind.OTHER_BYTES
+    if report.status != "failed" and not _held(execution, report.fence):
+        return AlarmKind.WITHOUT_GRANT
+    if _is_second(execution, report):
+        return AlarmKind.TWICE
+    harmless = report.actor_kind == "system" and _is_harmless(execution, report)
+    return None if harmless else AlarmKind.LATE_REPORT
+
+
+def _held(execution: Execution, fence: int) -> bool:
+    """Whether an attempt of this number was ever allowed to begin."""
+    refused = execution.status == ExecutionStatus.REFUSED and fence == execution.fence
+    return (
+        execution.grant.status == GrantStatus.SPENT
+        and 1 <= fence <= execution.fence
+        and not refused
+    )
+
+
+def _is_second(execution: Execution, report: LateReport) -> bool:
+    """Whether it stands beside the success of another attempt. What a look-up or a
+    person says is no effect of its own."""
+    by_attempt = not execution.looked_up and execution.code not in {
+        BY_PERSON,
+        BY_LOOK_UP,
+    }
+    return (
+        report.status == "succeeded"
+        and execution.status == ExecutionStatus.SUCCEEDED
+        and by_attempt
+        and not same_effect(execution, report)
+    )
+
+
+def _is_harmless(execution: Execution, report: LateReport) -> bool:
+    """A worker that had been given up says nothing new, or somebody will look anyway:
+    the sweep comes back to it when they do not find it."""
+    if report.status != "succeeded":
+        return execution.status != ExecutionStatus.UNKNOWN
+    looks = {ExecutionStatus.CLAIMED, ExecutionStatus.QUEUED}
+    if execution.status in looks:
+        return approved_tool.class_of(execution) is not ExecutionClass.OPAQUE
+    return execution.status == ExecutionStatus.SUCCEEDED
+
+
+def _facts(execution: Execution, report: LateReport) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "reported": report.status,
+        "recorded": execution.status,
+        "fence": report.fence,
+        "last_fence": execution.fence,
+        "taken": report.counted,
+    }
+    if report.action_hash != execution.grant.action_hash:
+        found["granted_hash"] = execution.grant.action_hash
+        found["reported_hash"] = report.action_hash
+    return found
+
+
+def _note(execution: Execution, report: LateReport, actor: log.Actor) -> None:
+    proposal = execution.grant.proposal
+    log.append(
+        "execution.reported_late",
+        actor=actor,
+        at=report.at,
+        proposal=proposal.pk,
+        agent=proposal.agent,
+        thread=proposal.thread,
+        action_hash=execution.grant.action_hash,
+        data={
+            "execution": execution.pk,
+            "fence": report.fence,
+            "reported": report.status,
+            "found": report.found,
+            "same_action": report.action_hash == execution.grant.action_hash,
+            "digest": report.result_digest,
+            "taken": report.counted,
+        },
+    )

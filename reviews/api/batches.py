@@ -1,0 +1,133 @@
+"""Batches for people's programs: the same list, digest and checks as the page, without
+its samples."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from ninja import Query, Router
+
+from journal import clock
+from policies import money
+from policies.models import Person
+from reviews.batch_schemas import BatchDetailOut, BatchesOut, DecideBatchIn
+from reviews.batches import decide, similarity
+from reviews.batches.membership import Member
+from reviews.batches.said import SaidOfMany
+from reviews.choices import Verdict
+from reviews.desk.batches import lists, load, table
+from reviews.desk.batches.load import Loaded
+from reviews.desk.components import cursors
+from reviews.queries import sensitive
+
+from . import parameters
+from .people import PersonAuth, person_of
+
+PAGE = 50
+router = Router(auth=PersonAuth(), tags=["people"])
+router.add_decorator(parameters.only_known, mode="operation")
+
+
+@router.get("/batches", response=BatchesOut)
+def list_batches(
+    request: HttpRequest,
+    limit: Annotated[int, Query(PAGE, ge=1, le=PAGE)] = PAGE,
+    cursor: str = "",
+) -> HttpResponse:
+    """Batches that wait in this person's queues, in the order in which they formed,
+    then those decided in a week, newest first."""
+    lines, more = lists.after(
+        person_of(request), cursors.read(cursor), size=limit, now=clock.now()
+    )
+    return JsonResponse({"items": [_line(line) for line in lines], "next_cursor": more})
+
+
+@router.get("/batches/{batch_id}", response=BatchDetailOut)
+def get_batch(
+    request: HttpRequest,
+    batch_id: str,
+    leave_out: Annotated[list[str], Query([])],
+) -> HttpResponse:
+    """One batch with its members in order, and the digest of those not left out."""
+    loaded = _load(person_of(request), batch_id)
+    return JsonResponse(_describe(loaded, frozenset(leave_out)))
+
+
+@router.post("/batches/{batch_id}/decide", response=BatchDetailOut)
+def decide_batch(
+    request: HttpRequest, batch_id: str, body: DecideBatchIn
+) -> HttpResponse:
+    """Record one verdict on every item of the list, or on none."""
+    person = person_of(request)
+    _load(person, batch_id)
+    decide.decide(
+        SaidOfMany(
+            batch_id=batch_id,
+            person=person,
+            verdict=Verdict(body.verdict),
+            digest=body.digest,
+            items=body.items,
+            left_out=body.left_out,
+            reason_code=body.reason_code,
+            reason=body.reason,
+            stop_at_failure=body.stop_at_failure,
+        )
+    )
+    return JsonResponse(_describe(_load(person, batch_id), frozenset()))
+
+
+def _load(person: Person, batch_id: str) -> Loaded:
+    return load.load(person, batch_id, clock.now())
+
+
+def _line(line: lists.Listed) -> dict[str, Any]:
+    return {
+        "id": line.id,
+        "tool": line.tool,
+        "agent": line.agent,
+        "risk": line.risk,
+        "status": "decided" if line.decided else "open",
+        "expires_at": line.clock.at.isoformat() if line.clock else None,
+    }
+
+
+def _describe(loaded: Loaded, left_out: frozenset[str]) -> dict[str, Any]:
+    batch = loaded.batch
+    chosen = [member for member in loaded.members if member.id not in left_out]
+    total = similarity.total_of(member.version for member in chosen)
+    digest = batch.digest or similarity.digest(member.entry for member in chosen)
+    return {
+        "id": batch.pk,
+        "status": batch.status,
+        "tool": batch.tool.name,
+        "agent": batch.agent,
+        "queue": batch.queue.name,
+        "group": batch.group,
+        "formed_at": batch.formed_at.isoformat(),
+        "closes_at": batch.closes_at.isoformat(),
+        "settled_at": batch.settled_at.isoformat() if batch.settled_at else None,
+        "digest": digest,
+        "total": money.format_amount(total) if total else None,
+        "currency": total.currency if total else None,
+        "stop_at_failure": batch.stop_at_failure,
+        "halted": batch.halted_at is not None,
+        "can_decide": not loaded.why_not,
+        "why_not": loaded.why_not,
+        "items": [_member(loaded, member) for member in loaded.members],
+    }
+
+
+def _member(loaded: Loaded, member: Member) -> dict[str, Any]:
+    amount = table.amount_of(member)
+    execution = loaded.executions.get(member.request.proposal_id)
+    return {
+        "entry": member.entry,
+        "position": member.item.position,
+        "args": sensitive.hidden(member.version.revision),
+        "amount": money.format_amount(amount) if amount else None,
+        "status": member.request.status,
+        "expires_at": member.request.expires_at.isoformat(),
+        "why_not": loaded.blocked(member) if loaded.waits else "",
+        "execution": execution.status if execution else None,
+    }

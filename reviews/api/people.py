@@ -1,0 +1,184 @@
+"""What people call with a session or a personal token; never with an agent's key
+(I17). The pages' checks and codes, without the pages' time floor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from ninja import Query, Router, Schema
+from ninja.security.base import AuthBase
+from ninja.utils import check_csrf
+from pydantic import ConfigDict, Field, StrictInt
+from structlog.contextvars import bind_contextvars
+
+from journal import clock
+from journal.errors import BadKey, NotAPerson, NotFound
+from policies.models import Person
+from reviews import step_up
+from reviews.choices import OFFERED, RequestStatus, Verdict
+from reviews.decisions import decide as decisions
+from reviews.desk.components import cursors, visibility
+from reviews.governance import readings
+from reviews.models import ApprovalRequest
+from reviews.people import tokens
+from reviews.queries import asked as queries
+from reviews.queries import sensitive
+from reviews.said import Said
+from reviews.step_up import Proof
+
+from . import parameters, requests
+from .schemas import RequestDetailOut, RequestPage
+
+PAGE = 100
+AGENT_MARK = "hp_"
+REASONS = "; ".join(
+    f"{verdict.value}: {', '.join(codes)}" for verdict, codes in OFFERED.items()
+)
+REASON_CODE = (
+    f"Why, as the agent receives it; another is 422 `reason`. {REASONS}. `other` needs"
+    " `reason`."
+)
+READING = "The request's `reading` that was shown; moved on since is `precondition`."
+
+
+class PersonAuth(AuthBase):
+    """A personal token, or the session of the page with its CSRF check."""
+
+    openapi_type = "http"
+    openapi_scheme = "bearer"
+
+    def __call__(self, request: HttpRequest) -> Person:
+        kind, _, text = request.headers.get("Authorization", "").partition(" ")
+        if not kind:
+            return self._of_session(request)
+        if kind.lower() != "bearer":
+            raise BadKey
+        if text.startswith(AGENT_MARK):
+            raise NotAPerson
+        request.by_token = True  # type: ignore[attr-defined]
+        return self._known(tokens.authenticate(text))
+
+    def _of_session(self, request: HttpRequest) -> Person:
+        if not request.user.is_authenticated or check_csrf(request):
+            raise BadKey("Sign in first, or send a personal token.")
+        return self._known(request.user)
+
+    def _known(self, person: Person) -> Person:
+        bind_contextvars(person=person.public_id)
+        return person
+
+
+router = Router(auth=PersonAuth(), tags=["people"])
+router.add_decorator(parameters.only_known, mode="operation")
+
+
+class DecideIn(Schema):
+    """A verdict on exactly the version and bytes that were shown."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Annotated[StrictInt, Field(ge=1)]
+    action_hash: Annotated[str, Field(max_length=80)]
+    verdict: Literal["approve", "reject", "modify", "escalate"]
+    reason_code: Annotated[str, Field(max_length=16, description=REASON_CODE)] = ""
+    reason: Annotated[str, Field(max_length=4096)] = ""
+    args: dict[str, Any] | None = None
+    reading: Annotated[str, Field(max_length=80, description=READING)] = ""
+    # A fresh step-up; only with a session, for a token never suffices.
+    password: Annotated[str, Field(max_length=1024)] = ""
+
+
+def person_of(request: HttpRequest) -> Person:
+    """The calling person, as `PersonAuth` found them."""
+    person: Person = request.auth  # type: ignore[attr-defined]
+    return person
+
+
+@router.get("/requests", response=RequestPage)
+def list_requests(
+    request: HttpRequest,
+    status: RequestStatus = RequestStatus.PENDING,
+    agent: str = "",
+    tool: str = "",
+    limit: Annotated[int, Query(PAGE, ge=1, le=PAGE)] = PAGE,
+    cursor: str = "",
+) -> HttpResponse:
+    """Requests this person may see, the nearest deadline first."""
+    person = person_of(request)
+    rows = visibility.requests(person).filter(status=status)
+    if agent:
+        rows = rows.filter(proposal__agent=agent)
+    if tool:
+        rows = rows.filter(proposal__tool_name=tool)
+    found = list(queries.after(rows, cursors.read(cursor))[: limit + 1])
+    asked = queries.of(person, found[:limit])
+    return JsonResponse(
+        {
+            "items": [requests.line(one) for one in asked],
+            "next_cursor": cursors.after(found, limit, "expires_at"),
+        }
+    )
+
+
+@router.get("/requests/{request_id}", response=RequestDetailOut)
+def get_request(request: HttpRequest, request_id: str) -> HttpResponse:
+    """One request, or 404 when it is not this person's to see."""
+    return _described(person_of(request), request_id)
+
+
+@router.post("/requests/{request_id}/decide", response=RequestDetailOut)
+def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpResponse:
+    """Record a verdict."""
+    person = person_of(request)
+    asked = _visible(person, request_id)
+    said = Said(
+        request_id=request_id,
+        person=person,
+        verdict=Verdict(body.verdict),
+        version=body.version,
+        action_hash=body.action_hash,
+        reason_code=body.reason_code,
+        reason=body.reason,
+        args=_edited(asked, body.args),
+        reading=_shown(asked, body.reading),
+    )
+    decisions.decide(replace(said, step_up=_step_up(request, said, body.password)))
+    return _described(person, request_id)
+
+
+def _edited(
+    asked: ApprovalRequest, args: dict[str, Any] | None
+) -> dict[str, Any] | None:
+    return None if args is None else sensitive.restored(asked.sealed.revision, args)
+
+
+def _shown(asked: ApprovalRequest, reading: str) -> int | None:
+    """The number of the reading that a program was shown; None when it names none."""
+    if not reading:
+        return None
+    return readings.number(asked.sealed.revision, reading)
+
+
+def _step_up(request: HttpRequest, said: Said, password: str) -> Proof | None:
+    if getattr(request, "by_token", False):
+        return None  # a token never suffices, whatever else it brings
+    return step_up.prove(request, said.person, password, said.bound, clock.now())
+
+
+def _visible(person: Person, request_id: str) -> ApprovalRequest:
+    row = (
+        visibility.requests(person)
+        .select_related("proposal", "queue")
+        .filter(pk=request_id)
+        .first()
+    )
+    if row is None:
+        raise NotFound
+    return row
+
+
+def _described(person: Person, request_id: str) -> HttpResponse:
+    (asked,) = queries.of(person, [_visible(person, request_id)])
+    return JsonResponse(requests.in_full(person, asked))

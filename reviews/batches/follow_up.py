@@ -1,0 +1,73 @@
+"""What goes on after a failure: the rest, or what failed once more."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from journal import clock, outbox
+from journal.errors import Conflict, NotFound
+from policies.models import Person
+from reviews import locks, permissions
+from reviews.choices import BatchStatus, ExecutionStatus
+from reviews.executions import settle
+from reviews.models import Batch, Execution
+
+from . import records
+
+
+@transaction.atomic(durable=True)
+def run_rest(*, batch_id: str, person: Person) -> None:
+    """Let what waits behind a failure run. Raises NotFound, NotYours, Conflict."""
+    batch = _decided(batch_id, person)
+    _lift(batch, person, clock.now())
+    first = _queued(batch).first()
+    if first is not None:
+        outbox.publish("execution.queued", subject=first.pk)
+
+
+@transaction.atomic(durable=True)
+def retry_failed(*, batch_id: str, person: Person) -> int:
+    """Queue what is known to have failed again, and nothing else: the same grants,
+    bytes and keys; how many. Lets the rest run behind them.
+
+    Raises NotFound, NotYours, GrantExpired, Conflict when nothing has failed.
+    """
+    batch = _decided(batch_id, person)
+    failed = batch.executions.filter(status=ExecutionStatus.FAILED)
+    rows = [
+        locks.execution(pk) for pk in failed.order_by("pk").values_list("pk", flat=True)
+    ]
+    now = clock.now()
+    again = [row for row in rows if row.status == ExecutionStatus.FAILED]
+    if not again:
+        raise Conflict("Nothing of it has failed. Nothing was changed.")
+    settle.queue_again(again, person, now)
+    if batch.halted_at is not None:
+        _lift(batch, person, now)
+    return len(again)
+
+
+def _decided(batch_id: str, person: Person) -> Batch:
+    """Raises NotFound, NotYours, Conflict."""
+    batch = Batch.objects.filter(pk=batch_id).first()
+    if batch is None:
+        raise NotFound
+    permissions.admitted_role(person, batch.queue_id)
+    if batch.status != BatchStatus.DECIDED:
+        raise Conflict("This batch has not been decided. Nothing was changed.")
+    return batch
+
+
+def _lift(batch: Batch, person: Person, now: datetime) -> None:
+    halted = Batch.objects.filter(pk=batch.pk, halted_at__isnull=False)
+    if halted.update(halted_at=None) != 1:
+        raise Conflict("Nothing of it waits behind a failure. Nothing was changed.")
+    records.note(batch, "batch.resumed", records.actor_of(person), now, {})
+
+
+def _queued(batch: Batch) -> Any:
+    rows = Execution.objects.filter(batch=batch, status=ExecutionStatus.QUEUED)
+    return rows.order_by("batch_position")

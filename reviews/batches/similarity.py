@@ -1,0 +1,131 @@
+"""Which requests may be decided together, what such requests have in common, and the
+digest that binds a decision to exactly these, in this order (gate.md 6). Reads no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from journal import canonical
+from policies.choices import Risk, Tier
+from policies.documents import ToolDefinition
+from policies.money import Money
+from reviews.models import RequestVersion
+from reviews.presenters import addressed
+
+
+def fits(version: RequestVersion, definition: ToolDefinition) -> bool:
+    """Whether this question may ever be part of a batch: one approval is enough, and
+    what it allows can be taken back."""
+    back = definition.reversal
+    return (
+        definition.batchable is not None
+        and back is not None
+        and back.kind != "irreversible"
+        and version.tier == Tier.APPROVE
+        and version.risk != Risk.CRITICAL
+        # A step-up is for one request, one hash and one verdict [I16].
+        and not version.step_up
+        and sum(step["required"] for step in version.steps) == 1
+        and not version.carried
+        and not version.escalated_by
+        and _within(version, definition)
+        and not speaks(version)
+    )
+
+
+def speaks(version: RequestVersion) -> bool:
+    """Whether its words or its evidence try to talk the reviewer into it. In a batch
+    nobody reads them: such a request is looked at alone."""
+    revision = version.revision
+    texts = [revision.rationale, revision.expected_outcome, revision.reversal]
+    for other in revision.alternatives:
+        texts += [str(other.get("action", "")), str(other.get("why_not", ""))]
+    texts += [str(item.get("text", "")) for item in revision.evidence]
+    return any(map(addressed.speaks, texts))
+
+
+def _within(version: RequestVersion, definition: ToolDefinition) -> bool:
+    """Money needs a ceiling for each item, in its own currency."""
+    revision, batch = version.revision, definition.batchable
+    if not definition.moves_money:
+        return True
+    if revision.amount_minor is None or batch is None or batch.per_item is None:
+        return False
+    most = batch.per_item.money
+    return revision.currency == most.currency and revision.amount_minor <= most.minor
+
+
+def total_of(versions: Iterable[RequestVersion]) -> Money | None:
+    """What they move together, in the one currency that alike requests have; None
+    where there is no money."""
+    amounts = [
+        Money(version.revision.amount_minor, version.revision.currency)
+        for version in versions
+        if version.revision.amount_minor is not None
+    ]
+    if not amounts:
+        return None
+    return Money(sum(amount.minor for amount in amounts), amounts[0].currency)
+
+
+def too_much(total: Money | None, definition: ToolDefinition) -> bool:
+    """Whether a sum is above the tool's ceiling for one batch."""
+    batch = definition.batchable
+    if total is None or batch is None or batch.total is None:
+        return False
+    most = batch.total.money
+    return total.currency != most.currency or total.minor > most.minor
+
+
+def key(
+    version: RequestVersion,
+    definition: ToolDefinition,
+    *,
+    agent: str,
+    group: str = "",
+) -> str:
+    """What members have in common: tool version, policy, rules, tier, queue, agent
+    and its version, shape of the arguments, every argument that may not differ, and
+    the currency."""
+    revision = version.revision
+    varying = definition.batchable.varying if definition.batchable else []
+    args = revision.args
+    common = {
+        "tool": revision.tool_id,
+        "policy": version.policy_id,
+        "rules": [rule["id"] for rule in version.rules],
+        "tier": version.tier,
+        "risk": version.risk,
+        "queue": version.queue_id,
+        "steps": version.steps,
+        "reason": version.requires_reason,
+        "recall": version.recall_seconds,
+        "agent": [agent, revision.agent_version],
+        "group": group,
+        "shape": _shape(args),
+        "args": {name: args[name] for name in args if name not in varying},
+        "currency": revision.currency,
+    }
+    return canonical.digest(canonical.encode(common))
+
+
+def _shape(value: Any) -> Any:
+    """The members and types of a value, without the values; lists by what they hold."""
+    if isinstance(value, Mapping):
+        return {name: _shape(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        inside = {canonical.encode(_shape(inner)).decode() for inner in value}
+        return ["list", *sorted(inside)]
+    return "number" if _is_number(value) else type(value).__name__
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def digest(entries: Iterable[Mapping[str, Any]]) -> str:
+    """What a decision on many is bound to: SHA-256 over the RFC 8785 bytes of the
+    ordered list. One entry more, less, changed or moved, and it is another."""
+    return canonical.digest(canonical.encode(list(entries)))

@@ -1,0 +1,78 @@
+"""One decision being made: all that was read after the request's lock, and whom its
+steps have already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F
+
+from journal.errors import Reauth
+from policies.choices import Role
+from reviews import quorum
+from reviews.models import (
+    ApprovalRequest,
+    Decision,
+    Lease,
+    RequestVersion,
+    StateReading,
+)
+from reviews.said import Said
+
+
+@dataclass(slots=True)
+class Case:
+    """One decision being made: everything read after the lock."""
+
+    said: Said
+    request: ApprovalRequest
+    version: RequestVersion
+    role: Role
+    now: datetime
+    lease: Lease | None = None  # locked; it ends with the decision
+    reading: StateReading | None = None  # what was shown; None for the revision's own
+    filled: Sequence[int] = ()  # step indexes that have their people's votes already
+
+
+def filled(requests: Iterable[ApprovalRequest]) -> dict[str, list[int]]:
+    """Step indexes already filled in the current versions, in one query."""
+    found: dict[str, list[int]] = {request.pk: [] for request in requests}
+    votes = Decision.objects.filter(
+        request__in=found, version=F("request__version"), counts=True
+    )
+    for pk, step in votes.order_by("pk").values_list("request", "step"):
+        if step is not None:
+            found[pk].append(step)
+    return found
+
+
+def people_of_complete_steps(
+    request: ApprovalRequest, version: RequestVersion, given: Sequence[int]
+) -> list[str]:
+    """Who filled the steps that are complete: counted on, and not asked again. `given`
+    are the steps' indexes of all votes that count."""
+    lacking = quorum.missing(version.steps, given)
+    if all(lacking):
+        return []
+    votes = Decision.objects.filter(
+        request=request, version=version.number, counts=True
+    ).select_related("reviewer")
+    return [
+        vote.reviewer.public_id
+        for vote in votes
+        if vote.step is not None and not lacking[vote.step]
+    ]
+
+
+def check_step_up(said: Said, now: datetime) -> None:
+    """That this very verdict was proved, just now, by somebody who still can [I16].
+
+    Raises Reauth. Caller holds the request's lock and read the person after it.
+    """
+    proof = said.step_up
+    if proof is None or not proof.holds(said.bound, now):  # guard: step-up-bound
+        raise Reauth
+    if not said.person.has_usable_password():
+        raise Reauth("You have no password to confirm it with. Nothing was decided.")

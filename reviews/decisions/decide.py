@@ -1,0 +1,87 @@
+"""What people say: the four verdicts, each one guarded write under the request's lock
+(gate.md section 6)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from django.db import transaction
+
+from journal import clock, failpoints, log, restore_epochs
+from journal.errors import CheckMissed, DomainError
+from policies.models import Person
+from reviews import freezing, locks, transitions
+from reviews.choices import Verdict
+from reviews.models import ApprovalRequest
+from reviews.said import Said
+
+from . import checks, preflight, verdicts
+from .modify import modify
+from .preflight import Outside
+from .votes import Vote
+
+
+def decide(said: Said) -> ApprovalRequest:
+    """Record one verdict and do what follows from it.
+
+    Raises the people's codes of api.md: NotYours, Stale, Decided, Expired, Withdrawn,
+    Escalated, Held, LeaseLapsed, Precondition, Reason, Reauth, Policy, InvalidArgs,
+    VerifierRefused, Conflict; and last of all the page's own objection (`too_fast`,
+    `check`, `stale`). A refusal is logged in a transaction of its own, since its own
+    was rolled back.
+    """
+    try:
+        return _record(said, preflight.look(said))
+    except DomainError as error:
+        _log_refused(said, error)
+        raise
+
+
+@transaction.atomic(durable=True)
+def _record(said: Said, found: Outside) -> ApprovalRequest:
+    restore_epochs.check()
+    request = locks.approval_request(said.request_id)
+    # Read anew: an authority taken away while we waited is gone.
+    said = replace(said, person=Person.objects.get(pk=said.person.pk))
+    known = checks.look([said], {request.pk: request})
+    now = clock.now()
+    freezing.catch_up(request, now)
+    case = checks.examine(said, request, found, known, now=now)
+    if said.verdict is Verdict.MODIFY:
+        modify(case, found.reading, least=found.least)
+    elif found.raised:
+        verdicts.escalate([Vote(case)], cause="verifier")
+    else:
+        verdicts.VERDICTS[said.verdict]([checks.vote(case)])
+    if said.objection is not None:
+        raise said.objection  # and all of the above is rolled back
+    failpoints.point("decided_uncommitted", request.pk)
+    return request
+
+
+@transaction.atomic(durable=True)
+def _log_refused(said: Said, error: DomainError) -> None:
+    """A verdict without effect is a log record of its own [I8, I30]."""
+    request = (
+        ApprovalRequest.objects.select_related("proposal")
+        .filter(pk=said.request_id)
+        .first()
+    )
+    if request is None:
+        return
+    log.append(
+        "decision.refused",
+        actor=said.actor,
+        at=clock.now(),
+        verdict=said.verdict,
+        data={"code": error.code, "seen": said.action_hash[:80], **_asked(said, error)},
+        **transitions.request.context(request),
+    )
+
+
+def _asked(said: Said, error: DomainError) -> dict[str, Any]:
+    """Which attention check was answered wrong; never the words of its answers."""
+    if error.code != CheckMissed.code:
+        return {}
+    return {"check": said.check["question"], "answers": said.check["answers"]}

@@ -1,0 +1,106 @@
+"""What a person typed and did not send: kept for a day, so that no refusal, expiry or
+signing in again costs a word (ux.md 8). A password is never part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from journal import clock
+from policies import tools
+from policies.models import Person
+from reviews.choices import REASONS, Verdict
+from reviews.models import ApprovalRequest, Draft
+
+KEPT = timedelta(hours=24)
+TEXT_LENGTH = 2000
+EDITS_LENGTH = 64 * 1024  # what one proposal's arguments may hold
+FIELD = "arg."
+
+
+def save(
+    *,
+    person: Person,
+    request_id: str,
+    version: int,
+    verdict: str = "",
+    reason_code: str = "",
+    reason: str = "",
+    edits: Mapping[str, str] | None = None,
+) -> None:
+    """Keep this instead of what was kept before; nothing typed keeps nothing.
+
+    `edits` are form fields as typed; what the tool marks sensitive is left out.
+    """
+    edits = _storable(request_id, edits or {})
+    if not (reason.strip() or reason_code or edits):
+        discard(person=person, request_id=request_id)
+        return
+    draft = Draft(
+        person=person,
+        request_id=request_id,
+        version=version,
+        verdict=verdict if verdict in set(Verdict) else "",
+        reason_code=reason_code if reason_code in REASONS else "",
+        reason=reason[:TEXT_LENGTH],
+        edits=edits,
+        saved_at=clock.now(),
+    )
+    Draft.objects.bulk_create(
+        [draft],
+        update_conflicts=True,
+        unique_fields=["person", "request"],
+        update_fields=[
+            "version",
+            "verdict",
+            "reason_code",
+            "reason",
+            "edits",
+            "saved_at",
+        ],
+    )
+
+
+def _storable(request_id: str, edits: Mapping[str, str]) -> dict[str, str]:
+    if not edits:
+        return {}
+    hidden = _hidden_fields(request_id)
+    kept = {
+        name: text
+        for name, text in edits.items()
+        if not any(name == one or name.startswith(f"{one}.") for one in hidden)
+    }
+    size = sum(len(name) + len(text) for name, text in kept.items())
+    return kept if size <= EDITS_LENGTH else {}
+
+
+def _hidden_fields(request_id: str) -> list[str]:
+    request = ApprovalRequest.objects.filter(pk=request_id).first()
+    if request is None or request.sealed.revision.tool is None:
+        return []
+    definition = tools.definition(request.sealed.revision.tool)
+    return [FIELD + name for name in definition.sensitive]
+
+
+def of(person: Person, request: ApprovalRequest) -> Draft | None:
+    """What this person typed about it within the last day."""
+    return Draft.objects.filter(
+        person=person, request=request, saved_at__gt=clock.now() - KEPT
+    ).first()
+
+
+def exists(*, person: Person, request_id: str) -> bool:
+    """Whether this person typed something there that was not sent."""
+    kept = Draft.objects.filter(saved_at__gt=clock.now() - KEPT)
+    return kept.filter(person=person, request=request_id).exists()
+
+
+def discard(*, person: Person, request_id: str) -> None:
+    """It was sent, or is not wanted."""
+    Draft.objects.filter(person=person, request=request_id).delete()
+
+
+def drop_old() -> int:
+    """Forget what is older than a day; how many."""
+    old = Draft.objects.filter(saved_at__lte=clock.now() - KEPT)
+    return old.delete()[0]

@@ -1,0 +1,116 @@
+"""Taking back what one reviewer approved and what has not run: under their Stop row, by
+its task, one request at a time (gate.md section 7)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from journal import clock, log, outbox
+from journal.errors import Decided
+from reviews import freezing, locks, quorum, transitions
+from reviews.choices import OPEN, ExecutionStatus
+from reviews.grants import grants
+from reviews.models import ApprovalRequest, Decision, Execution, RequestVersion
+from reviews.quorum import StepData
+from reviews.requests import versions
+from reviews.stops import scope
+
+from . import case
+
+STOP = log.Actor("system", "stop")
+CODE = "approval_revoked"
+DETAIL = "An approval of it was revoked before it ran."
+
+
+@transaction.atomic(durable=True)
+def revoke_approval(*, proposal_id: str, reviewer: str) -> None:
+    """What waits is asked again of others, without this person's vote; what is queued
+    is refused and its grant revoked.
+
+    Raises Decided when there is nothing of theirs left here to take back, or Conflict
+    when it was claimed just now.
+    """
+    request = locks.request_of(proposal_id)
+    now = clock.now()
+    if request is None or not scope.counts(request, reviewer):
+        raise Decided("Nothing of theirs counts here.")
+    if request.status in OPEN:
+        _ask_again(request, reviewer, now)
+        return
+    if not grants.revoke(
+        request.proposal, actor=STOP, now=now, code=CODE, detail=DETAIL
+    ):
+        raise Decided("There is nothing left to take back.")
+    refused = Execution.objects.filter(
+        proposal=proposal_id, status=ExecutionStatus.REFUSED, code=CODE
+    )
+    for execution in refused:
+        outbox.publish("execution.revoked", subject=execution.pk)
+
+
+def _ask_again(request: ApprovalRequest, reviewer: str, now: datetime) -> None:
+    """A new version that asks for all that is lacking without this person's vote."""
+    freezing.catch_up(request, now, always=True)
+    version = request.sealed
+    evaluation = versions.evaluation_of(version.revision)
+    given = _given_by_others(version, reviewer)
+    others = case.people_of_complete_steps(request, version, given)
+    carried = [*version.carried, *others]
+    steps = quorum.unfinished(version.steps, given)
+    if reviewer in version.carried:
+        steps = [*steps, _seat(request, reviewer)]
+    transitions.request.apply(
+        request,
+        "revoke",
+        actor=STOP,
+        now=now,
+        changes={
+            "version": request.version + 1,
+            "recall_until": None,
+            "expires_at": _time_for_others(request, evaluation.timeout, now),
+            "reminded_at": None,
+        },
+        steps=steps,
+        data={"code": CODE},
+    )
+    versions.seal(
+        request,
+        version.revision,
+        evaluation,
+        cause="revoked",
+        now=now,
+        steps=steps,
+        carried=[one for one in carried if one != reviewer],
+        escalated_by=version.escalated_by,
+    )
+
+
+def _given_by_others(version: RequestVersion, reviewer: str) -> list[int]:
+    votes = Decision.objects.filter(
+        request=version.request_id, version=version.number, counts=True
+    ).exclude(reviewer__public_id=reviewer)
+    return [step for step in votes.values_list("step", flat=True) if step is not None]
+
+
+def _seat(request: ApprovalRequest, reviewer: str) -> StepData:
+    """The place that they filled in an earlier version, whose step was complete."""
+    vote = (
+        Decision.objects.filter(
+            request=request, reviewer__public_id=reviewer, counts=True
+        )
+        .order_by("-version")
+        .values("version", "step")
+        .first()
+    )
+    if vote is None:
+        raise LookupError(f"{reviewer} is counted in {request}, and never voted.")
+    filled = request.versions.get(number=vote["version"])
+    return {"role": filled.steps[vote["step"]]["role"], "required": 1}
+
+
+def _time_for_others(request: ApprovalRequest, timeout: int, now: datetime) -> datetime:
+    """The rule's time from now on, never less than before, never past its most."""
+    again = freezing.running_from(request, now) + timedelta(seconds=timeout)
+    return min(max(request.expires_at, again), request.expires_at_most)

@@ -1,0 +1,98 @@
+"""What follows once a vote is written: the question stays open, can be recalled for a
+while, or is answered yes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Q
+
+from journal import clock, failpoints, log
+from reviews import quorum, transitions
+from reviews.choices import RequestStatus
+from reviews.grants import grants
+from reviews.models import ApprovalRequest
+
+from .case import Case
+from .votes import Vote
+
+
+def tally(votes: Sequence[Vote]) -> None:
+    """Answer each question whose every step has its people now; from the voters of the
+    others it is closed. Caller wrote the votes."""
+    done = []
+    for case, place in votes:
+        given = case.filled if place is None else [*case.filled, place]
+        if quorum.complete(case.version.steps, given):
+            done.append(case)
+        else:
+            close_to_voter(case)
+    for seconds in sorted({case.version.recall_seconds for case in done}):
+        _answer([one for one in done if one.version.recall_seconds == seconds])
+
+
+def _answer(cases: Sequence[Case]) -> None:
+    """Authorised at once, or held for as long as they all may be recalled."""
+    first, rows = cases[0], [case.request for case in cases]
+    seconds, actor, now = first.version.recall_seconds, first.said.actor, first.now
+    if seconds == 0:
+        authorize(rows, actor=actor, now=now, guard=unchanged(*rows))
+        return
+    until = now + timedelta(seconds=seconds)
+    transitions.request.apply_many(
+        rows,
+        "hold",
+        actor=actor,
+        now=now,
+        changes={"recall_until": until},
+        guard=unchanged(*rows),
+    )
+
+
+def close_to_voter(case: Case) -> None:
+    """They voted and it still waits: lists no longer offer it to them."""
+    request, voter = case.request, case.said.person.public_id
+    if voter not in request.closed_to:
+        request.closed_to = [*request.closed_to, voter]
+        found = ApprovalRequest.objects.filter(pk=request.pk)
+        found.update(closed_to=request.closed_to)
+
+
+def unchanged(*requests: ApprovalRequest) -> Q:
+    """A decision's guard: that the rows still are as they were read, and in time by
+    the database's clock. What can be recalled has no deadline."""
+    as_read = [
+        Q(pk=one.pk, version=one.version, action_hash=one.action_hash)
+        for one in requests
+    ]
+    in_time = Q(expires_at__gt=clock.ClockTimestamp())  # guard: deadline-in-write
+    return Q(*as_read, _connector=Q.OR) & (in_time | ~Q(status=RequestStatus.PENDING))
+
+
+def authorize(
+    requests: Sequence[ApprovalRequest],
+    *,
+    actor: log.Actor,
+    now: datetime,
+    guard: Q | None = None,
+) -> None:
+    """These questions of one status are answered yes: grants and executions. Caller
+    holds their locks."""
+    transitions.request.apply_many(
+        requests,
+        "authorize",
+        actor=actor,
+        now=now,
+        changes={"settled_at": now, "recall_until": None},
+        guard=guard,
+        each=_policy,
+    )
+    grants.issue_many(requests, actor=actor, now=now)
+    for request in requests:
+        failpoints.point("grant_uncommitted", request.pk)
+
+
+def _policy(request: ApprovalRequest) -> dict[str, Any]:
+    return {"policy": request.sealed.revision.policy_number}

@@ -1,0 +1,136 @@
+"""What a verdict does to one request or to many alike, in a few statements for all.
+Whoever calls examined each case and holds the locks of the requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from journal.errors import Policy, at
+from policies.choices import Tier
+from reviews import inherited, transitions
+from reviews.choices import Verdict
+from reviews.governance import voters
+from reviews.requests import versions
+from reviews.stops import stops
+
+from .case import Case, people_of_complete_steps
+from .tally import tally, unchanged
+from .votes import Vote, write
+
+INSTEAD = "approve, modify or reject it, or have another person admitted to its queue"
+
+
+def approve(votes: Sequence[Vote]) -> None:
+    """Each fills its place; what has all its people goes on."""
+    write(votes)
+    tally(votes)
+
+
+def reject(votes: Sequence[Vote]) -> None:
+    """One no is enough, and what was weighed in sums is not any more."""
+    write(votes)
+    first, rows = votes[0].case, [case.request for case, _ in votes]
+    transitions.request.apply_many(
+        rows,
+        "reject",
+        actor=first.said.actor,
+        now=first.now,
+        changes={"settled_at": first.now, "recall_until": None},
+        guard=unchanged(*rows),
+        verdict=Verdict.REJECT,
+    )
+    inherited.release([request.proposal_id for request in rows])
+    for case, _ in votes:
+        if case.said.pause:
+            _pause_run(case)
+
+
+def _pause_run(case: Case) -> None:
+    said, proposal = case.said, case.request.proposal
+    stops.pause_run(
+        agent=proposal.agent,
+        thread=proposal.thread,
+        person=said.person,
+        now=case.now,
+        reason=said.reason,
+        reason_code=said.reason_code,
+    )
+
+
+def escalate(votes: Sequence[Vote], cause: str = "escalated") -> None:
+    """Each asks a supervisor as well. `cause` says who wants that: the voter, or a
+    verifier of what they approved. Raises Policy where a voter would leave too few
+    people to decide it; what a verifier demands stands, and raises an alarm."""
+    if cause == "escalated":
+        _check_left(votes)
+    write(votes)
+    for case, _ in votes:
+        _hand_up(case, cause)
+
+
+def _check_left(votes: Sequence[Vote]) -> None:
+    """Nobody hands up what then nobody could decide. Raises Policy."""
+    counted = voters.counted([case.request.pk for case, _ in votes])
+    queues = {case.request.queue_id for case, _ in votes}
+    people = {queue: voters.of_queue(queue) for queue in queues}
+    for case, _ in votes:
+        request, version = case.request, case.version
+        lacking = voters.lacking_when_asked(
+            versions.escalated_steps(version, case.filled),
+            people[request.queue_id],
+            request,
+            version,
+            counted[request.pk],
+            without=case.said.person.public_id,
+        )
+        if lacking:  # guard: escalated-in-vain
+            raise Policy(
+                "Too few people could decide this then. Nothing was recorded.",
+                errors=[at("verdict", f"{lacking} could decide it then; {INSTEAD}")],
+            )
+
+
+def _hand_up(case: Case, cause: str) -> None:
+    """One supervisor more, and once more time. Steps already complete are dropped."""
+    request, version = case.request, case.version
+    steps = versions.escalated_steps(version, case.filled)
+    carried = [
+        *version.carried,
+        *people_of_complete_steps(request, version, case.filled),
+    ]
+    evaluation = versions.evaluation_of(version.revision)
+    transitions.request.apply(
+        request,
+        "escalate",
+        actor=case.said.actor,
+        now=case.now,
+        changes={
+            "version": request.version + 1,
+            "tier": Tier.ESCALATE,
+            "expires_at": versions.escalated_until(request, evaluation.timeout),
+        },
+        guard=unchanged(request),
+        steps=steps,
+        verdict=case.said.verdict,
+        data={"cause": cause},
+    )
+    escalated_by = list(version.escalated_by)
+    if cause == "escalated":
+        escalated_by.append(case.said.person.public_id)
+    versions.seal(
+        request,
+        version.revision,
+        evaluation,
+        cause=cause,
+        now=case.now,
+        steps=steps,
+        carried=carried,
+        escalated_by=escalated_by,
+    )
+
+
+VERDICTS = {
+    Verdict.APPROVE: approve,
+    Verdict.REJECT: reject,
+    Verdict.ESCALATE: escalate,
+}

@@ -1,0 +1,123 @@
+"""The rows that every verdict leaves, whatever it does: the decision, the copy of its
+page, its log record, and a lease that ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from journal import log
+from reviews import transitions
+from reviews.leases import checking, ending
+from reviews.models import Decision, Snapshot
+
+from . import submission
+from .case import Case
+
+BATCH, LEASE_BROKEN = "batch", "lease_broken"
+
+
+class Vote(NamedTuple):
+    """A case, and the place of its steps that the verdict fills; None for none."""
+
+    case: Case
+    place: int | None = None
+
+
+def write(votes: Sequence[Vote]) -> None:
+    """One decision row each and its log record, however many in a few statements; the
+    person's words only as an HMAC."""
+    rows = Decision.objects.bulk_create(_row(*vote) for vote in votes)
+    pages = [vote.case.said.seen for vote in votes]
+    Snapshot.objects.bulk_create(
+        submission.snapshot(row, page)
+        for row, page in zip(rows, pages, strict=True)
+        if page is not None
+    )
+    log.append_many(_recorded(*vote) for vote in votes)
+    ending.settle((case.lease, case.request) for case, _ in votes)
+
+
+def _held(case: Case) -> dict[str, str]:
+    """Under which taking it was decided, for whoever comes after it lapsed."""
+    mine = case.lease is not None and case.lease.holder_id == case.said.person.pk
+    return {"lease": case.lease.token} if case.lease is not None and mine else {}
+
+
+def _row(case: Case, place: int | None) -> Decision:
+    said, request = case.said, case.request
+    return Decision(
+        request=request,
+        version=request.version,
+        reviewer=said.person,
+        verdict=said.verdict,
+        counts=place is not None,
+        step=place,
+        reason_code=said.reason_code,
+        reason=said.reason,
+        action_hash=said.action_hash,
+        authority={
+            "role": case.role,
+            "queue": request.queue.name,
+            "step_up": said.step_up.method if said.step_up else "",
+            "by": said.by,
+            **_held(case),
+            **said.batch,
+        },
+        reading=case.reading,
+        flags=flags_of(case),
+        took_ms=said.took_ms,
+        check_asked=dict(said.check),
+        at=case.now,
+    )
+
+
+def _recorded(case: Case, place: int | None) -> log.Entry:
+    said = case.said
+    more: dict[str, Any] = {}
+    if said.batch:
+        more["batch"] = said.batch["batch"]
+    if said.view:
+        more["view"] = said.view
+    if flags_of(case):
+        more["flags"] = flags_of(case)
+    return log.Entry(
+        "decision.recorded",
+        actor=case.said.actor,
+        at=case.now,
+        verdict=case.said.verdict,
+        data={
+            "reason_code": case.said.reason_code,
+            "counts": place is not None,
+            "by": said.by,
+            **more,
+        },
+        private={"reason": case.said.reason},
+        **transitions.request.context(case.request),
+    )
+
+
+def flags_of(case: Case) -> list[str]:
+    """What else is true of the decision, for lists, filters and figures."""
+    said = case.said
+    broken = checking.was_broken(case.lease, said.person)
+    ours = [(BATCH, bool(said.batch)), (LEASE_BROKEN, broken)]
+    return [*(flag for flag, holds in ours if holds), *said.flags]
+
+
+def note(
+    case: Case,
+    kind: str,
+    *,
+    data: Mapping[str, Any],
+    private: Mapping[str, Any] | None = None,
+) -> None:
+    log.append(
+        kind,
+        actor=case.said.actor,
+        at=case.now,
+        verdict=case.said.verdict,
+        data=data,
+        private=private,
+        **transitions.request.context(case.request),
+    )

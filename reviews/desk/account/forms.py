@@ -1,0 +1,172 @@
+"""What a person says of how the desk is to be: three forms, each one page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from policies.choices import Risk
+from reviews.people import preferences, shortcuts
+from reviews.people.preferences import Display, Keys, Notifications
+from reviews.people.shortcuts import CHORD, Choice
+
+
+def _zone(name: str) -> str:
+    """The name of a zone, or of none."""
+    if name and not preferences.is_zone(name):
+        raise forms.ValidationError(preferences.NO_ZONE)
+    return name
+
+
+class DisplayForm(forms.Form):
+    """Every field has a choice; what is not sent is as it was."""
+
+    theme = forms.ChoiceField(
+        label="Theme",
+        choices=[("system", "As the system"), ("light", "Light"), ("dark", "Dark")],
+        widget=forms.RadioSelect,
+    )
+    density = forms.ChoiceField(
+        label="Density of lists",
+        choices=[
+            ("comfortable", "Comfortable: two lines a row"),
+            ("compact", "Compact: one line a row"),
+        ],
+        widget=forms.RadioSelect,
+    )
+    diff = forms.ChoiceField(
+        label="Differences",
+        choices=[
+            ("auto", "Side by side where there is room"),
+            ("unified", "One below the other"),
+            ("side", "Side by side"),
+        ],
+        widget=forms.RadioSelect,
+    )
+    advance = forms.ChoiceField(
+        label="After a decision",
+        choices=[
+            ("off", "Stay on its page"),
+            ("on", "Go on to the next request"),
+            ("unless_rejected", "Go on, but stay after a rejection"),
+        ],
+        widget=forms.RadioSelect,
+    )
+    timers = forms.ChoiceField(
+        label="Time left",
+        choices=[("minutes", "In words: 11 min left"), ("clock", "As a clock: 11:04")],
+        widget=forms.RadioSelect,
+    )
+    zone = forms.CharField(label="Time zone", required=False, max_length=64)
+
+    def clean_zone(self) -> str:
+        return _zone(self.cleaned_data["zone"])
+
+    @property
+    def shape(self) -> Display:
+        return Display(**self.cleaned_data)
+
+
+class KeysForm:
+    """One field for each key that may be chosen; what was typed survives an error."""
+
+    def __init__(self, keys: Keys, data: Mapping[str, str] | None = None) -> None:
+        self.on = keys.on if data is None else "on" in data
+        self.mine = dict(keys.mine) if data is None else _typed(data)
+        self.errors = {} if data is None else shortcuts.problems(self.mine)
+
+    @property
+    def shape(self) -> Keys:
+        return Keys(on=self.on, mine=dict(shortcuts.changed(self.mine)))
+
+    @property
+    def places(self) -> list[tuple[str, list[dict[str, Any]]]]:
+        """Every action under where it works, with what is wrong with its key."""
+        return [
+            (where, [self._row(one) for one in members])
+            for where, members in shortcuts.by_place(self.mine)
+        ]
+
+    def _row(self, one: Choice) -> dict[str, Any]:
+        return {"choice": one, "error": self.errors.get(one.shortcut.key, "")}
+
+
+def _typed(data: Mapping[str, str]) -> dict[str, str]:
+    """Usual key -> what was typed for it; an empty field means the usual."""
+    found = {}
+    for one in shortcuts.choices({}):
+        typed = data.get(one.field, "").strip().lower()[:8]
+        if typed and not one.shortcut.fixed:
+            chord = CHORD if one.shortcut.key.startswith(CHORD) else ""
+            found[one.shortcut.key] = chord + typed
+    return found
+
+
+MAIL = [
+    ("now", "At once"),
+    ("unclaimed", "If nobody has taken it"),
+    ("digest", "In a daily digest"),
+    ("never", "Never"),
+]
+DESK = [("now", "At once"), ("never", "Never")]
+TIME = forms.TimeInput(format="%H:%M", attrs={"type": "time"})
+
+
+class NotificationsForm(forms.Form):
+    """By risk: what is mailed when, and what an open page announces. The rest is when
+    not."""
+
+    minutes = forms.IntegerField(
+        label="“If nobody has taken it” waits", min_value=1, max_value=1440
+    )
+    digest_at = forms.TimeField(label="The daily digest goes out at", widget=TIME)
+    quiet_from = forms.TimeField(label="Quiet from", required=False, widget=TIME)
+    quiet_until = forms.TimeField(label="Quiet until", required=False, widget=TIME)
+    zone = forms.CharField(label="Their time zone", max_length=64)
+    per_hour = forms.IntegerField(label="Mails an hour", min_value=1, max_value=1000)
+    once_taken = forms.BooleanField(required=False)
+    on_call = forms.BooleanField(required=False)
+
+    def __init__(
+        self, now: Notifications, data: Mapping[str, str] | None = None
+    ) -> None:
+        initial = now.model_dump()
+        for risk in Risk:
+            initial[f"email-{risk}"] = now.mail(risk)
+            initial[f"desk-{risk}"] = now.desk.get(risk, "now")
+        super().__init__(data, initial=initial)
+        for risk in Risk:
+            name = risk.value.capitalize()
+            self.fields[f"email-{risk}"] = forms.ChoiceField(
+                choices=MAIL, label=f"{name}, by mail"
+            )
+            self.fields[f"desk-{risk}"] = forms.ChoiceField(
+                choices=DESK, label=f"{name}, on an open page"
+            )
+
+    def clean_zone(self) -> str:
+        return _zone(self.cleaned_data["zone"])
+
+    def clean(self) -> None:
+        given = [self.cleaned_data.get(f"quiet_{end}") for end in ("from", "until")]
+        if (given[0] is None) != (given[1] is None) and not self.errors:
+            self.add_error("quiet_until", "Quiet hours need a beginning and an end.")
+
+    @property
+    def rows(self) -> list[tuple[str, Any, Any]]:
+        """One line of the matrix for each risk, the gravest first."""
+        return [
+            (risk.value, self[f"desk-{risk}"], self[f"email-{risk}"])
+            for risk in reversed(Risk)
+        ]
+
+    @property
+    def shape(self) -> Notifications:
+        said = dict(self.cleaned_data)
+        return Notifications(
+            email={risk: said.pop(f"email-{risk}") for risk in Risk},
+            desk={risk: said.pop(f"desk-{risk}") for risk in Risk},
+            **said,
+        )

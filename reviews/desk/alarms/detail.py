@@ -1,0 +1,147 @@
+"""One alarm: its facts, what was reported, what became of it, what can be done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+
+from journal.errors import DomainError, NotFound
+from policies.models import Person
+from reviews.alarms import answering
+from reviews.choices import AlarmKind, AlarmStatus, ClosedHow, ExecutionStatus
+from reviews.desk.components import navigation, retry
+from reviews.desk.components.navigation import UpkeepTab
+from reviews.desk.components.retry import Reported
+from reviews.effects.wording import lines_of
+from reviews.models import Alarm, Execution
+from reviews.queries.alarms.visible import visible
+
+from . import lists
+from .lists import Line
+
+# What a fact is called; what is not here is called by its own name.
+LABELS = {
+    "code": "Why",
+    "reported_hash": "Reported content",
+    "granted_hash": "Granted content",
+    "fence": "Attempt reported",
+    "last_fence": "Last attempt",
+    "count": "Effects counted",
+    "messages": "Messages dropped",
+    "sweeps": "Late sweeps",
+    "found": "Found by",
+    "stage": "Noticed",
+    "lacking": "May decide it",
+}
+# Our own codes, as a person reads them.
+WHY = {
+    "window_closed": "Its execution window went by",
+    "precondition": "What it would change had changed",
+    "policy_tightened": "The policy asks for more authority by now",
+    "approver_revoked": "An approver has no authority any more",
+    "tool_changed": "The tool changed",
+    "verifier": "A verifier refused it",
+    "bytes_changed": "The stored content is not what was granted",
+    "votes_missing": "The votes that its approval needs are not there",
+    "window": "At the end of the recall window",
+    "effect": "Before the effect",
+    "tried_out": "No attempts were left",
+    "unread": "The present state could not be read",
+    "look_up": "Asking its service",
+    "recorded": "When its outcome was recorded",
+    "stored": "Before the effect",
+}
+
+ENDED: dict[str, str] = {
+    AlarmKind.NEVER_EXECUTED: "it ran after all",
+    AlarmKind.DELIVERY_DEAD: "it was delivered",
+    AlarmKind.RESTORED: "two people let it run again",
+    AlarmKind.UNDECIDABLE: "people can decide it again, or it is settled",
+    AlarmKind.STANDSTILL: "everything runs again",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One moment in the life of an alarm. `note` is what a person wrote."""
+
+    word: str
+    at: datetime
+    said: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmPage:
+    line: Line
+    facts: list[tuple[str, str]]
+    reports: list[Reported]
+    steps: list[Step]
+    may_acknowledge: bool
+    may_close: bool
+    why_not: str
+    unknown_url: str
+    tabs: list[UpkeepTab]
+
+
+def one(person: Person, pk: int) -> AlarmPage:
+    """Raises NotFound for what is not there or not theirs to see."""
+    row = lists.shown(visible(person)).select_related("closed_by").filter(pk=pk).first()
+    if row is None:
+        raise NotFound
+    why_not = _why_not(person, row)
+    standing = row.status != AlarmStatus.CLOSED
+    execution = Execution.objects.select_related("grant").filter(pk=row.subject).first()
+    return AlarmPage(
+        line=lists.lines_of([row])[0],
+        facts=_facts(row),
+        reports=retry.of(execution) if execution else [],
+        steps=_steps(row),
+        may_acknowledge=row.status == AlarmStatus.OPEN and not why_not,
+        may_close=standing and not why_not,
+        why_not=why_not if standing else "",
+        unknown_url=_unknown(execution),
+        tabs=navigation.tabs(person, navigation.ALARMS),
+    )
+
+
+def _unknown(execution: Execution | None) -> str:
+    if execution is None or execution.status != ExecutionStatus.UNKNOWN:
+        return ""
+    return reverse("reviews:unknown_one", args=[execution.pk])
+
+
+def _why_not(person: Person, alarm: Alarm) -> str:
+    """Empty when the person may answer it, else the sentence that says why not."""
+    try:
+        answering.check_may_answer(person, alarm)
+    except DomainError as error:
+        return error.detail
+    return ""
+
+
+def _facts(alarm: Alarm) -> list[tuple[str, str]]:
+    found = [(n, v) for n, v in lines_of(alarm.data) if v != alarm.subject]
+    return [(_label(name), WHY.get(value, value)) for name, value in found]
+
+
+def _label(name: str) -> str:
+    return LABELS.get(name, name.replace("_", " ").capitalize())
+
+
+def _steps(alarm: Alarm) -> list[Step]:
+    steps = [Step("Raised", alarm.opened_at)]
+    if alarm.times > 1:
+        said = f"{alarm.times} times in all"
+        steps.append(Step("Seen again", alarm.last_seen_at, said))
+    if alarm.acknowledged_at:
+        said = f"by {alarm.acknowledged_by}"
+        steps.append(Step("Looked at", alarm.acknowledged_at, said))
+    if alarm.closed_at:
+        itself = alarm.closed_how == ClosedHow.ITSELF
+        why = ENDED.get(alarm.kind, "it holds no more")
+        said = f"by itself: {why}" if itself else f"by {alarm.closed_by}"
+        steps.append(Step("Closed", alarm.closed_at, said, alarm.note))
+    return sorted(steps, key=lambda step: step.at)

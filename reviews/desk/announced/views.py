@@ -1,0 +1,44 @@
+"""What ran without asking, and that it was seen."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from reviews import sightings
+from reviews.executions import settle
+from reviews.queries import retrying
+from reviews.views.who import person
+
+from . import page as queries
+
+
+@require_safe
+def announced(request: HttpRequest) -> HttpResponse:
+    """What ran under NOTIFY, newest first."""
+    page = queries.page(person(request))
+    return render(request, "reviews/announced.html", {"page": page})
+
+
+@require_POST
+def announced_seen(request: HttpRequest) -> HttpResponse:
+    """One as a near miss, one as seen, or all that are on the page."""
+    near, one = request.POST.get("near_miss", ""), request.POST.get("seen", "")
+    ids = [near or one] if near or one else request.POST.getlist("shown")
+    rows = queries.told(person(request), ids)
+    count = sightings.see(person=person(request), executions=rows, near_miss=bool(near))
+    if near and count:
+        messages.success(request, "Noted as a near miss. It counts against its class.")
+    return redirect("reviews:announced")
+
+
+@require_POST
+def effect_retry(request: HttpRequest, pk: str) -> HttpResponse:
+    """Try a known failure again that nobody was asked about."""
+    execution = retrying.find(person(request), pk)
+    settle.retry(execution_id=execution.pk, person=person(request))
+    messages.success(request, "It is queued once more, under the same key.")
+    proposal = execution.proposal
+    return redirect("agents:thread", proposal.agent, proposal.thread)

@@ -1,0 +1,118 @@
+"""The edit form of a tool's arguments: native typed inputs made from its JSON Schema.
+
+Pure. What the form cannot give back exactly as it was is locked, so that an unnoticed
+change can never be approved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from journal.errors import FieldError
+from policies.documents import ToolDefinition
+from reviews.forms.arguments import places
+
+from .fields import At, Node
+from .nested import Group, Rows
+from .schema import specify
+from .sheet import Sheet
+
+__all__ = ["Form", "after", "form", "read"]
+
+ROOT = "args"
+
+
+@dataclass(frozen=True)
+class Form:
+    """All inputs of one tool's arguments."""
+
+    root: Group
+    above: tuple[FieldError, ...] = ()  # what is wrong and belongs to no input
+
+    @property
+    def fields(self) -> tuple[Node, ...]:
+        """The arguments in the schema's order."""
+        return self.root.children
+
+    def walk(self) -> Iterator[Node]:
+        for field in self.fields:
+            yield from field.walk()
+
+    @cached_property
+    def changes(self) -> int:
+        """How many inputs and lists differ from the proposal."""
+        return sum(node.changed for node in self.walk())
+
+    def read(self) -> tuple[dict[str, Any], list[FieldError]]:
+        """The edited arguments, and what could not be read as the argument's type."""
+        wrong: list[FieldError] = []
+        return self.root.read(wrong), wrong
+
+    def label_of(self, path: str) -> str:
+        """What people call the place that an error names; empty for none of them."""
+        around = [n for n in self.walk() if places.within(path, n.at.place)]
+        return max(around, key=lambda n: len(n.at.place)).label if around else ""
+
+
+def form(
+    definition: ToolDefinition,
+    args: Mapping[str, Any],
+    *,
+    labels: Mapping[str, str] | None = None,
+    sent: Mapping[str, str] | None = None,
+    errors: Iterable[FieldError] = (),
+) -> Form:
+    """The form of these proposed arguments, filled with them or with what was sent."""
+    sheet = Sheet(definition, labels or {}, sent, tuple(errors))
+    spec = specify(definition.arguments, definition.arguments, args)
+    root = Group(At(sheet, places.PREFIX, ROOT, (), "", spec, dict(args)))
+    made = Form(root)
+    known = {node.at.place: node.name for node in made.walk()}
+    return Form(root, tuple(sheet.place_errors(known)))
+
+
+def read(
+    definition: ToolDefinition, args: Mapping[str, Any], sent: Mapping[str, str]
+) -> tuple[dict[str, Any], list[FieldError]]:
+    """The edited arguments, and what could not be read as the argument's type."""
+    return form(definition, args, sent=sent).read()
+
+
+def after(made: Form, sent: Mapping[str, str], asked: str) -> dict[str, str]:
+    """What was sent, with one button's change made to it: `add:arg.to`,
+    `remove:arg.to.1`, `up:` and `down:` a row, `revert:` an input or list. Anything
+    else changes nothing."""
+    verb, _, name = asked.partition(":")
+    result = dict(sent)
+    if verb == "revert":
+        return {key: text for key, text in result.items() if not _belongs(key, name)}
+    above, _, key = name.rpartition(".")
+    found = {node.name: node for node in made.walk() if isinstance(node, Rows)}
+    rows = found.get(name if verb == "add" else above)
+    if rows is None:
+        return result
+    keys = _reordered(verb, list(rows.keys), rows.fresh_key(), key)
+    result[rows.name + places.ROWS] = " ".join(keys)
+    return result
+
+
+def _reordered(verb: str, keys: list[str], fresh: str, key: str) -> list[str]:
+    if verb == "add":
+        return [*keys, fresh]
+    if key not in keys:
+        return keys
+    index = keys.index(key)
+    if verb == "remove":
+        del keys[index]
+    elif verb == "up" and index:
+        keys[index - 1 : index + 1] = [key, keys[index - 1]]
+    elif verb == "down":
+        keys[index : index + 2] = [*keys[index + 1 : index + 2], key]
+    return keys
+
+
+def _belongs(key: str, name: str) -> bool:
+    return key == name or key.startswith((f"{name}.", f"{name}:"))

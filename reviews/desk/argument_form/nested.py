@@ -1,0 +1,208 @@
+"""Objects and lists: inputs within inputs, and which kind of input a place gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+from journal.errors import FieldError, at
+from reviews.forms.arguments import places
+from reviews.forms.arguments.nodes.choices import Choice
+from reviews.forms.arguments.nodes.lines import Line, Moment
+from reviews.forms.arguments.nodes.locked import MOST_ROWS, Locked, why_locked
+
+from . import values
+from .fields import ABSENT, GIVEN, NULL, At, Node
+from .schema import MISSING, specify
+
+
+@dataclass(frozen=True)
+class Group(Node):
+    """An object: its declared members as inputs, the others as they are."""
+
+    kind: ClassVar[str] = "group"
+
+    @property
+    def may_revert(self) -> bool:
+        return not self.at.new and len(self.states) > 1
+
+    @cached_property
+    def children(self) -> tuple[Node, ...]:
+        if self.state != GIVEN:
+            return ()
+        held = self.at.was if isinstance(self.at.was, Mapping) else {}
+        declared, required = self.at.spec.properties, self.at.spec.required
+        # As people are shown them: what must be there first, in its declared order.
+        first = [name for name in required if name in declared or name in held]
+        names = dict.fromkeys([*first, *declared, *held])
+        return tuple(self._member(name, held.get(name, MISSING)) for name in names)
+
+    @property
+    def changed(self) -> bool:
+        return not self.at.new and self.state != self.was_state
+
+    @property
+    def was_said(self) -> str:
+        return {ABSENT: "not given", NULL: "null"}.get(self.was_state, "given")
+
+    def read(self, wrong: list[FieldError]) -> Any:
+        if self.state != GIVEN:
+            return self.nothing()
+        found = {}
+        for child in self.children:
+            value = child.read(wrong)
+            if value is not MISSING:
+                found[child.at.path[-1]] = value
+        return found
+
+    def _member(self, name: str, value: Any) -> Node:
+        subschema = self.at.spec.properties.get(name, {})
+        path = (*self.at.path, name)
+        sheet = self.at.sheet
+        spec = specify(subschema, sheet.root, value)
+        return make(
+            At(
+                sheet=sheet,
+                name=places.child(self.name, name),
+                place=places.step(self.at.place, name),
+                path=path,
+                label=sheet.label(path, spec.schema.get("title")),
+                spec=spec,
+                was=value,
+                required=name in self.at.spec.required,
+                new=self.at.new or self.was_state != GIVEN,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Rows(Node):
+    """A list: one row an entry. A row is called by its place in the proposal, or as a
+    new one, so that it stays itself wherever it is moved."""
+
+    kind: ClassVar[str] = "rows"
+
+    @cached_property
+    def held(self) -> list[Any]:
+        return self.at.was if isinstance(self.at.was, list) else []
+
+    @property
+    def was_keys(self) -> list[str]:
+        return [str(number) for number in range(len(self.held))]
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The rows in their order now."""
+        sent = self.at.sheet.text(self.name + places.ROWS)
+        if sent is None:
+            return self.was_keys
+        known = dict.fromkeys(key for key in sent.split() if self._is_key(key))
+        return list(known)[:MOST_ROWS]
+
+    @property
+    def filled(self) -> bool:
+        return bool(self.keys)
+
+    @cached_property
+    def children(self) -> tuple[Node, ...]:
+        if self.state != GIVEN:
+            return ()
+        return tuple(self._row(n, key) for n, key in enumerate(self.keys))
+
+    @property
+    def rows(self) -> list[Row]:
+        last = len(self.keys) - 1
+        pairs = zip(self.keys, self.children, strict=False)
+        return [Row(c, n > 0, n < last) for n, (_, c) in enumerate(pairs)]
+
+    @property
+    def order(self) -> str:
+        return " ".join(self.keys)
+
+    @property
+    def may_add(self) -> bool:
+        most = self.at.spec.schema.get("maxItems", MOST_ROWS)
+        return bool(len(self.keys) < min(most, MOST_ROWS))
+
+    @property
+    def changed(self) -> bool:
+        if self.at.new:
+            return False
+        return self.state != self.was_state or self.keys != self.was_keys
+
+    @property
+    def was_said(self) -> str:
+        words = {ABSENT: "not given", NULL: "null"}
+        count = len(self.held)
+        entries = "1 entry" if count == 1 else f"{count or 'no'} entries"
+        return words.get(self.was_state) or entries
+
+    def fresh_key(self) -> str:
+        """The name of one more new row."""
+        used = [int(key[1:]) for key in self.keys if key[0] == "n"]
+        return f"n{max(used, default=-1) + 1}"
+
+    def read(self, wrong: list[FieldError]) -> Any:
+        if self.state != GIVEN:
+            return self.nothing()
+        found = []
+        for child in self.children:
+            before = len(wrong)
+            value = child.read(wrong)
+            if value is MISSING and len(wrong) == before:
+                said = "fill it in, or remove the row"
+                wrong.append(at(child.at.place, said))
+            found.append(None if value is MISSING else value)
+        return found
+
+    def _is_key(self, key: str) -> bool:
+        number = key.removeprefix("n")
+        if not number.isascii() or not number.isdecimal() or len(number) > 4:
+            return False
+        return key[0] == "n" or int(key) < len(self.held)
+
+    def _row(self, number: int, key: str) -> Node:
+        new = key[0] == "n"
+        value = MISSING if new else self.held[int(key)]
+        spec = specify(self.at.spec.schema.get("items", {}), self.at.sheet.root, value)
+        return make(
+            replace(
+                self.at,
+                name=places.child(self.name, key),
+                place=places.step(self.at.place, number),
+                label=f"{self.at.label} {number + 1}",
+                spec=spec,
+                was=value,
+                required=True,
+                new=self.at.new or new,
+            )
+        )
+
+
+class Row(NamedTuple):
+    """One row with what can be done to it."""
+
+    node: Node
+    up: bool
+    down: bool
+
+
+def make(where: At) -> Node:
+    """The node of a place, locked where an input could not give it back exactly."""
+    if why := why_locked(where):
+        return Locked(where, why)
+    spec = where.spec
+    if spec.kind == "object":
+        return Group(where)
+    if spec.kind == "array":
+        return Rows(where)
+    if spec.options or spec.kind == "boolean":
+        return Choice(where)
+    text = values.shown(where.was)
+    if spec.schema.get("format") == "date-time" and (
+        not text or values.is_moment(text)
+    ):
+        return Moment(where)
+    return Line(where)

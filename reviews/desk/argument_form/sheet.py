@@ -1,0 +1,90 @@
+"""What every place of one form shares: the tool, the names, what was sent, and what is
+wrong. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from journal.errors import FieldError
+from policies.documents import ToolDefinition
+from reviews.forms.arguments import places
+
+HIDDEN = "Hidden. It stays as proposed."
+CURRENCY = "Locked by the tool."
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One form. `sent` is None for a form that nobody has touched yet."""
+
+    definition: ToolDefinition
+    labels: Mapping[str, str]
+    sent: Mapping[str, str] | None = None
+    errors: tuple[FieldError, ...] = ()
+
+    @property
+    def root(self) -> Mapping[str, Any]:
+        return self.definition.arguments
+
+    def text(self, name: str) -> str | None:
+        """What was sent under a name, None when nothing was: then it is as proposed."""
+        if self.sent is None or name not in self.sent:
+            return None
+        return self.sent[name].replace("\r\n", "\n")
+
+    def label(self, path: tuple[str, ...], title: Any = None) -> str:
+        """The policy's word for a place, the reader's, the schema's, or its name's."""
+        dotted = ".".join(path)
+        known = self.definition.labels.get(dotted) or self.labels.get(dotted)
+        return known or (str(title) if title else places.humanise(path[-1]))
+
+    def is_hidden(self, path: tuple[str, ...]) -> bool:
+        """Whether only a reveal shows it; what is inside it or around it too."""
+        return any(path[: len(name)] == name for name in self._concealed)
+
+    def is_money(self, path: tuple[str, ...]) -> bool:
+        dotted = ".".join(path)
+        return any(dotted == pair.amount for pair in self.definition.money)
+
+    def is_currency(self, path: tuple[str, ...]) -> bool:
+        dotted = ".".join(path)
+        return any(dotted == pair.currency for pair in self.definition.money)
+
+    def currency_of(self, path: tuple[str, ...]) -> str:
+        """The argument that names the currency of this amount; empty for no amount."""
+        dotted = ".".join(path)
+        pairs = self.definition.money
+        return next((p.currency for p in pairs if p.amount == dotted), "")
+
+    def error(self, name: str) -> str:
+        """What is wrong at the input of this name."""
+        said = self.wrong.get(name, [])
+        if len(said) < 2:
+            return "".join(said)
+        return " ".join(one if one.endswith(".") else f"{one}." for one in said)
+
+    @cached_property
+    def wrong(self) -> dict[str, list[str]]:
+        """Messages by input, filled by `place_errors`."""
+        return {}
+
+    def place_errors(self, known: Mapping[str, str]) -> list[FieldError]:
+        """Put each error at the deepest input around it. `known` maps places to input
+        names; what belongs to none comes back, to be said above the form."""
+        above = []
+        for error in self.errors:
+            around = [p for p in known if places.within(error["path"], p)]
+            if around:
+                name = known[max(around, key=len)]
+                self.wrong.setdefault(name, []).append(error["message"])
+            else:
+                above.append(error)
+        return above
+
+    @cached_property
+    def _concealed(self) -> Iterable[tuple[str, ...]]:
+        names = (*self.definition.sensitive, *self.definition.redact)
+        return [tuple(name.split(".")) for name in names]

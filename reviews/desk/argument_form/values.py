@@ -1,0 +1,200 @@
+"""A value as the text of an input, and what was typed as a value again. Pure.
+
+The way there and back loses nothing: what a browser would change, an input never holds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any
+
+from journal.canonical import MAX_INTEGER
+from reviews.presenters import codepoints
+
+from .schema import MISSING, NUMBERS, Spec
+
+LONG = 80  # characters; above it a text area
+_WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
+_NUMBER = re.compile(
+    r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
+)
+_MOMENT = re.compile(
+    r"(?P<local>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9])"
+    r"(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})"
+)
+_LOCAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?::[0-9]{2})?")
+_AMOUNT = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+
+
+class BadValue(ValueError):
+    """What was typed is not a value of this argument's type."""
+
+
+def shown(value: Any) -> str:
+    """A value as its input holds it."""
+    if value is MISSING or value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def loses(value: Any) -> bool:
+    """Whether a browser would change this text, or show it without all its signs."""
+    return isinstance(value, str) and any(
+        codepoints.is_hidden(char) and char not in "\n\t" for char in value
+    )
+
+
+def is_moment(text: str) -> bool:
+    """Whether an input of date and time, with its zone beside it, can hold this."""
+    match = _MOMENT.fullmatch(text)
+    return bool(match and _is_date(match["local"][:10]) and _is_local(match["local"]))
+
+
+def moment(text: str) -> tuple[str, str]:
+    """The local part and the zone of a moment; without one an empty part in UTC."""
+    match = _MOMENT.fullmatch(text)
+    return (match["local"], match["zone"]) if match else ("", "Z")
+
+
+def joined(local: str, zone: str) -> str:
+    """A moment as RFC 3339; a browser leaves out seconds that are zero."""
+    if not local:
+        return ""
+    if _LOCAL.fullmatch(local) and len(local) == 16:
+        local += ":00"
+    return local + (zone.strip() or "Z")
+
+
+def shortened(local: str) -> str:
+    """A local part as browsers write it: without seconds that are zero."""
+    return local[:16] if len(local) == 19 and local.endswith(":00") else local
+
+
+def input_type(spec: Spec, text: str) -> str:
+    """The native type of an input that gives this text back as it is."""
+    match spec.schema.get("format"):
+        case "date" if not text or _is_date(text):
+            return "date"
+        # A browser rewrites international names, and trims.
+        case "email" if text.isascii() and text == text.strip():
+            return "email"
+        case "uri" if text.isascii() and text == text.strip():
+            return "url"
+    return "text"
+
+
+def inputmode(spec: Spec, *, money: bool) -> str:
+    """The keyboard of a telephone: most have no minus sign on the one with digits."""
+    if money:
+        return "decimal"
+    if spec.kind not in NUMBERS:
+        return ""
+    least = spec.schema.get("minimum", spec.schema.get("exclusiveMinimum", -1))
+    if not isinstance(least, int | float) or least < 0:
+        return "text"
+    return "numeric" if spec.kind == "integer" else "decimal"
+
+
+def is_long(spec: Spec, text: str) -> bool:
+    """Whether it needs several lines."""
+    if spec.kind != "string" or "format" in spec.schema:
+        return "\n" in text
+    most = spec.schema.get("maxLength", 0)
+    return "\n" in text or max(len(text), most) > LONG
+
+
+def options(spec: Spec) -> list[tuple[str, str, Any]]:
+    """What there is to choose: the option's value, its words, and what it means."""
+    if spec.kind == "boolean":
+        return [("yes", "Yes", True), ("no", "No", False)]
+    said = [shown(item) for item in spec.options]
+    found = []
+    for number, (text, item) in enumerate(zip(said, spec.options, strict=True)):
+        clear = text and said.count(text) == 1 and text[0] != "#"
+        words = text.replace("_", " ") or "empty text"
+        found.append((text if clear else f"#{number}", words, item))
+    return found
+
+
+def typed(spec: Spec, text: str, *, money: bool) -> Any:
+    """What was typed as a value of the argument's type. Raises BadValue."""
+    if money:
+        return _amount(text.strip())
+    if spec.kind == "integer":
+        return _whole(text.strip())
+    if spec.kind == "number":
+        return _number(text.strip())
+    return text
+
+
+def hint(spec: Spec) -> str:
+    """What the schema says of it, in words."""
+    schema = spec.schema
+    if said := schema.get("description"):
+        return str(said)
+    if spec.kind == "string" and "maxLength" in schema and "format" not in schema:
+        return f"At most {schema['maxLength']} characters"
+    if spec.kind in NUMBERS:
+        return _range(schema)
+    return ""
+
+
+def _range(schema: Mapping[str, Any]) -> str:
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is not None and most is not None:
+        return f"{least} to {most}"
+    if most is not None:
+        return f"At most {most}"
+    return "" if least is None else f"At least {least}"
+
+
+def _amount(text: str) -> str:
+    if not _AMOUNT.fullmatch(text):
+        raise BadValue("write an amount like 1000.00: no separators, a point")
+    return text
+
+
+def _whole(text: str) -> int:
+    if not _NUMBER.fullmatch(text) or float(text) % 1:
+        raise BadValue("must be a whole number like 1000, without separators")
+    return _bounded(int(text) if _WHOLE.fullmatch(text) else int(float(text)))
+
+
+def _number(text: str) -> int | float:
+    if _WHOLE.fullmatch(text):
+        return _bounded(int(text))
+    if not _NUMBER.fullmatch(text):
+        raise BadValue("must be a number like 1000.5: no separators, a point")
+    value = float(text)
+    if not math.isfinite(value):
+        raise BadValue("must be a number that is not that large")
+    return value
+
+
+def _bounded(value: int) -> int:
+    if abs(value) > MAX_INTEGER:
+        raise BadValue(f"whole numbers go up to {MAX_INTEGER}")
+    return value
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return len(text) == 10 and date.fromisoformat(text).year > 0
+    except ValueError:
+        return False
+
+
+def _is_local(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

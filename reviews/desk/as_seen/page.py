@@ -1,0 +1,181 @@
+"""What a decider was shown, opened again: the very page, its digest against the log's,
+and the same page made anew from what it was made from (gate.md 8)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.urls import reverse
+
+from journal.errors import NotFound
+from journal.models import LogRecord
+from policies.models import Person
+from reviews import permissions
+from reviews.choices import REASONS, Verdict
+from reviews.decisions import submission
+from reviews.desk.batches import evidence
+from reviews.desk.components import page_evidence, snapshots
+from reviews.desk.components.evidence_links import (
+    Kept,  # noqa: F401
+    links,  # noqa: F401
+)
+from reviews.desk.components.log_sentences import HIDDEN_NAME
+from reviews.effects.wording import GIVEN
+from reviews.models import ApprovalRequest, Decision, Snapshot
+
+MINUTES_MS = 120_000  # what took longer is said in minutes
+FLAGS = {
+    "fast": "committed before the time floor, twice",
+    "check_missed": "failed the attention check",
+    "narrow": "on a narrow screen",
+    "batch": "in a batch",
+    "lease_broken": "after a hold was broken",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One comparison in words; a bad one is loud."""
+
+    text: str
+    good: bool
+
+
+class AsSeen:
+    """One decision with its page, for who may open it."""
+
+    def __init__(self, person: Person, decision: Decision) -> None:
+        self.person = person
+        self.decision = decision
+        self.request: ApprovalRequest = decision.request
+        self.url = reverse("reviews:request_detail", args=[self.request.pk])
+        self.verdict = GIVEN[Verdict(decision.verdict)]
+        self.at: datetime = decision.at
+        self.version = self.inputs.get("version", decision.version)
+
+    @cached_property
+    def snapshot(self) -> Snapshot | None:
+        return snapshots.of(self.decision)
+
+    @property
+    def batch(self) -> str:
+        """The batch that it was decided in; empty when alone."""
+        return str(self.decision.authority.get("batch", ""))
+
+    @property
+    def inputs(self) -> dict[str, object]:
+        return self.snapshot.inputs if self.snapshot else {}
+
+    @property
+    def who(self) -> str:
+        """The decider's name; never to those whose own run it was."""
+        owned = self.person.public_id in self.request.proposal.barred
+        never = permissions.roles_of(self.person) & permissions.NEVER_DECIDE
+        if owned and not never and self.decision.reviewer_id != self.person.pk:
+            return HIDDEN_NAME
+        return str(self.decision.reviewer)
+
+    @property
+    def reason(self) -> str:
+        code = self.decision.reason_code
+        return REASONS.get(code, code)
+
+    @property
+    def took(self) -> str:
+        """How long the page was on the screen."""
+        took = self.decision.took_ms
+        if took is None:
+            return ""
+        return f"{took / 1000:.1f} s" if took < MINUTES_MS else f"{took // 60_000} min"
+
+    @property
+    def flags(self) -> list[str]:
+        return [FLAGS.get(flag, flag) for flag in self.decision.flags]
+
+    @cached_property
+    def stored(self) -> str:
+        """The stored page; empty when it is damaged."""
+        if self.snapshot is None:
+            return ""
+        try:
+            return submission.shown(self.snapshot)
+        except ValueError:
+            return ""
+
+    @cached_property
+    def digest(self) -> str:
+        return submission.digest(self.stored)
+
+    @cached_property
+    def logged(self) -> str:
+        """The view digest that the log keeps of this decision."""
+        record = LogRecord.objects.filter(
+            kind="decision.recorded",
+            request=self.request.pk,
+            actor_id=self.decision.reviewer.public_id,
+            at=self.decision.at,
+        ).first()
+        if record is None:
+            return ""
+        data = json.loads(bytes(record.leaf))["data"] or {}
+        return str(data.get("view", ""))
+
+    @property
+    def matches(self) -> bool:
+        """Whether these bytes are the ones that were shown."""
+        snapshot = self.snapshot
+        return snapshot is not None and self.digest == snapshot.digest == self.logged
+
+    @property
+    def html(self) -> str:
+        """The page as it was shown. Only bytes that our own templates made, as the log
+        proves, may be printed as they are."""
+        return self.stored if self.matches else ""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What comparing came to."""
+        if self.snapshot is None:
+            return [Finding("A program decided this. No page was shown.", True)]
+        return [self._first(), self._second()]
+
+    def _first(self) -> Finding:
+        if self.matches:
+            return Finding("Matches what was shown: the digest is the log's.", True)
+        return Finding(
+            "Differs: these are not the bytes that the log has for this decision.",
+            False,
+        )
+
+    def _second(self) -> Finding:
+        assert self.snapshot is not None
+        again = evidence.again if self.batch else page_evidence.again
+        made = again(self.decision.reviewer, self.snapshot.inputs)
+        if made is None:
+            return Finding("It cannot be made anew: its version is not there.", False)
+        if made.digest == self.digest:
+            return Finding("Made anew from the same inputs it reads the same.", True)
+        if made.template_version != self.snapshot.template_version:
+            return Finding(
+                "Made anew it reads differently: the templates changed since.", True
+            )
+        return Finding(
+            "Made anew it reads differently, with the same templates.", False
+        )
+
+
+def load(person: Person, request_pk: str, decision_pk: int) -> AsSeen:
+    """Raises NotFound: for a stranger, and while somebody who may still decide would
+    learn what another answered."""
+    decision = (
+        snapshots.openable(person)
+        .filter(pk=decision_pk, request=request_pk)
+        .select_related("request__proposal", "reviewer", "snapshot")
+        .first()
+    )
+    if decision is None:
+        raise NotFound
+    return AsSeen(person, decision)

@@ -1,0 +1,87 @@
+"""What a request showed and shows: as a decider saw it, version by version, and one
+hidden value at a time."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from journal.errors import DomainError, NotFound
+from reviews import permissions
+from reviews.choices import REVEALS
+from reviews.desk.components import frame, htmx
+from reviews.desk.forms import RevealForm
+from reviews.desk.request import load, versions
+from reviews.evidence import reveals
+from reviews.permissions import Permission
+from reviews.views.who import person
+
+from . import page as as_seen_queries
+
+SHOWN_FOR_S = 60
+
+
+@require_safe
+def as_seen(request: HttpRequest, pk: str, decision: int) -> HttpResponse:
+    """The page that a decider had on the screen, and whether it still is that."""
+    page = as_seen_queries.load(person(request), pk, decision)
+    return render(request, "reviews/as_seen.html", {"page": page})
+
+
+@require_safe
+def version(request: HttpRequest, pk: str, n: int) -> HttpResponse:
+    """A version to be read; with `?compare=2..3` what one changed of the other."""
+    compare = request.GET.get("compare", "")
+    page = versions.load(person(request), pk, n, compare)
+    return render(request, "reviews/version.html", {"page": page})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@htmx.varies
+def reveal(request: HttpRequest, pk: str) -> HttpResponse:
+    """The hidden arguments; POST shows one of them for a minute."""
+    loaded = load.load(person(request), pk, frame.of(request).now)
+    hidden = reveals.hidden(loaded.sealed)
+    if not hidden or not permissions.allowed(loaded.person, Permission.REVEAL):
+        raise NotFound
+    form = RevealForm(request.POST)
+    values: list[reveals.Value] = []
+
+    def show() -> None:
+        if not form.is_valid():
+            raise NotFound
+        sent = form.cleaned_data
+        values.extend(reveals.reveal(request_id=pk, person=loaded.person, **sent))
+
+    error = htmx.attempt(show) if request.method == "POST" else None
+    return _hidden(request, pk, hidden, values, error)
+
+
+def _hidden(
+    request: HttpRequest,
+    pk: str,
+    hidden: list[reveals.Hidden],
+    values: list[reveals.Value],
+    error: DomainError | None,
+) -> HttpResponse:
+    """The list with what was asked for in it; without a script it goes by itself."""
+    context = {
+        "id": pk,
+        "hidden": hidden,
+        "values": values,
+        "error": error,
+        "name": request.POST.get("name", ""),
+        "reason": request.POST.get("reason", ""),
+        "reason_code": request.POST.get("reason_code", ""),
+        "reasons": REVEALS.items(),
+        "seconds": SHOWN_FOR_S,
+    }
+    template = htmx.part(request, "reviews/reveal.html", "hidden")
+    response = render(request, template, context, status=error.status if error else 200)
+    response["Cache-Control"] = "no-store"
+    if values:
+        back = reverse("reviews:reveal", args=[pk])
+        response["Refresh"] = f"{SHOWN_FOR_S}; url={back}"
+    return response

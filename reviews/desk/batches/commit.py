@@ -1,0 +1,142 @@
+"""Committing a verdict on a batch: exactly what was on the page, with the copy of it
+that is kept, or a refusal in place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from journal.errors import BatchChanged, DomainError, TooFast
+from policies import active
+from reviews.batches import decide
+from reviews.batches.said import SaidOfMany
+from reviews.choices import Verdict
+from reviews.decisions.submission import Sight
+from reviews.desk.components import htmx, throttle
+from reviews.queries.batches import samples, timing
+from reviews.queries.batches.as_shown import Shown
+from reviews.views import batch_panels
+
+from . import evidence
+from .answers import RESULT, anew, load, retargeted, see, selection, shown, told, whole
+from .forms import BatchForm
+from .load import Loaded
+from .page import BatchPage
+from .result import ResultPage
+
+
+def commit(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
+    """Record it on every item, or on none."""
+    error = htmx.attempt(lambda: decide.decide(_said(loaded, form)))
+    if error is None:
+        return see(request, loaded.batch.pk)
+    return _refused(request, form, error, loaded.batch.pk)
+
+
+def not_yet(page: BatchPage, verdict: Verdict) -> DomainError | None:
+    """What the page itself has against arming: nothing chosen, too much, or samples
+    that nobody has opened."""
+    if page.loaded.why_not:
+        return TooFast(page.loaded.why_not)
+    if not page.choice.ids:
+        return TooFast("Nothing is chosen. Tick what you want to decide.")
+    if verdict is not Verdict.APPROVE:
+        return None
+    if page.choice.too_much:
+        return TooFast(f"{page.choice.too_much} Leave some out.")
+    left = len(page.unopened)
+    if left:
+        rows = "row is" if left == 1 else "rows are"
+        return TooFast(
+            f"{left} sample {rows} still to be opened before these can be approved."
+        )
+    return None
+
+
+def _said(loaded: Loaded, form: BatchForm) -> SaidOfMany:
+    """The verdict that was sent, with what the page itself has against it."""
+    items = _in_order(loaded, form.items)
+    said = SaidOfMany(
+        batch_id=loaded.batch.pk,
+        person=loaded.person,
+        verdict=form.meant,
+        digest=form.cleaned_data.get("digest", ""),
+        items=items,
+        left_out=[pk for pk in form.marks if pk not in set(items)],
+        reason_code=form.cleaned_data.get("reason_code", ""),
+        reason=form.cleaned_data.get("reason", "").replace("\r\n", "\n"),
+        stop_at_failure=form.cleaned_data.get("stop", False),
+        marks=form.marks,
+        by="page",
+    )
+    if not (loaded.members and loaded.waits and items):
+        return said
+    page = BatchPage(loaded, selection(loaded, form))
+    sight = _sight(page, form)
+    took_ms = timing.took_ms(loaded, form.marks, form.seen)
+    return replace(
+        said,
+        took_ms=took_ms,
+        samples=samples.recorded(page.opened, loaded.now),
+        seen=sight,
+        objection=not_yet(page, form.meant)
+        or _not_seen(sight, took_ms)
+        or _too_many(loaded, form.meant),
+    )
+
+
+def _too_many(loaded: Loaded, verdict: Verdict) -> DomainError | None:
+    if verdict is not Verdict.APPROVE:
+        return None
+    desk = active.compiled(loaded.members[0].version.policy).desk
+    return throttle.objection(loaded.person, most=desk.most_decisions, now=loaded.now)
+
+
+def _in_order(loaded: Loaded, items: Sequence[str]) -> list[str]:
+    """As the batch has them; what is none of it last."""
+    places = {member.id: at for at, member in enumerate(loaded.members)}
+    return sorted(items, key=lambda pk: places.get(pk, len(places)))
+
+
+def _sight(page: BatchPage, form: BatchForm) -> Sight | None:
+    rows = {
+        row.request: (row.mark, Shown(row.request, row.version, row.reading))
+        for row in form.rows
+    }
+    return evidence.sight(page, rows)
+
+
+def _not_seen(sight: Sight | None, took_ms: int | None) -> DomainError | None:
+    """A page that cannot have been ours is no page to decide on."""
+    if sight is not None and took_ms is not None:
+        return None
+    return BatchChanged(
+        "This batch is not as it was when you opened it. None of its items was decided."
+        " Look at it again, then confirm."
+    )
+
+
+def _refused(
+    request: HttpRequest, form: BatchForm, error: DomainError, pk: str
+) -> HttpResponse:
+    """The refusal in place, on the batch as it is now; nothing typed is lost."""
+    request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
+    loaded = load(request, pk)
+    if loaded.over:
+        context = {"page": ResultPage(loaded), "problem": error}
+        answer = render(request, RESULT, context, status=error.status)
+        return retargeted(request, answer)
+    changed = {one["path"]: one["message"] for one in error.errors}
+    if isinstance(error, TooFast):
+        return told(request, shown(request, loaded, form), error)
+    page = anew(loaded, form)
+    page.selection = replace(
+        page.selection, changed={**page.selection.changed, **changed}
+    )
+    page.problem = error
+    if not page.pinned:
+        page.armed = batch_panels.build(page, form.meant, form, error=error)
+    return whole(request, page, status=error.status)

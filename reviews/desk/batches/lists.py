@@ -1,0 +1,192 @@
+"""Batches as lines of a list: what waits, and what was decided in a week."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, F, Min, Q, QuerySet, Sum
+from django.urls import reverse
+
+from policies import tools
+from policies.models import Person
+from policies.money import Money
+from reviews.choices import BatchStatus, RequestStatus
+from reviews.desk.components import cursors, formatting
+from reviews.desk.components.cursors import Place
+from reviews.desk.components.formatting import Clock
+from reviews.models import Batch, RequestVersion
+from reviews.presenters.shapes import Part
+from reviews.queries.batches.titles import title as titles_title
+
+from . import costs
+from .load import OPEN, visible
+
+DECIDED_FOR = timedelta(days=7)
+MOST = 50
+WAITING, DECIDED = "waiting", "decided"  # parts of a list, one after the other
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One batch as a line."""
+
+    id: str
+    url: str
+    title: tuple[Part, ...]
+    risk: str
+    tier: str
+    tool: str
+    agent: str
+    forming: bool
+    decided: bool
+    clock: Clock | None
+    at: datetime | None
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    waiting: list[Listed]
+    decided: list[Listed]
+
+
+def listed(person: Person, *, now: datetime) -> ListPage:
+    """What waits by deadline, then what was decided in a week, in four queries, and
+    those of `costs`."""
+    waiting = list(visible(person).filter(status__in=OPEN).order_by("formed_at")[:MOST])
+    decided = list(_decided(person, now).order_by("-settled_at")[:MOST])
+    facts = _facts([*waiting, *decided], now)
+    lines = [
+        _line(batch, facts[batch.pk], now) for batch in waiting if batch.pk in facts
+    ]
+    lines.sort(key=lambda line: line.at or now)
+    return ListPage(
+        [line for line in lines if line.clock is not None],
+        [_line(batch, facts[batch.pk], now) for batch in decided if batch.pk in facts],
+    )
+
+
+def sentences(ids: Collection[str], now: datetime) -> dict[str, tuple[Part, ...]]:
+    """What each of these does as a whole, by id, in two queries, and those of
+    `costs`."""
+    found = list(Batch.objects.filter(pk__in=ids).select_related("tool"))
+    facts = _facts(found, now)
+    return {
+        one.pk: _line(one, facts[one.pk], now).title for one in found if one.pk in facts
+    }
+
+
+def after(
+    person: Person, place: Place | None, *, size: int, now: datetime
+) -> tuple[list[Listed], str | None]:
+    """The same for a program, from a place on, with the next page's cursor: what waits
+    in the order in which it formed, then what was decided, newest first. A batch with
+    too few members left is in no page."""
+    rows: list[Batch] = []
+    if place is None or place.part == WAITING:
+        rows += _waiting_after(person, place)[: size + 1]
+    if len(rows) <= size:
+        since = place if place and place.part == DECIDED else None
+        rows += _decided_after(person, since, now)[: size + 1 - len(rows)]
+    shown = rows[:size]
+    facts = _facts(shown, now)
+    lines = [_line(one, facts[one.pk], now) for one in shown if one.pk in facts]
+    more = cursors.write(_place(shown[-1])) if len(rows) > size else None
+    return [one for one in lines if one.decided or one.clock is not None], more
+
+
+def _waiting_after(person: Person, place: Place | None) -> QuerySet[Batch]:
+    found = visible(person).filter(status__in=OPEN).order_by("formed_at", "pk")
+    if place is None:
+        return found
+    same = Q(formed_at=place.at, pk__gt=place.pk)
+    return found.filter(Q(formed_at__gt=place.at) | same)
+
+
+def _decided(person: Person, now: datetime) -> QuerySet[Batch]:
+    return visible(person).filter(
+        status=BatchStatus.DECIDED, settled_at__gt=now - DECIDED_FOR
+    )
+
+
+def _decided_after(
+    person: Person, place: Place | None, now: datetime
+) -> QuerySet[Batch]:
+    found = _decided(person, now).order_by("-settled_at", "-pk")
+    if place is None:
+        return found
+    same = Q(settled_at=place.at, pk__lt=place.pk)
+    return found.filter(Q(settled_at__lt=place.at) | same)
+
+
+def _place(batch: Batch) -> Place:
+    if batch.settled_at is None:
+        return Place(batch.formed_at, batch.pk, WAITING)
+    return Place(batch.settled_at, batch.pk, DECIDED)
+
+
+def _facts(batches: Sequence[Batch], now: datetime) -> dict[str, Mapping[str, Any]]:
+    """How many there are in each, their sum, what they cost and the earliest deadline.
+    One query, and those of `costs`."""
+    place = "request__batch_items"
+    waiting = Q(request__status=RequestStatus.PENDING, request__expires_at__gt=now)
+    decided = Q(**{f"{place}__batch__status": BatchStatus.DECIDED})
+    recalled = Q(**{f"{place}__left_at__gt": F(f"{place}__batch__settled_at")})
+    rows = (
+        RequestVersion.objects.filter(
+            waiting | decided,
+            Q(**{f"{place}__left_at": None}) | recalled,
+            number=F("request__version"),
+            **{f"{place}__batch__in": batches},
+        )
+        .values(batch=F(f"{place}__batch"))
+        .annotate(
+            count=Count("pk"),
+            revisions=ArrayAgg("revision"),
+            sum=Sum("revision__amount_minor"),
+            currency=Min("revision__currency"),
+            expires=Min("request__expires_at"),
+            since=Min("request__opened_at"),
+            frozen=Min(F("request__expires_at") - F("request__frozen_through")),
+            risk=Min("risk"),
+            tier=Min("tier"),
+        )
+        .order_by()
+    )
+    found = {row["batch"]: row for row in rows}
+    inside = {pk: row["revisions"] for pk, row in found.items()}
+    cost = costs.of_many(batches, inside)
+    return {pk: {**row, "costs": cost.get(pk, [])} for pk, row in found.items()}
+
+
+def _line(batch: Batch, facts: Mapping[str, Any], now: datetime) -> Listed:
+    total = None if facts["sum"] is None else Money(facts["sum"], facts["currency"])
+    waits = batch.status in OPEN and facts["count"] > 1
+    return Listed(
+        id=batch.pk,
+        url=reverse("reviews:batch", args=[batch.pk]),
+        title=titles_title(
+            tools.definition(batch.tool), facts["count"], total, None, facts["costs"]
+        ),
+        risk=facts["risk"],
+        tier=facts["tier"],
+        tool=batch.tool.name,
+        agent=batch.agent,
+        forming=batch.status == BatchStatus.FORMING,
+        decided=batch.status == BatchStatus.DECIDED,
+        clock=_clock(facts, now) if waits else None,
+        at=batch.settled_at or facts["expires"],
+        said="Halted after a failure" if batch.halted_at else "",
+    )
+
+
+def _clock(facts: Mapping[str, Any], now: datetime) -> Clock:
+    """The earliest deadline; under an incident what is left of it, which stays."""
+    found = formatting.until(facts["expires"], since=facts["since"], now=now)
+    if facts["frozen"] is None:
+        return found
+    return replace(found, left=facts["frozen"], urgent=False, frozen=True)

@@ -1,0 +1,167 @@
+"""One batch with its members as they are now, and what one person may do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from django.db.models import Count, F, QuerySet
+
+from journal.errors import DomainError, NotFound
+from policies import tools
+from policies.documents import ToolDefinition
+from policies.models import Person
+from reviews import permissions
+from reviews.batches import membership
+from reviews.batches.membership import Member
+from reviews.choices import BatchStatus
+from reviews.desk.components import choice
+from reviews.desk.components.states import Tally
+from reviews.governance import voters
+from reviews.models import Batch, Decision, Execution, Lease
+from reviews.permissions import Permission
+
+LEAST = 2  # members; fewer are decided alone
+OPEN = (BatchStatus.FORMING, BatchStatus.OPEN)
+
+
+def visible(person: Person) -> QuerySet[Batch]:
+    """Batches of the person's queues, or all by role."""
+    found = Batch.objects.select_related("tool", "queue")
+    if permissions.allowed(person, Permission.SEE_ALL):
+        return found
+    return found.filter(queue__in=permissions.queues_of(person))
+
+
+@dataclass
+class Loaded:
+    """One batch with its members as they are now, for one person."""
+
+    person: Person
+    batch: Batch
+    members: list[Member]
+    now: datetime
+    gone: list[Member] = field(default_factory=list)
+    # By request, who else is at it.
+    held: Mapping[str, str] = field(default_factory=dict)
+    # By proposal.
+    executions: Mapping[str, Execution] = field(default_factory=dict)
+    # By request, the approvals that its present version has.
+    votes: Mapping[str, int] = field(default_factory=dict)
+    # Of a page that is kept: why a row was shut, as it said then.
+    told: Mapping[str, str] | None = None
+
+    @property
+    def definition(self) -> ToolDefinition:
+        return tools.definition(self.batch.tool)
+
+    @property
+    def waits(self) -> bool:
+        return self.batch.status in OPEN
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing to decide here: it was, or too few are left."""
+        return not self.waits or len(self.members) < LEAST
+
+    @cached_property
+    def why_not(self) -> str:
+        """Empty when this person may decide what is in it; the operation's check."""
+        if not self.waits:
+            return "This batch is decided."
+        try:
+            permissions.admitted_role(self.person, self.batch.queue_id)
+        except DomainError as error:
+            return error.detail
+        return ""
+
+    @cached_property
+    def marks(self) -> dict[str, str]:
+        return {member.id: member.mark for member in self.members}
+
+    def blocked(self, member: Member) -> str:
+        """Why this one cannot be in this person's decision; empty when it can."""
+        who = self.held.get(member.id)
+        return self.shut(member) or (f"{who} is deciding this." if who else "")
+
+    def shut(self, member: Member) -> str:
+        """The same where it is not only for now."""
+        if self.told is not None:
+            return self.told.get(member.id, "")
+        revision = member.version.revision
+        if member.request.proposal.bars(self.person.public_id):
+            return f"{permissions.CONCERNED}decide it."
+        if permissions.above_ceiling(
+            self.person, revision.amount_minor, revision.currency
+        ):
+            return "This amount is above what you may decide."
+        return ""
+
+    def tally(self, member: Member) -> Tally:
+        """The approvals that one has of those it asks for."""
+        required = sum(step["required"] for step in member.version.steps)
+        return Tally(self.votes.get(member.id, 0), required)
+
+    def lacking(self, request_id: str) -> str:
+        """Which people would be missing once this one is escalated; empty when they
+        would be enough, or nobody may escalate here."""
+        return self._lacking.get(request_id, "")
+
+    @cached_property
+    def _lacking(self) -> dict[str, str]:
+        """One query. Nobody has voted: one vote decides what is in a batch."""
+        if self.why_not or self.told is not None:
+            return {}
+        people = voters.of_queue(self.batch.queue_id)
+        return {
+            one.id: choice.lacking(self.person, one.request, one.version, (), people)
+            for one in self.members
+        }
+
+    @cached_property
+    def choosable(self) -> list[str]:
+        return [one.id for one in self.members if not self.blocked(one)]
+
+
+def load(person: Person, pk: str, now: datetime) -> Loaded:
+    """One batch, in at most eight queries. Raises NotFound."""
+    batch = visible(person).filter(pk=pk).first()
+    if batch is None:
+        raise NotFound
+    waits = batch.status in OPEN
+    members = membership.load if waits else membership.decided
+    found = members(batch, now=now)
+    return Loaded(
+        person=person,
+        batch=batch,
+        members=[one for one in found if not waits or not one.gone],
+        gone=[one for one in found if waits and one.gone],
+        held=_held(found, person, now) if waits else {},
+        executions={} if waits else _executions(batch),
+        votes={} if waits else _votes(found),
+        now=now,
+    )
+
+
+def _held(members: Iterable[Member], person: Person, now: datetime) -> dict[str, str]:
+    leases = Lease.objects.filter(
+        request__in=[member.id for member in members], until__gt=now
+    ).exclude(holder=person)
+    return {row.request_id: str(row.holder) for row in leases.select_related("holder")}
+
+
+def _executions(batch: Batch) -> dict[str, Execution]:
+    rows = batch.executions.select_related("grant")
+    return {row.proposal_id: row for row in rows}
+
+
+def _votes(members: Iterable[Member]) -> dict[str, int]:
+    counted = Decision.objects.filter(
+        request__in=[member.id for member in members],
+        version=F("request__version"),
+        counts=True,
+    )
+    found = counted.order_by().values_list("request").annotate(Count("pk"))
+    return dict(found)

@@ -1,0 +1,248 @@
+"""What came of a batch that was decided, item by item, and what can still be done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from django.urls import reverse
+
+from journal.errors import DomainError
+from reviews import permissions
+from reviews.batches import similarity
+from reviews.batches.membership import Member
+from reviews.choices import BatchStatus, ExecutionStatus, RequestStatus
+from reviews.desk.components import states
+from reviews.desk.components.states import State
+from reviews.models import Execution
+from reviews.presenters import current
+from reviews.presenters.common import Subject
+from reviews.presenters.current import figure
+from reviews.presenters.shapes import Part
+from reviews.queries.batches import columns
+from reviews.queries.batches.given import Given
+from reviews.queries.batches.given import given as given_given
+from reviews.queries.batches.table import total_of
+from reviews.queries.batches.titles import title as titles_title
+
+from . import costs
+from .load import Loaded
+from .table import amount_of, reading_of, subject_of
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One item of a decided batch: where it stands."""
+
+    id: str
+    url: str
+    label: str
+    amount: str
+    state: State
+    note: str
+    facts: tuple[str, ...]  # of the reader and of the tool's result, by heading
+
+
+class ResultPage:
+    """A batch that was decided, item by item."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.id = loaded.batch.pk
+        self.url = reverse("reviews:batch", args=[self.id])
+        self.definition = loaded.definition
+        self.digest = loaded.batch.digest
+        self.decided_at = loaded.batch.settled_at
+        self.stops = loaded.batch.stop_at_failure
+        self.halted = loaded.batch.halted_at is not None
+        self.dissolved = loaded.batch.status == BatchStatus.DISSOLVED
+
+    @cached_property
+    def given(self) -> Given | None:
+        """The verdict, and where the page is that it was given on."""
+        return given_given(self.loaded)
+
+    @property
+    def title(self) -> tuple[Part, ...]:
+        members = self.loaded.members
+        total, largest = total_of(amount_of(member) for member in members)
+        subjects = map(_subject, members)
+        read = [subject.facts.get("before") for subject in subjects]
+        found = costs.total(self.definition, read)
+        return titles_title(self.definition, len(members), total, largest, found)
+
+    @cached_property
+    def headings(self) -> list[tuple[int, str]]:
+        """The facts that the policy names and that some item has: place and heading."""
+        review, first = self.definition.review, _subject(self.loaded.members[0])
+        plain = [columns.plain_label(first.definition, name) for name in review.columns]
+        named = [*plain, *review.result.values()]
+        return [
+            (place, heading)
+            for place, heading in enumerate(named)
+            if any(one.facts[place] for one in self.results)
+        ]
+
+    @property
+    def has_amounts(self) -> bool:
+        return any(one.amount for one in self.results)
+
+    @property
+    def has_notes(self) -> bool:
+        return any(one.note for one in self.results)
+
+    @property
+    def rows(self) -> list[tuple[Result, list[tuple[str, str]]]]:
+        """Each item with its facts: heading and text."""
+        return [
+            (one, [(heading, one.facts[place]) for place, heading in self.headings])
+            for one in self.results
+        ]
+
+    @cached_property
+    def results(self) -> list[Result]:
+        return [self._result(member) for member in self.loaded.members]
+
+    def _result(self, member: Member) -> Result:
+        execution = self._execution(member)
+        state = states.of_request(
+            member.request,
+            execution,
+            self.loaded.tally(member),
+            cause=member.version.cause,
+            now=self.loaded.now,
+        )
+        if member.item.left_at is not None:
+            state = State("recalled", "Recalled. Nothing was executed.", icon="back")
+        elif self._not_run(execution):
+            state = State("behind", "Not run", icon="wait")
+        amount, subject = amount_of(member), _subject(member)
+        return Result(
+            id=member.id,
+            url=reverse("reviews:request_detail", args=[member.id]),
+            label=_label(member, subject),
+            amount=figure(amount) if amount else "",
+            state=state,
+            note=_note(execution),
+            facts=_facts(subject, execution),
+        )
+
+    def _execution(self, member: Member) -> Execution | None:
+        return self.loaded.executions.get(member.request.proposal_id)
+
+    def _not_run(self, execution: Execution | None) -> bool:
+        queued = execution is not None and execution.status == ExecutionStatus.QUEUED
+        return queued and self.halted
+
+    @cached_property
+    def figures(self) -> list[tuple[str, int]]:
+        """How many stand where: `48 done, 1 failed`."""
+        counts = Counter(_word(result) for result in self.results)
+        return list(counts.items())
+
+    @property
+    def _may(self) -> bool:
+        try:
+            permissions.admitted_role(self.loaded.person, self.loaded.batch.queue_id)
+        except DomainError:
+            return False
+        return True
+
+    @property
+    def recall(self) -> int:
+        """How many a recall would still take back."""
+        if not self._may:
+            return 0
+        return sum(
+            member.request.status == RequestStatus.RECALLABLE
+            and member.request.recall_until is not None
+            and member.request.recall_until > self.loaded.now
+            for member in self.loaded.members
+        )
+
+    @property
+    def recall_until(self) -> datetime | None:
+        times = [member.request.recall_until for member in self.loaded.members]
+        return max((at for at in times if at), default=None)
+
+    @property
+    def recall_left(self) -> timedelta | None:
+        until = self.recall_until
+        return until - self.loaded.now if until else None
+
+    @property
+    def failed(self) -> int:
+        if not self._may:
+            return 0
+        return sum(
+            one.status == ExecutionStatus.FAILED
+            and one.grant.expires_at > self.loaded.now
+            for one in self.loaded.executions.values()
+        )
+
+    @property
+    def waiting(self) -> int:
+        """How many wait behind a failure."""
+        if not self.halted or not self._may:
+            return 0
+        executions = self.loaded.executions.values()
+        return sum(one.status == ExecutionStatus.QUEUED for one in executions)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing moves any more without a person."""
+        moving = {"recallable", "queued", "running", "authorized"}
+        rests = not any(result.state.key in moving for result in self.results)
+        return rests and not self.loaded.waits
+
+    @property
+    def etag(self) -> str:
+        parts = [f"{one.id}{one.state.key}{one.state.word}" for one in self.results]
+        said = "|".join([*parts, str(self.halted), str(self.recall), str(self.failed)])
+        return similarity.digest([{"said": said}]).removeprefix("sha256:")[:16]
+
+
+def _subject(member: Member) -> Subject:
+    return subject_of(member.version.revision, member.definition, reading_of(member))
+
+
+def _facts(subject: Subject, execution: Execution | None) -> tuple[str, ...]:
+    """What the policy names of the reader's facts and of the tool's result: untrusted,
+    to be printed as such."""
+    review = subject.definition.review
+    shown = execution.result_shown if execution else None
+    result = shown if isinstance(shown, Mapping) else {}
+    return (
+        *(current.text(subject, name) for name in review.columns),
+        *(str(result.get(name) or "") for name in review.result),
+    )
+
+
+def _label(member: Member, subject: Subject) -> str:
+    """What tells one item from the others: the first argument that may differ."""
+    batch = member.definition.batchable
+    names = batch.varying if batch else []
+    for leaf in subject.leaves:
+        if leaf.name in names:
+            return subject.cell(leaf).text
+    return member.id
+
+
+def _note(execution: Execution | None) -> str:
+    """What the tool said of a failure: untrusted, to be printed as such."""
+    if execution is None or execution.status == ExecutionStatus.SUCCEEDED:
+        return ""
+    return ": ".join(part for part in (execution.code, execution.detail) if part)
+
+
+def _word(result: Result) -> str:
+    return {
+        "executed": "done",
+        "behind": "not run",
+        "recallable": "approved",
+        "queued": "approved",
+        "authorized": "approved",
+    }.get(result.state.key, result.state.key)

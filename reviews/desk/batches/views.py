@@ -1,0 +1,110 @@
+"""What a press on a batch does: choose rows, open one, take a batch apart, see what
+changed, arm a verb, commit.
+
+The form is one: which rows are in, which were opened and what each was on the page go
+with every press, so that without JavaScript nothing is lost either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_POST
+
+from journal.errors import DomainError, TooFast
+from reviews.choices import Verdict
+from reviews.desk.components import htmx
+from reviews.queries.batches import changes
+from reviews.views import batch_panels
+
+from . import commit
+from .answers import TEMPLATE, anew, foot, load, see, shown, told, whole
+from .forms import BatchForm, Do
+from .load import Loaded
+from .page import BatchPage
+
+Step = Callable[[HttpRequest, Loaded, BatchForm], HttpResponse]
+
+
+@require_POST
+@htmx.varies
+def batch_decide(request: HttpRequest, pk: str) -> HttpResponse:
+    """One door for every press on a batch that waits."""
+    loaded, form = load(request, pk), BatchForm(request.POST)
+    if loaded.over and form.do not in ALSO_OVER:
+        return see(request, pk)
+    return STEPS[form.do](request, loaded, form)
+
+
+def _select(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
+    return foot(request, shown(request, loaded, form))
+
+
+def _open(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
+    page = anew(loaded, form)
+    page.selection = replace(page.selection, open_now=(form.argument,))
+    return render(request, TEMPLATE, {"page": page})
+
+
+def _split(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
+    """Keep only the rows with one value of one column."""
+    page = anew(loaded, form)
+    place = form.cleaned_data.get("split", "")
+    kept = page.table.with_value(place) or form.items
+    page.selection = replace(page.selection, items=frozenset(kept), made=True)
+    page.focus = "#decide"
+    return whole(request, page)
+
+
+def _look(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
+    """Whether the page is still as the batch is: said, and nothing is moved."""
+    news = changes.since(loaded, form.marks)
+    context = {
+        "news": news,
+        "page": {"decide_url": request.path, "id": loaded.batch.pk},
+    }
+    return htmx.fragment(
+        request,
+        "reviews/_batch_news.html",
+        context,
+        etag=news.etag,
+        settled=news.over,
+    )
+
+
+def _refresh(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
+    """The batch as it is now, what changed on top; what was ticked stays so."""
+    page = anew(loaded, form)
+    page.focus = "#h1"
+    return whole(request, page)
+
+
+def _arm(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
+    page, verdict = shown(request, loaded, form), form.armed
+    error = commit.not_yet(page, verdict) or _in_vain(page, verdict)
+    if error is not None:
+        return told(request, page, error)
+    page.armed = batch_panels.build(page, verdict, form)
+    return foot(request, page)
+
+
+def _in_vain(page: BatchPage, verdict: Verdict) -> DomainError | None:
+    """What has no button is not armed either."""
+    if verdict is not Verdict.ESCALATE or page.choice.escalates:
+        return None
+    return TooFast(page.choice.why_not_escalate)
+
+
+STEPS: Mapping[Do, Step] = {
+    Do.SELECT: _select,
+    Do.OPEN: _open,
+    Do.SPLIT: _split,
+    Do.LOOK: _look,
+    Do.REFRESH: _refresh,
+    Do.ARM: _arm,
+    Do.COMMIT: commit.commit,
+}
+ALSO_OVER = (Do.COMMIT, Do.LOOK)  # which say so themselves

@@ -1,0 +1,175 @@
+"""The numbers in the header: what needs this person, now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from policies.choices import Role
+from policies.models import Person
+from reviews import permissions
+from reviews.people import preferences
+from reviews.permissions import Permission
+from reviews.queries.alarms.visible import sees_all
+
+CAP = 99
+# No number is counted further than this: "99+" says as much.
+MOST = CAP + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Badges:
+    """Undecided, unexpired requests this person can decide; `soon` of them expire.
+    What somebody else holds just now does not count."""
+
+    queue: int = 0
+    soon: int = 0
+    escalations: int = 0
+    batches: int = 0  # that wait for a decision in this person's queues
+    announced: int = 0  # of this week, not yet seen by this person
+    alarms: int = 0  # that nobody looks at yet
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """The numbers, and when each of the newest was opened, oldest first."""
+
+    badges: Badges
+    opened: list[datetime]
+
+
+NONE = News(Badges(), [])
+# The same rule as `visible.decidable`, by hand and for many people at once; a test
+# holds the two together. Each number is a walk along an index that ends at the cap.
+_ASKED = """
+FROM reviews_approvalrequest AS asked
+WHERE asked.status = 'pending'
+  AND asked.expires_at > statement_timestamp()
+  AND asked.queue_id = ANY (who.queues)
+  AND asked.supervisors_only = ANY (who.kinds)
+  AND NOT who.me = ANY (asked.barred)
+  AND NOT who.me = ANY (asked.closed_to)
+  AND NOT EXISTS (SELECT 1 FROM reviews_lease AS lease
+                  WHERE lease.request_id = asked.id AND lease.holder_id <> who.id
+                    AND lease.until > statement_timestamp())
+"""
+_COUNTS = f"""
+SELECT who.id, waiting.n, soon.n, handed_up.n, together.n, unseen.n, alarming.n,
+  fresh.at
+FROM jsonb_to_recordset(%s::jsonb)
+  AS who (id bigint, me text, kinds boolean[], queues bigint[], muted text[],
+          since timestamptz, alarms text)
+CROSS JOIN LATERAL (
+  SELECT count(*) AS n FROM (SELECT {_ASKED} LIMIT {MOST}) AS found) AS waiting
+CROSS JOIN LATERAL (
+  SELECT count(*) AS n FROM (SELECT {_ASKED}
+    AND asked.expires_at < statement_timestamp() + interval '10 minutes'
+    LIMIT {MOST}) AS found) AS soon
+CROSS JOIN LATERAL (
+  SELECT count(*) AS n FROM (SELECT {_ASKED}
+    AND asked.tier = 'escalate' LIMIT {MOST}) AS found) AS handed_up
+CROSS JOIN LATERAL (
+  SELECT count(*) AS n FROM (
+    SELECT FROM reviews_batch AS batch
+    WHERE batch.status IN ('forming', 'open') AND batch.queue_id = ANY (who.queues)
+    LIMIT {MOST}) AS found) AS together
+CROSS JOIN LATERAL (
+  SELECT least(count(*), {MOST}) AS n
+  FROM unnest(who.queues) AS told (queue)
+  CROSS JOIN LATERAL (
+    SELECT effect.id FROM reviews_execution AS effect
+    WHERE effect.announced_in_id = told.queue
+      AND effect.queued_at > statement_timestamp() - interval '7 days'
+    ORDER BY effect.queued_at DESC LIMIT {MOST}) AS effect
+  WHERE NOT EXISTS (SELECT 1 FROM reviews_sighting AS sighting
+                    WHERE sighting.execution_id = effect.id
+                      AND sighting.person_id = who.id)) AS unseen
+CROSS JOIN LATERAL (
+  SELECT count(*) AS n FROM (
+    SELECT FROM reviews_alarm AS alarm
+    WHERE alarm.status = 'open' AND who.alarms <> ''
+      AND (who.alarms = 'all' OR alarm.queue_id IS NULL
+           OR alarm.queue_id = ANY (who.queues))
+    LIMIT {MOST}) AS found) AS alarming
+CROSS JOIN LATERAL (
+  SELECT array_agg(found.opened_at ORDER BY found.opened_at) AS at
+  FROM (SELECT asked.opened_at {_ASKED}
+    AND who.since IS NOT NULL AND asked.opened_at > who.since
+    AND NOT asked.risk = ANY (who.muted)
+    ORDER BY asked.opened_at DESC LIMIT {MOST}) AS found) AS fresh
+WHERE NOT EXISTS (SELECT 1 FROM reviews_stop AS stop
+                  WHERE stop.scope = 'reviewer' AND stop.key = who.me
+                    AND stop.lifted_at IS NULL)
+"""  # noqa: S608 the parts are constants
+
+
+def of(person: Person) -> Badges:
+    """Counted anew on every page and every decision."""
+    asked = _who(person)
+    found = _counted([asked]) if asked else {}
+    return found.get(person.pk, NONE).badges
+
+
+def of_people(ids: Collection[int], since: Mapping[int, datetime]) -> dict[int, News]:
+    """The same for many, with what was opened after each one's moment.
+
+    Nothing of a person is remembered from before: roles, queues and preferences are
+    as they are now, in a few queries for all.
+    """
+    people = permissions.with_standing(ids)
+    asked = [_who(person, since.get(person.pk)) for person in people]
+    found = _counted([one for one in asked if one is not None])
+    return {pk: found.get(pk, NONE) for pk in ids}
+
+
+def _who(person: Person, since: datetime | None = None) -> dict[str, Any] | None:
+    role = permissions.deciding_role(person)
+    alarms = _alarms(person)
+    if role is None and not alarms:
+        return None
+    return {
+        "id": person.pk,
+        "me": person.public_id,
+        "kinds": _kinds(role),
+        "queues": sorted(permissions.queues_of(person)) if role else [],
+        "muted": preferences.of(person).notifications.muted if since else [],
+        "since": since.isoformat() if since else None,
+        "alarms": alarms,
+    }
+
+
+def _kinds(role: Role | None) -> list[bool]:
+    """Of what is for supervisors only: which are asked of this role."""
+    if role is None:
+        return []
+    return [False, True] if role is Role.SUPERVISOR else [False]
+
+
+def _alarms(person: Person) -> str:
+    """Whose alarms are counted, as `alarms.visible` shows them."""
+    if not permissions.allowed(person, Permission.SEE_ALARMS):
+        return ""
+    return "all" if sees_all(person) else "mine"
+
+
+def _counted(asked: list[dict[str, Any]]) -> dict[int, News]:
+    if not asked:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNTS, [json.dumps(asked)])
+        return {
+            pk: News(Badges(*numbers), opened or [])
+            for pk, *numbers, opened in cursor.fetchall()
+        }
+
+
+def capped(number: int) -> str:
+    """What a badge prints: nothing for none, at most `99+`."""
+    if not number:
+        return ""
+    return f"{CAP}+" if number > CAP else str(number)

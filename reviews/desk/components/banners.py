@@ -1,0 +1,208 @@
+"""What every page says: the time, declared incidents, alarms; and the incidents' own
+page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, Q
+
+from policies.models import Person, Queue
+from reviews import permissions
+from reviews.choices import EVERY_QUEUE, OPEN, SCOPE_NOUNS, Scope
+from reviews.models import ApprovalRequest, Incident
+from reviews.permissions import Permission
+from reviews.queries.log import access
+
+from .badges import MOST as MOST_SAID
+
+MOST = 50  # ended ones on the page
+EVERY = "Every queue"
+# By hand: every page asks for the clock, and this comes with the same answer.
+_MOMENT = f"""
+SELECT clock_timestamp(),
+  (SELECT count(*) FROM (
+    SELECT FROM reviews_alarm WHERE status = 'open' LIMIT {MOST_SAID}) AS found), (
+  SELECT jsonb_agg(jsonb_build_array(i.queue_id, q.title, i.at, i.reason) ORDER BY i.at)
+  FROM reviews_incident AS i LEFT JOIN policies_queue AS q ON q.id = i.queue_id
+  WHERE i.ended_at IS NULL), (
+  SELECT jsonb_agg(jsonb_build_array(s.id, s.scope, s.key, s.mode, s.at, s.reason,
+      coalesce(nullif(trim(p.first_name || ' ' || p.last_name), ''), p.username, ''))
+    ORDER BY s.at DESC)
+  FROM reviews_stop AS s LEFT JOIN policies_person AS p ON p.public_id = s.by
+  WHERE s.lifted_at IS NULL AND s.scope IN ('agent', 'tool', 'everything'))
+"""  # noqa: S608 the part is a constant
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """What a page says of one open incident; `where` is empty for every queue."""
+
+    queue: int | None
+    where: str
+    since: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchBanner:
+    """What a page says of one agent or tool, or of everything, that a person paused or
+    stopped."""
+
+    id: int
+    scope: str
+    key: str
+    mode: str
+    at: datetime
+    reason: str
+    by: str
+
+    @property
+    def subject(self) -> str:
+        return f"{SCOPE_NOUNS[Scope(self.scope)]} {self.key}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The database's clock, and every alarm, incident and switch open just then."""
+
+    now: datetime
+    alarms: int = 0  # open ones of every queue, as far as a badge counts
+    open: tuple[Banner, ...] = ()
+    switches: tuple[SwitchBanner, ...] = ()
+
+    def concerning(self, person: Person | None) -> list[Banner]:
+        """Those over every queue, and over queues that this person is in or sees."""
+        if person is None or not self.open:
+            return []
+        if permissions.allowed(person, Permission.SEE_ALL):
+            return list(self.open)
+        mine = {None, *permissions.queues_of(person)}
+        return [one for one in self.open if one.queue in mine]
+
+
+def moment() -> Moment:
+    """In one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MOMENT)
+        now, alarms, incidents, switches = cursor.fetchone()
+    return Moment(
+        now,
+        alarms,
+        tuple(_banner(*row) for row in _rows(incidents)),
+        tuple(_switch(*row) for row in _rows(switches)),
+    )
+
+
+def _rows(found: Any) -> list[list[Any]]:
+    """The rows of an aggregate, which the driver gives as text or as a list."""
+    rows: list[list[Any]] = json.loads(found) if isinstance(found, str) else found
+    return rows or []
+
+
+def _switch(
+    pk: int, scope: str, key: str, mode: str, at: str, reason: str, by: str
+) -> SwitchBanner:
+    moment = datetime.fromisoformat(at)
+    return SwitchBanner(pk, scope, key, mode, moment, reason, by or "Someone")
+
+
+def _banner(queue: int | None, title: str | None, at: str, reason: str) -> Banner:
+    return Banner(queue, title or "", datetime.fromisoformat(at), reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One incident, as its page lists it. `requests`: how many it keeps just now."""
+
+    id: int
+    where: str
+    at: datetime
+    by: str
+    reason: str
+    requests: int
+    ended_at: datetime | None
+    ended_by: str
+
+    @property
+    def lasted(self) -> timedelta | None:
+        return self.ended_at - self.at if self.ended_at else None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    open: list[Line]
+    ended: list[Line]
+    may: bool
+    queues: list[Queue]  # that may still be frozen alone
+    every: bool  # whether all of them may be
+
+    @property
+    def offered(self) -> dict[str, str]:
+        """What may still be frozen, by what the form calls it, and its title."""
+        every = {EVERY_QUEUE: EVERY} if self.every else {}
+        return every | {str(queue.pk): queue.title for queue in self.queues}
+
+    def offers(self, chosen: str) -> bool:
+        return chosen in self.offered
+
+
+def page(person: Person) -> Page:
+    """What is open and what was, as far as it concerns this person."""
+    found = Incident.objects.select_related("queue").filter(_concerning(person))
+    now_open = list(found.filter(ended_at__isnull=True).order_by("at"))
+    over = found.filter(ended_at__isnull=False).order_by("-at")[:MOST]
+    frozen = {row.queue_id for row in now_open}
+    queues = [one for one in Queue.objects.order_by("title") if one.pk not in frozen]
+    lines = _lines([*now_open, *over])
+    return Page(
+        open=[one for one in lines if one.ended_at is None],
+        ended=[one for one in lines if one.ended_at is not None],
+        may=permissions.allowed(person, Permission.DECLARE),
+        queues=queues,
+        every=None not in frozen,
+    )
+
+
+def _concerning(person: Person) -> Q:
+    if permissions.allowed(person, Permission.SEE_ALL):
+        return Q()
+    mine = permissions.queues_of(person)
+    return Q(queue__isnull=True) | Q(queue__in=mine)
+
+
+def _lines(rows: Iterable[Incident]) -> list[Line]:
+    rows = list(rows)
+    said = [one for row in rows for one in (row.declared_by, row.ended_by) if one]
+    names = access.names_of(said) if said else {}
+    kept = _kept() if any(row.ended_at is None for row in rows) else {}
+    return [
+        Line(
+            id=row.pk,
+            where=row.queue.title if row.queue else EVERY,
+            at=row.at,
+            by=names.get(row.declared_by, "Someone"),
+            reason=row.reason,
+            requests=_of(kept, row),
+            ended_at=row.ended_at,
+            ended_by=names.get(row.ended_by, "Someone") if row.ended_by else "",
+        )
+        for row in rows
+    ]
+
+
+def _kept() -> dict[int, int]:
+    """How many requests are open in each queue."""
+    found = ApprovalRequest.objects.filter(status__in=OPEN).order_by()
+    return dict(found.values_list("queue").annotate(n=Count("pk")))
+
+
+def _of(kept: Mapping[int, int], row: Incident) -> int:
+    if row.queue_id is None:
+        return sum(kept.values())
+    return kept.get(row.queue_id, 0)

@@ -1,0 +1,76 @@
+"""Which verdicts would be taken from somebody who may decide a request: the checks of
+the operation itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from policies.models import Person
+from reviews import permissions
+from reviews.choices import Verdict
+from reviews.governance import voters
+from reviews.governance.voters import Counted, Voter
+from reviews.models import ApprovalRequest, RequestVersion
+from reviews.requests.versions import escalated_steps
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is left to choose; each text is empty where its verdict would be taken."""
+
+    why_not_approve: str = ""
+    why_not_escalate: str = ""
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        shut = {
+            Verdict.APPROVE: self.why_not_approve,
+            Verdict.ESCALATE: self.why_not_escalate,
+        }
+        return [verdict for verdict in Verdict if not shut.get(verdict)]
+
+
+def choice(
+    person: Person,
+    request: ApprovalRequest,
+    version: RequestVersion,
+    votes: Counted,
+    people: Sequence[Voter],
+) -> Choice:
+    """For somebody who may decide; `people` are who decides in the request's queue."""
+    found = lacking(person, request, version, votes, people)
+    return Choice(
+        permissions.why_uncounted(person, version, [step for step, _ in votes]),
+        f"It cannot be escalated: {too_few(found)}." if found else "",
+    )
+
+
+def too_few(lacking: str) -> str:
+    """`3 other supervisors would be needed, and only 1 is there`, of `1 of 3
+    supervisors`."""
+    have, _, need = lacking.partition(" of ")
+    count, _, who = need.partition(" ")
+    if count == "1":
+        who = who.replace("supervisors", "supervisor").replace("people", "person")
+    there = {"0": "none is", "1": "only 1 is"}.get(have, f"only {have} are")
+    return f"{count} other {who} would be needed, and {there} there"
+
+
+def lacking(
+    person: Person,
+    request: ApprovalRequest,
+    version: RequestVersion,
+    votes: Counted,
+    people: Sequence[Voter],
+) -> str:
+    """Which people would be missing once this person escalates it; empty when they
+    would be enough."""
+    return voters.lacking_when_asked(
+        escalated_steps(version, [step for step, _ in votes]),
+        people,
+        request,
+        version,
+        votes,
+        without=person.public_id,
+    )

@@ -1,0 +1,134 @@
+"""Who is at a request, as one person may be told, and to whom it could be handed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import Q, QuerySet
+
+from journal.clock import time_of_day
+from policies.choices import Role
+from policies.models import Person
+from reviews import permissions, quorum
+from reviews.choices import LostHow
+from reviews.holds import rows
+from reviews.models import ApprovalRequest, Lease, RequestVersion
+
+from .log_sentences import HIDDEN_NAME
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A lease as a page shows it; a lapsed one is none."""
+
+    mine: bool = False
+    by: str = ""  # somebody else's name
+    since: datetime | None = None
+    until: datetime | None = None
+    token: str = ""  # of one's own alone
+    asked: bool = False  # this person wants to hear when it is free
+    offered: bool = False  # to this person
+    offered_to: str = ""  # to whom this person offered it
+
+    @property
+    def free(self) -> bool:
+        return not self.mine and not self.by
+
+    @property
+    def key(self) -> str:
+        """Changes whenever what a page says of it changes."""
+        until = f"{self.until.timestamp():.0f}" if self.until else ""
+        return f"{int(self.mine)}{int(self.asked)}{int(self.offered)}{until}"
+
+
+def of(person: Person, request: ApprovalRequest, now: datetime) -> Holding:
+    """Of a request that was loaded with its lease, without a query."""
+    lease = _lease(request)
+    if lease is None or not rows.is_held(lease, now):
+        return Holding()
+    if lease.holder_id == person.pk:
+        return Holding(
+            mine=True,
+            since=lease.taken_at,
+            until=lease.until,
+            token=lease.token,
+            offered_to=str(lease.offered_to or ""),
+        )
+    return Holding(
+        by=HIDDEN_NAME if _concerned(person, request) else str(lease.holder),
+        since=lease.taken_at,
+        until=lease.until,
+        asked=person.public_id in lease.asked_by,
+        offered=lease.offered_to_id == person.pk,
+    )
+
+
+def lost(person: Person, request: ApprovalRequest) -> str:
+    """What to tell the one whose hold another ended; empty to everybody else."""
+    lease = _lease(request)
+    if lease is None or lease.lost_by_id != person.pk:
+        return ""
+    if lease.lost_how == LostHow.BROKEN:
+        return (
+            f"{lease.lost_to} ended your hold at {time_of_day(lease.lost_at)}. "
+            "What you typed is kept."
+        )
+    return f"{lease.lost_to} took this over from you at {time_of_day(lease.lost_at)}."
+
+
+def _lease(request: ApprovalRequest) -> Lease | None:
+    try:
+        return request.lease
+    except ObjectDoesNotExist:
+        return None  # nobody ever held it
+
+
+def _concerned(person: Person, request: ApprovalRequest) -> bool:
+    """Whose own run it is never learns who decides on it (as in the log)."""
+    if permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        return False
+    return person.public_id in request.barred
+
+
+def may_break(person: Person, request: ApprovalRequest) -> bool:
+    """Whether a supervisor may end another's hold: the same rule as `break_hold`."""
+    supervises = permissions.deciding_role(person) is Role.SUPERVISOR
+    return supervises and request.queue_id in permissions.queues_of(person)
+
+
+def takes_up(person: Person, sealed: RequestVersion) -> bool:
+    """Whether opening it means to decide it: a supervisor reads much that others are
+    asked, and would only keep them from it."""
+    if permissions.deciding_role(person) is not Role.SUPERVISOR:
+        return True
+    return any(step["role"] == Role.SUPERVISOR for step in sealed.steps)
+
+
+def eligible(request: ApprovalRequest, sealed: RequestVersion) -> QuerySet[Person]:
+    """People of a fitting role who are admitted to the queue and not barred."""
+    steps = {step["role"] for step in sealed.steps}
+    roles = [r for r in Role if any(quorum.fills(r, step) for step in steps)]
+    return _admitted(request, roles)
+
+
+def supervisors(request: ApprovalRequest) -> QuerySet[Person]:
+    """Who is asked when it is handed up."""
+    return _admitted(request, [Role.SUPERVISOR])
+
+
+def _admitted(request: ApprovalRequest, roles: Iterable[Role]) -> QuerySet[Person]:
+    queue = request.queue_id
+    never = [role.value for role in permissions.NEVER_DECIDE]
+    admitted = Q(queueuserpermission__content_object=queue) | Q(
+        groups__queuegrouppermission__content_object=queue
+    )
+    return (
+        Person.objects.filter(admitted, is_active=True)
+        .filter(pk__in=Person.objects.filter(groups__name__in=[*roles]).values("pk"))
+        .exclude(pk__in=Person.objects.filter(groups__name__in=never).values("pk"))
+        .exclude(public_id__in=[*request.proposal.barred, *request.proposal.kept_out])
+        .distinct()
+    )

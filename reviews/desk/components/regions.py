@@ -1,0 +1,303 @@
+"""Regions R1 to R6 of the review page: what a reviewer reads before they decide.
+
+Nothing here changes by itself: the same person, version and reading always give the
+same values, so that the page can be kept with the decision and made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from django.urls import reverse
+from django.utils.dateparse import parse_datetime
+
+from journal import ids
+from policies import tools
+from policies.choices import ExecutionClass, Tier
+from policies.models import Person
+from policies.money import Money
+from reviews import permissions
+from reviews.choices import REVERSAL
+from reviews.effects import describe
+from reviews.models import Proposal, RequestVersion, Revision, StateReading
+from reviews.permissions import Permission
+from reviews.presenters import Presentation, addressed
+from reviews.presenters.common import UNKNOWN_REVERSAL
+from reviews.presenters.current import figure
+from reviews.presenters.shapes import Part, Reversal
+from reviews.redaction import redactor
+
+from . import equal_values
+
+RADII = {
+    1: "Leaves no trace",
+    2: "Wastes work at worst",
+    3: "Affects one person's own data",
+    4: "Affects other systems or people",
+    5: "Affects money, law or reputation",
+}
+IF_UNCLEAR = {
+    ExecutionClass.KEYED: "Sent again with the same id; it happens once",
+    ExecutionClass.QUERYABLE: "Looked up by our reference first, then decided",
+    ExecutionClass.OPAQUE: "Never sent again: a person says what happened",
+}
+FLOORS = {
+    Tier.APPROVE: "The policy wants a person for this tool.",
+    Tier.ESCALATE: "The policy wants two people for this tool, one a supervisor.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    id: str
+    text: str
+    effect: str
+
+
+@dataclass(frozen=True)
+class Since:
+    """What a new version changed, for who had read an older one."""
+
+    number: int
+    rows: list[describe.Moved]
+    words: bool  # whether the agent's words or its evidence changed too
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What is wrong with the words further down, and where they stand."""
+
+    text: str
+    place: str  # of the page
+
+
+class Regions:
+    """R1 to R6 of one sealed version, for one person.
+
+    `reading` is the state as it was found again since the proposal, `since` the older
+    version that the person had read before this one.
+    """
+
+    def __init__(
+        self,
+        person: Person,
+        sealed: RequestVersion,
+        *,
+        reading: StateReading | None = None,
+        since: RequestVersion | None = None,
+    ) -> None:
+        self.person = person
+        self.sealed = sealed
+        self.newer_reading = reading
+        self.older = since
+        self.revision: Revision = sealed.revision
+        self.action_hash = self.revision.action_hash
+        self.tier = sealed.tier
+        self.agent, self.thread = self.proposal.agent, self.proposal.thread
+        self.proposed_at: datetime = self.revision.created_at
+        self.policy = sealed.policy.number
+
+    @property
+    def proposal(self) -> Proposal:
+        return self.sealed.request.proposal
+
+    @property
+    def reading(self) -> Mapping[str, Any]:
+        """The state that the page compares with: the newest it was made from."""
+        newer = self.newer_reading
+        found: Mapping[str, Any] = newer.reading if newer else self.revision.reading
+        return found
+
+    # R1 to R3
+    @cached_property
+    def shown(self) -> Presentation | None:
+        return describe.presentation(self.revision, self.reading)
+
+    @property
+    def effect(self) -> tuple[Part, ...]:
+        return self.shown.sentence if self.shown else describe.effect(self.revision)
+
+    @property
+    def read_from(self) -> str:
+        """Where the before-state is from: our reader, never the agent."""
+        reading = self.reading
+        if reading.get("before") is None:
+            return ""
+        at = parse_datetime(str(reading.get("at", "")))
+        clock = f" at {at:%H:%M:%S} UTC" if at else ""
+        return f"read from {reading.get('source') or 'the tool'}{clock}"
+
+    @property
+    def no_before(self) -> str:
+        if self.reading.get("problem"):
+            return "The look-up failed, so compare with the other system yourself."
+        return "This tool declares no look-up. What follows are its arguments."
+
+    @cached_property
+    def since(self) -> Since | None:
+        """What differs from the version that was read before."""
+        older = self.older
+        if older is None:
+            return None
+        return Since(
+            older.number,
+            describe.changes(older.revision, self.revision),
+            words=_words_of(older.revision) != _words_of(self.revision),
+        )
+
+    @cached_property
+    def reversal(self) -> Reversal:
+        return self.shown.reversal if self.shown else UNKNOWN_REVERSAL
+
+    @property
+    def declared(self) -> str:
+        tool = self.revision.tool
+        return f"Declared by the tool, version {tool.version}" if tool else ""
+
+    @property
+    def radius(self) -> str:
+        tool = self.revision.tool
+        if tool is None:
+            return ""
+        return RADII[tools.definition(tool).profile.blast_radius]
+
+    @property
+    def if_unclear(self) -> str:
+        tool = self.revision.tool
+        return IF_UNCLEAR[ExecutionClass(tool.execution_class)] if tool else ""
+
+    # R4, as far as it never changes
+    @property
+    def rules(self) -> list[Rule]:
+        return [
+            Rule(rule["id"], rule["text"], rule.get("effect", ""))
+            for rule in self.sealed.rules
+        ]
+
+    @property
+    def floor_said(self) -> str:
+        return FLOORS.get(Tier(self.tier), "The policy wants a person for this.")
+
+    @property
+    def policy_url(self) -> str:
+        if not permissions.allowed(self.person, Permission.SEE_POLICIES):
+            return ""
+        return reverse("policies:policy", args=[self.policy])
+
+    @property
+    def agent_url(self) -> str:
+        return reverse("agents:agent", args=[self.agent])
+
+    @property
+    def thread_url(self) -> str:
+        return reverse("agents:thread", args=[self.agent, self.thread])
+
+    @property
+    def parent(self) -> str:
+        """The call that this is part of; anything but an id is a word of the agent."""
+        named = self.proposal.parent
+        return named if ids.is_one(named, "p") else ""
+
+    @cached_property
+    def _written_for(self) -> RequestVersion | None:
+        """The version that the agent wrote its words for, where a person's edit took
+        its place; None where the words are of this version."""
+        if self.revision.author_kind != "person":
+            return None
+        return (
+            RequestVersion.objects.filter(
+                request=self.sealed.request_id, number__lt=self.sealed.number
+            )
+            .exclude(revision__author_kind="person")
+            .select_related("revision")
+            .order_by("-number")
+            .first()
+        )
+
+    @property
+    def said_at(self) -> datetime:
+        """When the agent wrote its words."""
+        first = self._written_for
+        return first.revision.created_at if first else self.proposed_at
+
+    @property
+    def written_for(self) -> str:
+        """`written for version 1 (899.00)`; empty where that is the version shown."""
+        first = self._written_for
+        if first is None:
+            return ""
+        minor, currency = first.revision.amount_minor, first.revision.currency
+        amount = ""
+        if currency and minor is not None and minor != self.revision.amount_minor:
+            amount = f" ({figure(Money(minor, currency))})"
+        return f"written for version {first.number}{amount}"
+
+    # R5, R6: redacted before it was stored; printed by the `untrusted` tag alone
+    @property
+    def rationale(self) -> str:
+        return self.revision.rationale
+
+    @property
+    def by_person(self) -> bool:
+        """Whether the words are a person's, who proposed it to undo something."""
+        return self.proposal.source == REVERSAL
+
+    @cached_property
+    def claims(self) -> list[tuple[str, str]]:
+        return describe.claims(self.proposal, self.revision)
+
+    @cached_property
+    def evidence(self) -> list[describe.Evidence]:
+        return describe.evidence(self.revision)
+
+    @cached_property
+    def signs(self) -> list[Sign]:
+        """What nobody must find out only by reading to the end. Facts stand above the
+        words; what the words try is one of them."""
+        who = "proposer" if self.by_person else "agent"
+        said = [self.rationale, *(text for _, text in self.claims)]
+        found = (
+            (any(map(addressed.speaks, said)), f"{who} text", "r5"),
+            (any(item.speaks for item in self.evidence), "evidence", "r6"),
+        )
+        signs = [
+            Sign(f"Possible manipulation: {what} addresses the reviewer", at)
+            for holds, what, at in found
+            if holds
+        ]
+        hides = any(item.controls for item in self.evidence)
+        has = {
+            "hidden or reversed text": hides,
+            "HTML": any(item.markup for item in self.evidence),
+        }
+        if tries := " and ".join(name for name, holds in has.items() if holds):
+            signs.append(Sign(f"Evidence has {tries}", "r6"))
+        return signs
+
+    @cached_property
+    def same(self) -> dict[str, str]:
+        """What stands on this page for the redacted values in the words."""
+        if self.shown is None:
+            return {}
+        texts = [self.rationale, *(text for _, text in self.claims)]
+        texts += [item.text for item in self.evidence]
+        key = redactor.of(self.agent, self.thread).key
+        return equal_values.named(self.shown, texts, key)
+
+    @property
+    def redactions(self) -> int:
+        return sum(item.redactions for item in self.evidence)
+
+
+def _words_of(revision: Revision) -> tuple[Any, ...]:
+    return (
+        revision.rationale,
+        revision.expected_outcome,
+        revision.reversal,
+        revision.alternatives,
+        revision.evidence,
+    )

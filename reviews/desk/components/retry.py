@@ -1,0 +1,77 @@
+"""What was said of an effect too late to count: evidence for whoever has to say what
+happened. It settles nothing by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from reviews.effects.wording import lines_of
+from reviews.models import Execution, LateReport
+
+SAID = {
+    "succeeded": "It happened",
+    "failed": "It did not happen",
+    "unknown": "It may have happened",
+}
+FOUND = {
+    "queued": "it was waiting to run",
+    "claimed": "it was under way",
+    "succeeded": "it was recorded as done",
+    "failed": "it was recorded as failed",
+    "unknown": "its outcome was unknown",
+    "refused": "it had been refused",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """One report. `result`, `code` and `detail` are foreign words, redacted."""
+
+    at: datetime
+    agent: str  # "" for a worker of our own
+    said: str
+    status: str
+    fence: int
+    found: str
+    same_attempt: bool  # by the holder of the attempt that was the last one then
+    same_bytes: bool
+    counted: bool
+    result: list[tuple[str, str]]
+    digest: str
+    code: str
+    detail: str
+
+
+def of(execution: Execution) -> list[Reported]:
+    """Oldest first, in one query."""
+    return of_many([execution]).get(execution.pk, [])
+
+
+def of_many(executions: Sequence[Execution]) -> dict[str, list[Reported]]:
+    """The same for many, in one query."""
+    granted = {one.pk: one.grant.action_hash for one in executions}
+    found: dict[str, list[Reported]] = {}
+    for row in LateReport.objects.filter(execution__in=granted).order_by("at", "pk"):
+        said = _reported(row, granted[row.execution_id])
+        found.setdefault(row.execution_id, []).append(said)
+    return found
+
+
+def _reported(row: LateReport, granted: str) -> Reported:
+    return Reported(
+        at=row.at,
+        agent=row.actor_id if row.actor_kind == "agent" else "",
+        said=SAID[row.status],
+        status=row.status,
+        fence=row.fence,
+        found=FOUND[row.found],
+        same_attempt=row.fence == row.found_fence,
+        same_bytes=row.action_hash == granted,
+        counted=row.counted,
+        result=list(lines_of(row.result_shown)) if row.result_shown else [],
+        digest=row.result_digest,
+        code=row.code,
+        detail=row.detail,
+    )

@@ -1,0 +1,170 @@
+"""What is switched off now, by whom and why, and who may switch it on again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from django.db.models import Q
+from django.urls import reverse
+
+from policies.models import Person
+from reviews import permissions
+from reviews.choices import SCOPE_NOUNS, Scope, StopMode
+from reviews.models import Stop
+from reviews.permissions import Permission
+from reviews.queries.log import access
+from reviews.stops import scope as stop_work
+from reviews.stops import stops
+
+from . import in_flight, visibility
+from .banners import SwitchBanner
+from .in_flight import Target
+
+Switched = TypeVar("Switched", Stop, SwitchBanner)
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One Stop row, as a person reads it."""
+
+    id: int
+    target: str  # as the Stop page's choices name it
+    said: str
+    paused: bool
+    by: str
+    at: datetime
+    reason: str
+    asked: bool  # a first person has asked to lift it
+    asked_by: str
+    asked_me: bool  # and it was the reader
+    everything: bool
+    may_lift: bool
+    running: int
+    lifted_at: datetime | None
+    lifted_by: str
+
+    @property
+    def state(self) -> str:
+        """Halted only when nothing in scope is running any more."""
+        if self.lifted_at:
+            return "On again"
+        if self.paused:
+            return "Paused"
+        return f"Halting, {self.running} still running" if self.running else "Halted"
+
+    @property
+    def url(self) -> str:
+        return reverse("reviews:stopped", args=[self.id])
+
+
+def in_force(person: Person) -> list[Switch]:
+    """Every switch that is off now and concerns this person, newest first."""
+    found = list(Stop.objects.filter(lifted_at__isnull=True).order_by("-at"))
+    return lines(person, concerning(person, found))
+
+
+def over(person: Person, agent: str, thread: str = "") -> list[Switch]:
+    """What holds an agent, or one of its runs, back just now. Who asks has checked that
+    the person sees it."""
+    mine = Q(scope=Scope.EVERYTHING) | Q(scope=Scope.AGENT, key=agent)
+    if thread:
+        mine |= Q(scope=Scope.THREAD, key=stops.thread_key(agent, thread))
+    return lines(person, Stop.objects.filter(mine, lifted_at__isnull=True))
+
+
+def lines(person: Person, found: Iterable[Stop]) -> list[Switch]:
+    """As lines: one query for the names, and one for what still runs."""
+    rows = list(found)
+    names = _names(rows)
+    off = [_target(row) for row in rows if row.lifted_at is None]
+    running = in_flight.running(off)
+    lifts = permissions.allowed(person, Permission.LIFT)
+    return [
+        _switch(row, names, running.get(_target(row), 0), lifts, person) for row in rows
+    ]
+
+
+def _target(row: Stop | SwitchBanner) -> Target:
+    return Scope(row.scope), row.key
+
+
+def _names(rows: list[Stop]) -> dict[str, str]:
+    wanted = [
+        one for row in rows for one in (row.by, row.lift_asked_by, row.lifted_by) if one
+    ]
+    wanted += [row.key for row in rows if row.scope == Scope.REVIEWER]
+    return access.names_of(wanted) if wanted else {}
+
+
+def _switch(
+    row: Stop, names: dict[str, str], running: int, lifts: bool, person: Person
+) -> Switch:
+    open_ = row.lifted_at is None
+    return Switch(
+        id=row.pk,
+        target=f"{row.scope}:{row.key}",
+        said=_said(row, names),
+        paused=row.mode == StopMode.PAUSED,
+        by=names.get(row.by, "Someone"),
+        at=row.at,
+        reason=row.reason,
+        asked=open_ and bool(row.lift_asked_by),
+        asked_by=names.get(row.lift_asked_by, "Someone") if row.lift_asked_by else "",
+        asked_me=row.lift_asked_by == person.public_id,
+        everything=row.scope == Scope.EVERYTHING,
+        may_lift=open_ and lifts and _may_lift(person, row),
+        running=running,
+        lifted_at=row.lifted_at,
+        lifted_by=names.get(row.lifted_by, "Someone") if row.lifted_by else "",
+    )
+
+
+def _may_lift(person: Person, row: Stop) -> bool:
+    """Neither twice what takes two, nor what is over oneself (`stops.lift`)."""
+    of_mine = row.scope == Scope.REVIEWER and row.key == person.public_id
+    return not of_mine and row.lift_asked_by != person.public_id
+
+
+def _said(row: Stop, names: dict[str, str]) -> str:
+    if row.scope == Scope.REVIEWER:
+        return f"Decisions of {names.get(row.key, row.key)}"
+    return f"{SCOPE_NOUNS[Scope(row.scope)]} {row.key}".rstrip()
+
+
+def concerning(person: Person, rows: Sequence[Switched]) -> list[Switched]:
+    """Tools and everything are everybody's; runs, agents and people are not."""
+    if permissions.allowed(person, Permission.SEE_ALL):
+        return list(rows)
+    seen = _seen(person, rows)
+    return [row for row in rows if _concerns(person, row, seen)]
+
+
+def _concerns(person: Person, row: Stop | SwitchBanner, seen: set[str]) -> bool:
+    scope = Scope(row.scope)
+    if scope is Scope.REVIEWER:
+        return row.key == person.public_id
+    return scope in {Scope.EVERYTHING, Scope.TOOL} or row.key in seen
+
+
+def _seen(person: Person, rows: Sequence[Stop | SwitchBanner]) -> set[str]:
+    """Of these agents and runs, the keys of those that this person sees anything of."""
+    named = [row for row in rows if row.scope in {Scope.AGENT, Scope.THREAD}]
+    if not named:
+        return set()
+    wanted = Q(pk__in=[])
+    for row in named:
+        wanted |= stop_work.within(*_target(row))
+    found = visibility.proposals(person).filter(wanted).order_by()
+    pairs = set(found.values_list("agent", "thread").distinct())
+    return {stops.thread_key(*pair) for pair in pairs} | {agent for agent, _ in pairs}
+
+
+def sees(person: Person, agent: str, thread: str = "") -> bool:
+    """Whether anything this run or agent proposed is this person's to see."""
+    if permissions.allowed(person, Permission.SEE_ALL):
+        return True
+    run = {"agent": agent} | ({"thread": thread} if thread else {})
+    return visibility.proposals(person).filter(**run).exists()

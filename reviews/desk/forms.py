@@ -1,0 +1,248 @@
+"""What people send: verdicts, stops and settlements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from django import forms
+from django.db.models import QuerySet
+
+from policies.models import Person, Queue
+from reviews.choices import (
+    EVERY_QUEUE,
+    REASONS,
+    STOP_REASONS,
+    Scope,
+    StopMode,
+    StopReason,
+    Verdict,
+)
+from reviews.decisions.drafts import FIELD
+from reviews.people import tokens
+
+NOTE_LENGTH = 2000
+ALL_AGENTS = "all agents"  # what is typed to stop every one of them
+
+
+class ArmForm(forms.Form):
+    """Which verb's panel is asked for."""
+
+    arm = forms.ChoiceField(choices=[(v.value, v.value) for v in Verdict])
+
+
+class DecisionForm(forms.Form):
+    """A verdict on the version and bytes that were on the screen."""
+
+    verdict = forms.ChoiceField(choices=[(v.value, v.value) for v in Verdict])
+    version = forms.IntegerField(min_value=1)
+    action_hash = forms.RegexField(r"^sha256:[0-9a-f]{64}$", max_length=80)
+    reason_code = forms.ChoiceField(choices=list(REASONS.items()), required=False)
+    reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
+    leaning = forms.ChoiceField(
+        choices=[("approve", ""), ("reject", "")], required=False
+    )
+    pause = forms.BooleanField(required=False)  # the run, with a rejection
+    password = forms.CharField(max_length=4096, required=False, strip=False)
+
+    @property
+    def meant(self) -> Verdict:
+        """What was meant, also on a form that is not valid; refusing is harmless."""
+        sent = self.data.get("verdict", "")
+        return Verdict(sent) if sent in set(Verdict) else Verdict.REJECT
+
+    @property
+    def seen(self) -> int | None:
+        """The version that was on the screen."""
+        sent = self.data.get("version", "")
+        return int(sent) if sent.isdecimal() and len(sent) < 10 else None
+
+
+class StopForm(forms.Form):
+    """What to stop, how, and why: a preset, words, or both. `target` is a scope and its
+    key in one choice; `sure` is typed for all agents alone."""
+
+    target = forms.CharField(
+        max_length=240, error_messages={"required": "Choose what to stop."}
+    )
+    mode = forms.ChoiceField(
+        choices=[(m.value, m.value) for m in StopMode],
+        error_messages={"required": "Choose how."},
+    )
+    reason_code = forms.ChoiceField(choices=list(STOP_REASONS.items()), required=False)
+    reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
+    sure = forms.CharField(max_length=40, required=False)
+
+    def clean_target(self) -> tuple[Scope, str]:
+        scope, _, key = self.cleaned_data["target"].partition(":")
+        if scope not in set(Scope):
+            raise forms.ValidationError("Choose what to stop.")
+        return Scope(scope), key
+
+    def clean(self) -> None:
+        said = self.cleaned_data
+        code, text = said.get("reason_code", ""), said.get("reason", "")
+        if not text and code in {"", StopReason.OTHER}:
+            self.add_error("reason", "Say why. The log keeps it.")
+        everything = said.get("target", ("", ""))[0] is Scope.EVERYTHING
+        if everything and said.get("sure", "").casefold() != ALL_AGENTS:
+            self.add_error("sure", f"Type {ALL_AGENTS}: this stops every one of them.")
+
+    @property
+    def said(self) -> str:
+        """The reason as people read it: the preset's words, then one's own."""
+        code, text = self.cleaned_data["reason_code"], self.cleaned_data["reason"]
+        preset = "" if code in {"", StopReason.OTHER} else f"{STOP_REASONS[code]}."
+        return f"{preset} {text}".strip()
+
+
+class RevealForm(forms.Form):
+    """Which hidden argument, and why."""
+
+    name = forms.CharField(max_length=200)
+    reason_code = forms.CharField(max_length=16, required=False)
+    reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
+
+
+class ReasonForm(forms.Form):
+    """A reason alone: for what is switched on again."""
+
+    reason = forms.CharField(
+        max_length=NOTE_LENGTH,
+        error_messages={"required": "Say why. The log keeps it."},
+    )
+
+
+class IncidentForm(forms.Form):
+    """Which deadlines stand still, and why: a queue's, or by name those of all. What
+    says nothing freezes nothing."""
+
+    queue = forms.CharField(
+        max_length=20, error_messages={"required": "Choose whose deadlines."}
+    )
+    reason = forms.CharField(
+        max_length=NOTE_LENGTH,
+        error_messages={"required": "Say what happened. People and the log read it."},
+    )
+
+    def clean_queue(self) -> Queue | None:
+        said: str = self.cleaned_data["queue"]
+        if said == EVERY_QUEUE:
+            return None
+        found = Queue.objects.filter(pk=said).first() if said.isdecimal() else None
+        if found is None:
+            raise forms.ValidationError("Choose one of these queues.")
+        return found
+
+
+class CloseAlarmForm(forms.Form):
+    """What an alarm was, and what was done about it."""
+
+    note = forms.CharField(
+        max_length=NOTE_LENGTH,
+        error_messages={"required": "Say what you found. The log keeps it."},
+    )
+
+
+class DraftForm(forms.Form):
+    """A panel as far as it is typed. Whatever does not fit is not kept."""
+
+    version = forms.IntegerField(min_value=1, required=False)
+    verdict = forms.ChoiceField(
+        choices=[(v.value, v.value) for v in Verdict], required=False
+    )
+    reason_code = forms.ChoiceField(choices=list(REASONS.items()), required=False)
+    reason = forms.CharField(max_length=NOTE_LENGTH, required=False)
+
+    @property
+    def edits(self) -> dict[str, str]:
+        """The edited arguments, field by field, as they were typed."""
+        if self.data.get("verdict") != Verdict.MODIFY:
+            return {}
+        return {n: str(v) for n, v in self.data.items() if n.startswith(FIELD)}
+
+
+class NoteForm(forms.Form):
+    """Words for the record."""
+
+    text = forms.CharField(max_length=NOTE_LENGTH, required=False)
+
+
+class HandOverForm(forms.Form):
+    """Who is to take it over."""
+
+    to = forms.ModelChoiceField(
+        queryset=Person.objects.none(),
+        to_field_name="public_id",
+        empty_label="Choose a colleague",
+        error_messages={
+            "required": "Choose who takes it over.",
+            "invalid_choice": "They cannot decide this. Choose somebody else.",
+        },
+    )
+
+    def __init__(
+        self, data: Mapping[str, str] | None, *, people: QuerySet[Person]
+    ) -> None:
+        super().__init__(data)
+        field = cast("forms.ModelChoiceField[Person]", self.fields["to"])
+        field.queryset = people.order_by("first_name", "last_name", "username")
+
+
+class SettleForm(forms.Form):
+    """What really happened to an effect whose outcome nobody could know."""
+
+    happened = forms.TypedChoiceField(
+        choices=[("yes", "yes"), ("no", "no")],
+        coerce=lambda value: value == "yes",
+        error_messages={"required": "Choose one: it happened, or it did not."},
+    )
+    reason = forms.CharField(
+        max_length=NOTE_LENGTH,
+        error_messages={"required": "Say how you know. The log keeps it."},
+    )
+
+
+class TokenForm(forms.Form):
+    """The name of a new personal token, and when it ends."""
+
+    name = forms.CharField(
+        max_length=64, error_messages={"required": "Name what will use it."}
+    )
+    days = forms.TypedChoiceField(
+        choices=[(days, f"{days} days") for days in (7, 30, 90, 180, 365)],
+        coerce=int,
+        required=False,
+        initial=tokens.USUAL_DAYS,
+        error_messages={"invalid_choice": "Choose one of these."},
+    )
+
+    def clean_days(self) -> int:
+        """Scripts written before there was a choice send none."""
+        return self.cleaned_data["days"] or tokens.USUAL_DAYS
+
+
+class GuidanceForm(forms.Form):
+    """What reviewers should look at, for a question that is given back to them."""
+
+    guidance = forms.CharField(
+        max_length=NOTE_LENGTH,
+        error_messages={"required": "Write what they should look at."},
+    )
+
+
+class ArbitrationForm(forms.Form):
+    """What a disagreement taught."""
+
+    text = forms.CharField(
+        max_length=NOTE_LENGTH,
+        error_messages={"required": "Write what this taught."},
+    )
+
+
+class ViewForm(forms.Form):
+    """The name of a filter to keep."""
+
+    name = forms.CharField(
+        max_length=64, error_messages={"required": "Give the view a name."}
+    )

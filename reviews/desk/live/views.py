@@ -1,0 +1,24 @@
+"""The event stream of one page. Here it is checked who looks and what is told first;
+the stream itself is held by the event loop (hitl/live/event_stream.py)."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_GET
+
+from reviews.views.who import person
+
+from . import subscription
+
+
+@require_GET
+def events(request: HttpRequest) -> HttpResponse:
+    """The state as it is now, as the first event. The header is for our own front."""
+    about = request.GET.getlist("about")
+    viewer = subscription.viewer(person(request), request.GET, about)
+    content = subscription.first(viewer)
+    response = HttpResponse(content, content_type="text/event-stream; charset=utf-8")
+    response["Cache-Control"] = "no-store, no-transform"
+    response["X-Accel-Buffering"] = "no"  # nginx would hold events back
+    response["Holdpoint-Stream"] = viewer.dump()
+    return response

@@ -1,0 +1,271 @@
+"""Exports of the log: asked for on a page, written in parts by a job that may die and
+go on, and kept for a week. Everything that leaves is inert text."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import time
+from collections.abc import Iterable, Iterator
+from urllib.parse import parse_qsl
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from journal import clock, log, outbox
+from journal.errors import InvalidArgs, NotFound
+from journal.models import LogRecord
+from policies.models import Person
+from reviews import locks, permissions, transitions
+from reviews.choices import ExportStatus
+from reviews.desk.components import log_lines
+from reviews.models import Export, ExportPart
+from reviews.permissions import Permission
+from reviews.presenters import inert
+from reviews.queries.exports import KEPT
+
+from .filters import Filters, fitting
+
+FORMATS = ("csv", "jsonl")
+PART = 500  # records
+MOST = 200_000  # records an export
+BUDGET_S = 8.0  # of one delivery; what is left is asked for again
+# Signs that begin a formula, also in the wide letters of East Asia.
+_BEGINS = "=+-@\uff1d\uff0b\uff0d\uff20"
+COLUMNS = (
+    "record",
+    "seq",
+    "at",
+    "kind",
+    "actor_kind",
+    "actor_id",
+    "what_happened",
+    "effect",
+    "tool",
+    "risk",
+    "agent",
+    "thread",
+    "proposal",
+    "request",
+    "policy",
+    "flags",
+    "took",
+    "outcome",
+    "answer",
+    "action_hash",
+    "leaf_hash",
+)
+
+
+@transaction.atomic(durable=True)
+def ask(*, person: Person, file_format: str, query: str) -> Export:
+    """Begin an export of what fits the filter now; a job writes it.
+
+    Raises NotYours, InvalidArgs (an unknown format, or more than an export takes).
+    """
+    permissions.check(person, Permission.EXPORT)
+    if file_format not in FORMATS:
+        raise _wrong("format", "is csv or jsonl")
+    found = fitting(person, _filters(query))
+    newest = found.values_list("pk", flat=True).first() or 0
+    count = found[: MOST + 1].count()
+    if count > MOST:
+        raise _wrong("until", f"at most {MOST:,} records at once; narrow the time")
+    now = clock.now()
+    actor = log.Actor("person", person.public_id)
+    return transitions.export.create(
+        Export(
+            person=person,
+            format=file_format,
+            query=query,
+            until_record=newest,
+            rows_in_all=count,
+            asked_at=now,
+        ),
+        "ask",
+        actor=actor,
+        now=now,
+        data={"format": file_format, "records": count},
+    )
+
+
+def _wrong(path: str, message: str) -> InvalidArgs:
+    return InvalidArgs(
+        f"Nothing was exported: {path} {message}.",
+        errors=[{"path": path, "message": message}],
+    )
+
+
+def _filters(query: str) -> Filters:
+    return Filters.read({**dict(parse_qsl(query)), "before": ""})
+
+
+def write(export_id: str) -> bool:
+    """Write parts for a few seconds; whether it is finished now."""
+    end = time.monotonic() + BUDGET_S
+    while _write_part(export_id):
+        if time.monotonic() > end:
+            return False
+    return True
+
+
+@transaction.atomic(durable=True)
+def _write_part(export_id: str) -> bool:
+    """The next part, or the end of the file; whether there is more to do."""
+    export = locks.export(export_id)
+    if export.status != ExportStatus.RUNNING:
+        return False
+    if not permissions.allowed(export.person, Permission.EXPORT):
+        _fail(export, "The right to export was taken away.")
+        return False
+    rows = list(_left(export)[:PART])
+    if rows or not export.parts.exists():  # of no record there is a file as well
+        _keep(export, rows)
+    if not rows:
+        _finish(export)
+    return bool(rows)
+
+
+def _keep(export: Export, rows: list[LogRecord]) -> None:
+    body = _body(export, rows)
+    ExportPart.objects.create(export=export, number=export.parts.count(), body=body)
+    export.rows += len(rows)
+    export.size += len(body)
+    export.at_record = rows[-1].pk if rows else export.at_record
+    export.save(update_fields=["rows", "size", "at_record"])
+
+
+def _left(export: Export) -> QuerySet[LogRecord]:
+    found = fitting(export.person, _filters(export.query))
+    return found.filter(pk__gt=export.at_record, pk__lte=export.until_record).order_by(
+        "pk"
+    )
+
+
+def _body(export: Export, rows: list[LogRecord]) -> bytes:
+    if export.format == "jsonl":
+        return "".join(_json_lines(rows)).encode()
+    return _csv(export, rows).encode()
+
+
+def _json_lines(rows: Iterable[LogRecord]) -> Iterator[str]:
+    """Each record's leaf exactly as it is kept, with its place."""
+    for row in rows:
+        position = getattr(row, "position", None)
+        place = {
+            "record": row.pk,
+            "seq": position.seq if position else None,
+            "leaf_hash": bytes(position.leaf_hash).hex() if position else None,
+            "leaf": bytes(row.leaf).decode(),
+        }
+        yield json.dumps(place, ensure_ascii=True) + "\n"
+
+
+def _csv(export: Export, rows: list[LogRecord]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    if not export.rows:
+        writer.writerow(COLUMNS)
+    for row, event in zip(rows, log_lines.events(export.person, rows), strict=True):
+        writer.writerow([cell(said) for said in _cells(row, event)])
+    return out.getvalue()
+
+
+def _cells(row: LogRecord, event: log_lines.Event) -> list[object]:
+    leaf = json.loads(bytes(row.leaf))
+    position = getattr(row, "position", None)
+    return [
+        row.pk,
+        "" if event.seq is None else event.seq,
+        row.at.isoformat(),
+        row.kind,
+        row.actor_kind,
+        row.actor_id,
+        "".join(part.text for part in event.said),
+        "".join(part.text for part in event.effect),
+        event.tool,
+        event.risk,
+        row.agent,
+        row.thread,
+        row.proposal,
+        row.request,
+        event.policy or "",
+        ", ".join(event.flags),
+        event.took,
+        event.outcome,
+        event.answer,
+        leaf["action_hash"] or "",
+        bytes(position.leaf_hash).hex() if position else "",
+    ]
+
+
+def cell(said: object) -> str:
+    """Text that a spreadsheet shows and never obeys: hidden characters are named as on
+    a page, and what could begin a formula gets an apostrophe (OWASP, CSV injection)."""
+    text = "".join(map(_drawn, inert.tokens(str(said))))
+    return f"'{text}" if text.lstrip(" ")[:1] in _BEGINS and text.strip(" ") else text
+
+
+def _drawn(segment: inert.Segment) -> str:
+    if segment.kind == "hidden":
+        return f"\u27e6{segment.text}\u27e7"
+    return (
+        f"{segment.text} \u27e6{segment.note}\u27e7" if segment.note else segment.text
+    )
+
+
+def _finish(export: Export) -> None:
+    digest = hashlib.sha256()
+    for body in export.parts.order_by("number").values_list("body", flat=True):
+        digest.update(bytes(body))
+    now = clock.now()
+    transitions.export.apply(
+        export,
+        "finish",
+        actor=log.Actor("person", export.person.public_id),
+        now=now,
+        changes={"finished_at": now},
+        data={"records": export.rows, "digest": f"sha256:{digest.hexdigest()}"},
+    )
+
+
+def _fail(export: Export, problem: str) -> None:
+    now = clock.now()
+    transitions.export.apply(
+        export,
+        "fail",
+        actor=log.SYSTEM,
+        now=now,
+        changes={"finished_at": now, "problem": problem},
+        data={"problem": problem},
+    )
+
+
+@transaction.atomic(durable=True)
+def go_on(export_id: str) -> None:
+    """Promise the rest: one delivery never takes longer than its budget."""
+    outbox.publish("export.asked", subject=export_id)
+
+
+def finished(person: Person, export_id: str) -> Export:
+    """One's own finished export. Raises NotFound."""
+    mine = Export.objects.filter(person=person, status=ExportStatus.DONE)
+    export = mine.filter(pk=export_id, parts__isnull=False).first()
+    if export is None:
+        raise NotFound
+    return export
+
+
+def body(export: Export) -> Iterator[bytes]:
+    """The file, part by part."""
+    parts = export.parts.order_by("number").values_list("body", flat=True)
+    return (bytes(one) for one in parts.iterator(chunk_size=8))
+
+
+def drop_old() -> int:
+    """Forget files older than a week; that they were made stays in the log."""
+    old = Export.objects.filter(asked_at__lt=clock.now() - KEPT)
+    count, _ = ExportPart.objects.filter(export__in=old).delete()
+    return count

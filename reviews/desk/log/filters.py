@@ -1,0 +1,275 @@
+"""The log's filters: all of their state is in the address, so that a view can be kept,
+sent and exported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, time
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Exists, Func, OuterRef, Q, QuerySet, TextField
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_date, parse_datetime
+
+from journal.models import LogRecord
+from policies.choices import Risk
+from policies.models import Person
+from reviews.choices import ExecutionStatus, RequestStatus, Verdict
+from reviews.models import Decision, Execution, Proposal, RequestVersion, Revision
+from reviews.queries.log import access
+
+from . import search as searching
+from .search import Hits
+
+KINDS = {
+    "": "Anything",
+    "proposal": "Proposals",
+    "request": "Requests",
+    "decision": "Decisions",
+    "lease": "Holds",
+    "note": "Notes",
+    "batch": "Batches",
+    "grant": "Grants",
+    "execution": "Executions",
+    "value": "Reveals",
+    "stop": "Stops",
+    "alarm": "Alarms",
+    "repair": "Repairs",
+    "reversal": "Reversals",
+    "policy": "Policies",
+    "agent": "Agents",
+    "person": "People",
+    "export": "Exports",
+}
+VERDICTS = {"": "Any", **{v.value: v.value.capitalize() for v in Verdict}}
+RISKS = {"": "Any", **{r.value: r.value.capitalize() for r in Risk}}
+_ENDS = (RequestStatus.REJECTED, RequestStatus.EXPIRED, RequestStatus.WITHDRAWN)
+OUTCOMES = {
+    "": "Any",
+    **{s.value: s.value.capitalize() for s in ExecutionStatus},
+    **{s.value: s.value.capitalize() for s in _ENDS},
+}
+FLAGS = {
+    "": "Any",
+    "fast": "Decided fast",
+    "check_missed": "Attention check failed",
+    "narrow": "On a narrow screen",
+    "batch": "In a batch",
+    "lease_broken": "Overrode a hold",
+    "modify": "Modified",
+    "broken": "Hold broken",
+    "expired": "Expired",
+    "revealed": "Value revealed",
+}
+# Flags that are kinds of records; the others are flags of decisions.
+_BY_KIND = {
+    "modify": "request.modified",
+    "broken": "lease.broken",
+    "expired": "request.expired",
+    "revealed": "value.revealed",
+}
+TEXT = 128
+
+
+class _Leaf(Func):
+    """A member of the leaf as text: `_Leaf("leaf", "verdict")`."""
+
+    template = "(convert_from(%(expressions)s, 'UTF8')::jsonb ->> '%(member)s')"
+    output_field = TextField()
+
+    def __init__(self, field: str, member: str) -> None:
+        super().__init__(field, member=member)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """One view of the log. `after` and `until` are kept as they were typed."""
+
+    q: str = ""
+    kind: str = ""
+    verdict: str = ""
+    actor: str = ""
+    agent: str = ""
+    tool: str = ""
+    risk: str = ""
+    rule: str = ""
+    outcome: str = ""
+    flag: str = ""
+    digest: str = ""
+    after: str = ""
+    until: str = ""
+    before: int | None = None  # older than this record
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> Filters:
+        """From the address. What does not fit is ignored, never an error page."""
+        texts = {
+            field.name: query.get(field.name, "").strip()[:TEXT].replace("\0", "")
+            for field in fields(cls)
+            if field.name != "before"
+        }
+        for name, known in CHOICES.items():
+            if texts[name] not in known:
+                texts[name] = ""
+        for name in ("after", "until"):
+            if _moment(texts[name]) is None:
+                texts[name] = ""
+        before = query.get("before", "")
+        return cls(
+            **texts,
+            before=int(before) if before.isdecimal() and len(before) < 19 else None,
+        )
+
+    def query(self, **changes: Any) -> str:
+        """The filters that say something, as a query string."""
+        values = {name: getattr(self, name) for name in self.__slots__} | changes
+        return urlencode({name: value for name, value in values.items() if value})
+
+    def url(self, **changes: Any) -> str:
+        query = self.query(**changes)
+        return reverse("reviews:log") + (f"?{query}" if query else "")
+
+    @property
+    def narrows(self) -> bool:
+        """Whether more than the page is asked for."""
+        return bool(self.query(before=None))
+
+    @property
+    def further(self) -> int:
+        """How many of the filters behind "More filters" are set."""
+        return sum(bool(getattr(self, name)) for name in FURTHER)
+
+
+CHOICES: dict[str, Mapping[str, str]] = {
+    "kind": KINDS,
+    "verdict": VERDICTS,
+    "risk": RISKS,
+    "outcome": OUTCOMES,
+    "flag": FLAGS,
+}
+FURTHER = ("verdict", "risk", "outcome", "flag", "tool", "rule", "digest", "actor")
+
+
+def _moment(typed: str, *, end: bool = False) -> datetime | None:
+    """A date, or a date and time, in UTC; the end of a date is its last moment."""
+    try:
+        if day := parse_date(typed):
+            clock = time.max if end else time.min
+            return datetime.combine(day, clock, UTC)
+        found = parse_datetime(typed)
+    except ValueError:
+        return None
+    if found is None or not 1 < found.year < 9999:
+        return None
+    return found if timezone.is_aware(found) else found.replace(tzinfo=UTC)
+
+
+def fitting(
+    person: Person, filters: Filters, hits: Hits | None = None
+) -> QuerySet[LogRecord]:
+    """The records this person may read that fit every filter, newest first. `hits`:
+    what `search` found of the newest; without it nothing is left out."""
+    found = access.records(person)
+    hits = hits or search(person, filters, whole=True)
+    if hits is not None:
+        found = found.filter(hits.fits)
+    if filters.actor:
+        found = found.exclude(access.nameless(person))
+    for narrow in (_by_columns, _by_leaf, _by_proposal):
+        found = narrow(found, filters)
+    return found.order_by("-pk")
+
+
+def search(person: Person, filters: Filters, *, whole: bool = False) -> Hits | None:
+    """What fits the words; None where none are asked for."""
+    if not filters.q:
+        return None
+    until = _moment(filters.until, end=True)
+    return searching.find(person, filters.q, until=until, whole=whole)
+
+
+def _by_columns(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRecord]:
+    if filters.kind:
+        found = found.filter(kind__startswith=f"{filters.kind}.")
+    if filters.agent:
+        found = found.filter(agent=filters.agent)
+    if filters.before:
+        found = found.filter(pk__lt=filters.before)
+    if after := _moment(filters.after):
+        found = found.filter(at__gte=after)
+    if until := _moment(filters.until, end=True):
+        found = found.filter(at__lte=until)
+    if filters.actor:
+        found = found.filter(actor_id__in=_people(filters.actor))
+    return found
+
+
+def _people(typed: str) -> list[str]:
+    """Ids that a name means: of people by their names, or the id itself."""
+    named = Person.objects.filter(
+        Q(username__iexact=typed)
+        | Q(first_name__iexact=typed)
+        | Q(last_name__iexact=typed)
+    )
+    return [typed, *named.values_list("public_id", flat=True)]
+
+
+def _by_leaf(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRecord]:
+    if filters.verdict:
+        found = found.filter(kind__startswith="decision.").annotate(
+            said=_Leaf("leaf", "verdict")
+        )
+        found = found.filter(said=filters.verdict)
+    if filters.flag in _BY_KIND:
+        return found.filter(kind=_BY_KIND[filters.flag])
+    if filters.flag:
+        flagged = Decision.objects.filter(  # this very one, by who made it and when
+            request=OuterRef("request"),
+            reviewer__public_id=OuterRef("actor_id"),
+            at=OuterRef("at"),
+            flags__contains=[filters.flag],
+        )
+        found = found.filter(Exists(flagged), kind="decision.recorded")
+    return found
+
+
+def _by_proposal(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRecord]:
+    """By what the record's proposal is, rather than by what the record says."""
+    of = {"proposal": OuterRef("proposal")}
+    revisions = Revision.objects.filter(**of)
+    if filters.tool:
+        named = Proposal.objects.filter(
+            pk=OuterRef("proposal"), tool_name__iexact=filters.tool
+        )
+        found = found.filter(Exists(named))
+    if filters.risk:
+        found = found.filter(Exists(revisions.filter(risk=filters.risk)))
+    if filters.digest:
+        found = found.filter(_same_bytes(filters.digest))
+    if filters.rule:
+        ruled = RequestVersion.objects.filter(
+            request__proposal=OuterRef("proposal"),
+            rules__contains=[{"id": filters.rule}],
+        )
+        found = found.filter(Exists(ruled))
+    if filters.outcome in set(ExecutionStatus):
+        ran = Execution.objects.filter(**of, status=filters.outcome)
+        return found.filter(Exists(ran))
+    if filters.outcome:
+        ended = Proposal.objects.filter(
+            pk=OuterRef("proposal"), request__status=filters.outcome
+        )
+        found = found.filter(Exists(ended))
+    return found
+
+
+def _same_bytes(digest: str) -> Q:
+    """Records of an action, by the beginning of its hash as pages print it."""
+    start = digest.removeprefix("sha256:").replace("-", "").lower()
+    hashes = Revision.objects.filter(
+        proposal=OuterRef("proposal"), action_hash__startswith=f"sha256:{start}"
+    )
+    return Q(Exists(hashes))

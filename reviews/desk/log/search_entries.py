@@ -1,0 +1,80 @@
+"""Makes proposals findable: each revision's words, a moment after it was stored.
+
+No proposal waits for it, and what a process of another release stores is found too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from django.db import connection
+
+from policies import money, tools
+from policies.money import Money
+from reviews import search_terms
+from reviews.effects import describe
+from reviews.models import Revision
+from reviews.redaction import redactor as redacting
+
+LIMIT = 500  # revisions at a time
+# Ids are given before they are committed: what is committed later has one of the last.
+LATE = 5_000
+_MISSING = """
+SELECT revision.id FROM reviews_revision AS revision
+WHERE revision.id > (SELECT coalesce(max(revision_id), 0) FROM reviews_searchentry) - %s
+  AND NOT EXISTS (SELECT FROM reviews_searchentry AS entry
+                  WHERE entry.revision_id = revision.id)
+ORDER BY revision.id LIMIT %s
+"""
+_STORE = """
+INSERT INTO reviews_searchentry (revision_id, words)
+VALUES (%s, array_to_tsvector(%s::text[])) ON CONFLICT DO NOTHING
+"""
+
+
+def add(limit: int = LIMIT) -> int:
+    """Enter the oldest revisions that have no entry yet; how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MISSING, [LATE, limit])
+        missing = [pk for (pk,) in cursor.fetchall()]
+    rows = Revision.objects.filter(pk__in=missing).select_related("tool", "proposal")
+    found = [(row.pk, search_terms.of(_texts(row))) for row in rows.order_by("pk")]
+    with connection.cursor() as cursor:
+        cursor.executemany(_STORE, found)
+    return len(found)
+
+
+def _texts(revision: Revision) -> Iterator[str]:
+    """What it is found by. Values of the agent and of the tool's reader are redacted
+    as its texts are: a search that finds a hidden value would tell it."""
+    proposal, tool = revision.proposal, revision.tool
+    yield from (proposal.pk, proposal.tool_name, proposal.agent, proposal.thread)
+    yield from (rule["id"] for rule in revision.evaluation.get("rules", []))
+    definition = tools.definition(tool) if tool else None
+    redactor = redacting.of(
+        proposal.agent,
+        proposal.thread,
+        definition,
+        revision.args,
+        proposal=proposal.pk,
+    )
+    yield redactor.text(describe.names(describe.effect(revision)))
+    for value in (revision.reading.get("keys") or {}).values():
+        yield redactor.text(str(value))
+    if definition is not None:
+        yield definition.title
+    hides = {_root(name) for name in redacting.kept_out(definition)}
+    if revision.amount_minor is not None and not hides & _of_money(revision):
+        amount = Money(revision.amount_minor, revision.currency)
+        yield f"{money.format_amount(amount)} {revision.currency}"
+
+
+def _of_money(revision: Revision) -> set[str]:
+    fields = tools.definition(revision.known_tool).money
+    return {_root(field.amount) for field in fields}
+
+
+def _root(path: str) -> str:
+    """The argument that a path begins with."""
+    return re.split(r"[.\[]", path, maxsplit=1)[0]

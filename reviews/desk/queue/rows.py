@@ -1,0 +1,287 @@
+"""Requests as lines of a list: two queries for any number of them, and none for an
+effect that this process has shown before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Concat
+from django.urls import reverse
+
+from journal.clock import time_of_day
+from policies.models import Person
+from reviews import freezing
+from reviews.choices import OPEN, SCOPE_NOUNS, RequestStatus, Scope, Verdict
+from reviews.desk.batches import links, lists
+from reviews.desk.batches.links import Within
+from reviews.desk.components import formatting, holding, states, visibility
+from reviews.desk.components.formatting import Clock
+from reviews.desk.components.states import State, Tally
+from reviews.effects import describe
+from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
+from reviews.presenters.shapes import Part
+
+from .search import MOST_COUNTED, Found
+
+SAID = {
+    Verdict.APPROVE: "You approved",
+    Verdict.REJECT: "You rejected",
+    Verdict.MODIFY: "You modified",
+    Verdict.ESCALATE: "You escalated",
+}
+REQUESTS = "/requests/"  # reversing it for every row would cost as much as drawing it
+URGENT = 0  # the last digit of a rank that the agent called critical
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What of a line stays the same while it is looked at again and again."""
+
+    id: str
+    url: str
+    peek_url: str
+    risk: str
+    tier: str
+    effect: tuple[Part, ...]
+    tool: str
+    agent: str
+    flags: tuple[str, ...]
+    repeats: str = ""
+    repeats_url: str = ""
+    batch: str = ""  # with how many it can be decided together
+    batch_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One request as a line of a list."""
+
+    head: Head
+    at: datetime
+    clock: Clock | None
+    state: State | None
+    gone: bool
+
+    @property
+    def id(self) -> str:
+        return self.head.id
+
+    @property
+    def risk(self) -> str:
+        return self.head.risk
+
+    @property
+    def tool(self) -> str:
+        return self.head.tool
+
+    @property
+    def agent(self) -> str:
+        return self.head.agent
+
+
+def of(
+    found: Sequence[Found],
+    person: Person,
+    now: datetime,
+    *,
+    settled: bool = False,
+    base: str = REQUESTS,
+    together: bool = False,
+    gathered: bool = False,
+) -> list[Row]:
+    """The lines of what was found, in its order, each linked below `base`. `settled`
+    adds what came of it, `together` the batch that it waits in, by one query more;
+    where they are `gathered`, one line stands for the whole batch, by two more."""
+    sealed = loaded([one.id for one in found], person, settled=settled)
+    within = links.of_many(sealed.keys()) if together and sealed else {}
+    briefs = briefs_of(sealed.values())
+    whole = {one.id for one in within.values()} if gathered else set()
+    titles = lists.sentences(whole, now) if whole else {}
+    return [
+        _marked(
+            line(sealed[one.id], briefs, person, now, found=one, base=base),
+            within.get(one.id),
+            titles,
+        )
+        for one in found
+        if one.id in sealed
+    ]
+
+
+def _marked(
+    row: Row, within: Within | None, titles: Mapping[str, tuple[Part, ...]]
+) -> Row:
+    """With the batch that it may be decided in, or as the line of that batch."""
+    if within is None:
+        return row
+    title = titles.get(within.id)
+    if title is None:
+        said = f"in a batch of {within.count}"
+        head = replace(row.head, batch=said, batch_url=within.url)
+        return replace(row, head=head)
+    head = replace(
+        row.head,
+        effect=title,
+        url=within.url,
+        batch=f"batch of {within.count}: risk, marks and time of the most urgent",
+        batch_url=within.url,
+        repeats="",
+        peek_url="",
+    )
+    return replace(row, head=head)
+
+
+def loaded(
+    ids: Iterable[str], person: Person, *, settled: bool = False
+) -> dict[str, RequestVersion]:
+    """The versions that are asked about now, by request, with what a line shows."""
+    found = (
+        RequestVersion.objects.filter(
+            request__in=list(ids), number=F("request__version")
+        )
+        .select_related(
+            "request__lease__holder",
+            "request__lease__offered_to",
+            "request__assignee",
+        )
+        .defer("rules", "seal")
+        .annotate(
+            given=visibility.given(request="request", version="number"),
+            switched_off=_switched_off(),
+        )
+    )
+    if settled:
+        return _by_request(_with_outcome(found, person))
+    return _by_request(found)
+
+
+def _switched_off() -> Subquery:
+    """The strictest switch over a request's run, agent or tool: `agent paused`."""
+    run = Concat(
+        OuterRef("request__agent"), Value("/"), OuterRef("request__proposal__thread")
+    )
+    over = (
+        Q(scope=Scope.AGENT, key=OuterRef("request__agent"))
+        | Q(scope=Scope.TOOL, key=OuterRef("request__tool_name"))
+        | Q(scope=Scope.THREAD, key=run)
+        | Q(scope=Scope.EVERYTHING)
+    )
+    found = Stop.objects.filter(over, lifted_at__isnull=True).order_by("-mode", "pk")
+    return Subquery(found.values(text=Concat("scope", Value(" "), "mode"))[:1])
+
+
+def _by_request(found: Iterable[RequestVersion]) -> dict[str, RequestVersion]:
+    return {one.request_id: one for one in found}
+
+
+def briefs_of(sealed: Iterable[RequestVersion]) -> dict[int, describe.Brief]:
+    """The effects of these versions, by revision."""
+    return describe.briefs({s.revision_id: s.request.action_hash for s in sealed})
+
+
+def _with_outcome(
+    found: QuerySet[RequestVersion], person: Person
+) -> QuerySet[RequestVersion]:
+    own = Decision.objects.filter(reviewer=person, request=OuterRef("request"))
+    ran = Prefetch("request__proposal__executions", to_attr="ran")
+    newest = Subquery(own.order_by("-at").values("verdict")[:1])
+    found = found.select_related("request__proposal").prefetch_related(ran)
+    return found.annotate(own_verdict=newest)
+
+
+def line(
+    sealed: RequestVersion,
+    briefs: Mapping[int, describe.Brief],
+    person: Person,
+    now: datetime,
+    *,
+    found: Found,
+    base: str = REQUESTS,
+) -> Row:
+    """One line, from a version as `loaded` loads it."""
+    request = sealed.request
+    shown = briefs[sealed.revision_id]
+    pending = request.status == RequestStatus.PENDING
+    waiting = pending and freezing.is_open(request, now)
+    head = Head(
+        id=request.pk,
+        url=f"{base}{request.pk}/",
+        peek_url=f"{REQUESTS}{request.pk}/peek/",
+        risk=request.risk,
+        tier=request.tier,
+        effect=shown.effect,
+        tool=request.tool_name,
+        agent=request.agent,
+        flags=_flags(sealed, shown),
+        **_repeated(found, request),
+    )
+    return Row(
+        head=head,
+        at=request.settled_at or request.expires_at,
+        clock=formatting.of(request, now) if waiting else None,
+        state=_state(sealed, person, now),
+        gone=not waiting,
+    )
+
+
+def _flags(sealed: RequestVersion, shown: describe.Brief) -> tuple[str, ...]:
+    request = sealed.request
+    flags = list(shown.flags)
+    if request.status in OPEN and sealed.switched_off:  # type: ignore[attr-defined]
+        scope, mode = sealed.switched_off.split()  # type: ignore[attr-defined]
+        flags.insert(0, f"{SCOPE_NOUNS[Scope(scope)]} {mode}")
+    if sealed.requires_reason and request.status in OPEN:
+        flags.append("Reason required")
+    if request.rank % 10 == URGENT:
+        flags.append("Urgent, says the agent")
+    return tuple(flags)
+
+
+def _state(sealed: RequestVersion, person: Person, now: datetime) -> State | None:
+    """Who has it or where it stands; nothing to say of what simply waits."""
+    request = sealed.request
+    given: int = sealed.given  # type: ignore[attr-defined]
+    required = sum(step["required"] for step in sealed.steps)
+    state = states.of_request(
+        request,
+        _ran(request),
+        Tally(given, required),
+        cause=sealed.cause,
+        now=now,
+        held=holding.of(person, request, now),
+    )
+    verdict = getattr(sealed, "own_verdict", None)
+    if verdict:
+        return replace(state, note=SAID[Verdict(verdict)])
+    if request.assignee is not None and request.status == RequestStatus.PENDING:
+        return _given_to(request.assignee, person, state)
+    return None if state.word == "Waiting" else state
+
+
+def _given_to(assignee: Person, person: Person, state: State) -> State:
+    """To whom a supervisor gave it, after who holds it and where it stands."""
+    said = "Given to you" if assignee == person else f"Given to {assignee}"
+    if state.word == "Waiting":
+        return replace(state, word=said)
+    return replace(state, note=" · ".join(one for one in (state.note, said) if one))
+
+
+def _ran(request: ApprovalRequest) -> Any:
+    if request.status != RequestStatus.AUTHORIZED:
+        return None
+    return next(iter(getattr(request.proposal, "ran", [])), None)
+
+
+def _repeated(found: Found, request: ApprovalRequest) -> dict[str, str]:
+    """The identical proposals behind this one: said on its row, listed by its link."""
+    if found.repeats < 2 or found.since is None:
+        return {}
+    many = f"{found.repeats}+" if found.repeats >= MOST_COUNTED else str(found.repeats)
+    return {
+        "repeats": f"\N{MULTIPLICATION SIGN}{many} since {time_of_day(found.since)}",
+        "repeats_url": f"{reverse('reviews:queue')}?same={request.repeat_key}",
+    }

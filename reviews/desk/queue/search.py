@@ -1,0 +1,306 @@
+"""Which requests a list shows, in order: one statement that walks a few indexes and
+stops at the end of the page, so that a million others cost nothing (speed.md G6).
+
+The rule is that of `visible.decidable`, on the same columns; a test holds the two
+together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from policies.choices import Risk, Role
+from policies.models import Person
+from reviews import permissions
+from reviews.permissions import Permission
+from reviews.requests.versions import BANDS
+
+from .filters import Filters
+
+DONE_FOR = timedelta(days=7)
+# Repeats and numbers of tabs are counted no further: "99+" says as much.
+MOST_COUNTED = 100
+
+_COLUMNS = """r.id, r.rank, r.expires_at, r.opened_at, r.settled_at, r.repeat_key,
+  r.queue_id, r.tier, r.supervisors_only"""
+# A lane is one queue, and in it those that only supervisors can decide or the others:
+# within each the index has the order of the list.
+_LANES = """
+(SELECT r.* FROM unnest({queues}) AS lane (queue)
+ CROSS JOIN unnest({kinds}) AS kind (supervisors_only)
+ CROSS JOIN LATERAL (
+   SELECT {columns} FROM reviews_approvalrequest AS r
+   WHERE r.status = 'pending' AND r.queue_id = lane.queue
+     AND r.supervisors_only = kind.supervisors_only
+     AND r.expires_at > %(now)s {where} {order} LIMIT {most}) AS r)
+"""
+_SIMPLE = """
+(SELECT {columns} FROM reviews_approvalrequest AS r
+ WHERE {where} {order} LIMIT {most})
+"""
+_FIND = """
+SELECT r.id, {repeats} FROM
+  (SELECT * FROM ({source}) AS r {order} LIMIT %(most)s) AS r
+  {twins}
+{order}
+"""
+_TWIN = """twin.repeat_key = r.repeat_key AND twin.status = 'pending'
+  AND twin.queue_id = r.queue_id AND twin.rank = r.rank AND twin.tier = r.tier
+  AND twin.supervisors_only = r.supervisors_only AND twin.expires_at > %(now)s
+  AND NOT %(me)s = ANY (twin.barred) AND NOT %(me)s = ANY (twin.closed_to)"""
+_FIRST_OF_TWINS = f"""
+  AND NOT EXISTS (SELECT FROM reviews_approvalrequest AS twin WHERE {_TWIN}
+                  AND (twin.expires_at, twin.id) < (r.expires_at, r.id))
+"""
+# What waits in a batch is on the row of its most urgent member that this person can
+# decide; identical ones share a row only outside of batches, so that none is on no row.
+_BATCHED = """EXISTS (SELECT FROM reviews_batchitem AS item
+  JOIN reviews_batch AS batch ON batch.id = item.batch_id
+  WHERE item.request_id = {0}.id AND item.left_at IS NULL
+    AND batch.status IN ('forming', 'open'))"""
+_FIRST_OF_BATCH = """
+  AND NOT EXISTS (SELECT FROM reviews_batchitem AS own
+    JOIN reviews_batch AS batch ON batch.id = own.batch_id
+    JOIN reviews_batchitem AS other ON other.batch_id = own.batch_id
+    JOIN reviews_approvalrequest AS mate ON mate.id = other.request_id
+    WHERE own.request_id = r.id AND own.left_at IS NULL AND other.left_at IS NULL
+      AND batch.status IN ('forming', 'open')
+      AND mate.status = 'pending' AND mate.expires_at > %(now)s
+      AND mate.queue_id = r.queue_id AND mate.supervisors_only = r.supervisors_only
+      AND NOT %(me)s = ANY (mate.barred) AND NOT %(me)s = ANY (mate.closed_to)
+      AND (mate.rank, mate.expires_at, mate.id) < (r.rank, r.expires_at, r.id)
+    OFFSET 0)
+"""  # by OFFSET it is asked for each row of the page, never joined for all that waits
+_GATHERED = f"""{_FIRST_OF_BATCH}
+  AND ({_BATCHED.format("r")} OR NOT EXISTS (
+    SELECT FROM reviews_approvalrequest AS twin WHERE {_TWIN}
+      AND (twin.expires_at, twin.id) < (r.expires_at, r.id)
+      AND NOT {_BATCHED.format("twin")}))
+"""
+_TWINS = f"""
+CROSS JOIN LATERAL (
+  SELECT count(*) AS n, min(opened_at) AS since FROM
+    (SELECT twin.opened_at FROM reviews_approvalrequest AS twin
+     WHERE {_TWIN} LIMIT {MOST_COUNTED}) AS twin) AS twins
+"""  # noqa: S608 the parts are constants
+_MOST = "%(most)s"
+_MINE = "%(mine)s::bigint[]"
+_EVERY = "ARRAY(SELECT id FROM policies_queue)"
+_OTHERS = "ARRAY(SELECT id FROM policies_queue WHERE NOT id = ANY (%(mine)s::bigint[]))"
+_BOTH = "'{false,true}'::boolean[]"
+_PENDING = "r.status = 'pending' AND r.expires_at > %(now)s"
+_OVERDUE = "r.status = 'pending' AND r.expires_at <= %(now)s"
+_SETTLED = "r.settled_at > %(since)s"
+_OWN = "%(me)s = ANY (r.barred)"
+_NOT_CLOSED = """
+  AND NOT %(me)s = ANY (r.barred) AND NOT %(me)s = ANY (r.closed_to)
+  AND NOT EXISTS (SELECT FROM reviews_stop AS stop WHERE stop.scope = 'reviewer'
+                  AND stop.key = %(me)s AND stop.lifted_at IS NULL)
+"""
+# The first half is the partial index's own condition, word for word.
+_CLOSED = """NOT (r.closed_to = '{}'::varchar(40)[])
+  AND r.closed_to @> ARRAY[%(me)s]::varchar(40)[]"""
+_HELD = """r.id IN (SELECT lease.request_id FROM reviews_lease AS lease
+  WHERE lease.holder_id = %(person)s AND lease.until > %(now)s)"""
+_DECIDED = """r.id IN (SELECT vote.request_id FROM reviews_decision AS vote
+  WHERE vote.reviewer_id = %(person)s AND vote.at > %(since)s)"""
+
+ORDERS = {
+    "left": "ORDER BY r.rank, r.expires_at, r.id",
+    "newest": "ORDER BY r.opened_at DESC, r.id DESC",
+    "oldest": "ORDER BY r.opened_at, r.id",
+}
+DONE_ORDER = "ORDER BY r.settled_at DESC NULLS FIRST, r.id"
+_RANKS = {risk.value: BANDS[risk] * 10 for risk in Risk}
+_FILTERS = {
+    "risk": "r.risk = %(risk)s AND r.rank BETWEEN %(rank)s AND %(rank)s + 9",
+    "tool": "r.tool_name = %(tool)s",
+    "agent": "r.agent = %(agent)s",
+    "same": "r.repeat_key = %(same)s::uuid",
+    "q": """(lower(r.id) = lower(%(q)s) OR lower(r.proposal_id) = lower(%(q)s)
+      OR strpos(lower(r.tool_name), lower(%(q)s)) > 0
+      OR EXISTS (SELECT FROM reviews_proposal AS p WHERE p.id = r.proposal_id
+                 AND strpos(lower(p.thread), lower(%(q)s)) > 0))""",
+}
+
+
+class Found(NamedTuple):
+    """One row of a list: the request, and how many identical ones wait with it."""
+
+    id: str
+    repeats: int = 1
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """In which queues a person decides and as what, and what they read beside."""
+
+    person: Person
+    role: Role | None
+    queues: list[int]
+    sees_all: bool
+    owns: bool
+
+    @classmethod
+    def of(cls, person: Person) -> Reach:
+        return cls(
+            person=person,
+            role=permissions.deciding_role(person),
+            queues=sorted(permissions.queues_of(person)),
+            sees_all=permissions.allowed(person, Permission.SEE_ALL),
+            owns=Role.OWNER in permissions.roles_of(person),
+        )
+
+    @property
+    def can(self) -> str:
+        """The kinds of lanes in which this person can decide."""
+        return _BOTH if self.role is Role.SUPERVISOR else "'{false}'::boolean[]"
+
+    @property
+    def cannot(self) -> str:
+        return (
+            "'{}'::boolean[]" if self.role is Role.SUPERVISOR else "'{true}'::boolean[]"
+        )
+
+    @property
+    def reads(self) -> str:
+        """The condition on a request of a queue that this person reads."""
+        return "true" if self.sees_all else f"r.queue_id = ANY ({_MINE})"
+
+
+def find(reach: Reach, filters: Filters, *, now: datetime) -> list[Found]:
+    """The page's requests and one more, when there are more."""
+    order = DONE_ORDER if filters.tab == "done" else ORDERS[filters.sort]
+    collapses = filters.collapses and reach.role is not None
+    sql = _FIND.format(
+        source=source(reach, filters, order),
+        order=order,
+        repeats="twins.n, twins.since" if collapses else "1, NULL",
+        twins=_TWINS if collapses else "",
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(sql, given(reach, filters, now) | {"most": filters.show + 1})
+        return [Found(*row) for row in cursor.fetchall()]
+
+
+def given(reach: Reach, filters: Filters, now: datetime) -> dict[str, Any]:
+    """The parameters of every statement here but `most`, which bounds each branch."""
+    return {
+        **{name: getattr(filters, name) for name in _FILTERS},
+        "rank": _RANKS.get(filters.risk, 0),
+        "me": reach.person.public_id,
+        "person": reach.person.pk,
+        "mine": reach.queues,
+        "now": now,
+        "since": now - DONE_FOR,
+    }
+
+
+def source(reach: Reach, filters: Filters, order: str = "") -> str:
+    """A tab's rows before they are cut. Without an order it only counts well."""
+    said = [_FILTERS[name] for name in _FILTERS if getattr(filters, name)]
+    where = "".join(f" AND {one}" for one in said)
+    return " UNION ".join(_BRANCHES[filters.tab](reach, filters, where, order))
+
+
+def _open(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
+    if reach.role is None:
+        return _still_open(reach, where, order)
+    where += _NOT_CLOSED + (_shared(filters) if order else "")
+    return [_lanes(_MINE, reach.can, where, order)]
+
+
+def _shared(filters: Filters) -> str:
+    """Of what shares a row, the one whose row it is."""
+    if filters.gathers:
+        return _GATHERED
+    return _FIRST_OF_TWINS if filters.collapses else ""
+
+
+def _still_open(reach: Reach, where: str, order: str) -> list[str]:
+    """Everything that waits, for those who read and do not decide."""
+    if reach.sees_all:
+        recallable = f"r.status = 'recallable'{where}"
+        return [_lanes(_EVERY, _BOTH, where, order), _simple(recallable, order)]
+    read = f"({reach.reads} OR {_OWN})"
+    return [
+        _lanes(_MINE, _BOTH, where, order),
+        _lanes(_EVERY, _BOTH, f" AND {_OWN}{where}", order),
+        _simple(f"r.status = 'recallable' AND {read}{where}", order),
+    ]
+
+
+def _waiting(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
+    """What is open and not this person's to decide, by why that is so."""
+    if reach.role is None:
+        return [_simple("false", order)]
+    mine = f"r.queue_id = ANY ({_MINE})"
+    found = [
+        _lanes(_MINE, reach.cannot, where, order),
+        _simple(f"r.status = 'recallable' AND {reach.reads}{where}", order),
+        _simple(f"{_PENDING} AND {mine} AND {_CLOSED}{where}", order),
+    ]
+    if reach.sees_all:
+        found.append(_lanes(_OTHERS, _BOTH, where, order))
+    if reach.owns:
+        found.append(_simple(f"{_PENDING} AND {_OWN}{where}", order))
+    return found
+
+
+def _mine(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
+    """What this person holds just now, and what was given to them."""
+    still = f"(r.status = 'recallable' OR {_PENDING})"
+    given_to = f"{_PENDING} AND r.assignee_id = %(person)s"
+    return [
+        _simple(f"{_HELD} AND {still}{where}", order),
+        _simple(f"{given_to}{where}", order),
+    ]
+
+
+def _done(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
+    """What this person decided, and what expired: silence is everyone's."""
+    if reach.role is None:
+        read = f"({reach.reads} OR {_OWN})"
+        return [
+            _simple(f"{_SETTLED} AND {read}{where}", order),
+            _simple(f"{_OVERDUE} AND {read}{where}", order),
+        ]
+    expired = f"r.status = 'expired' AND {_SETTLED} AND {reach.reads}"
+    return [
+        _simple(f"{_DECIDED} AND {_SETTLED}{where}", order),
+        _simple(f"{expired}{where}", order),
+        _simple(f"{_OVERDUE} AND {reach.reads}{where}", order),
+    ]
+
+
+def decidable(reach: Reach, where: str, most: str) -> str:
+    """What this person can decide and is so besides, in no order."""
+    return _simple(
+        f"{_PENDING} AND r.queue_id = ANY ({_MINE})"
+        f" AND r.supervisors_only = ANY ({reach.can}) {_NOT_CLOSED} AND {where}",
+        order="",
+        most=most,
+    )
+
+
+_BRANCHES = {"open": _open, "waiting": _waiting, "mine": _mine, "done": _done}
+
+
+def _lanes(queues: str, kinds: str, where: str, order: str) -> str:
+    return _LANES.format(
+        queues=queues,
+        kinds=kinds,
+        columns=_COLUMNS,
+        where=where,
+        order=order,
+        most=_MOST,
+    )
+
+
+def _simple(where: str, order: str, most: str = _MOST) -> str:
+    return _SIMPLE.format(columns=_COLUMNS, where=where, order=order, most=most)

@@ -1,0 +1,98 @@
+"""What is known of a database that was put back: what was seen of the one before, what
+is here, and who has looked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from journal import high_water_mark, restore_epochs
+from journal.models import Epoch
+from policies.models import Person
+from reviews import permissions, recovery
+from reviews.choices import OPEN, ExecutionStatus
+from reviews.models import ApprovalRequest, Execution
+from reviews.permissions import Permission
+
+WHY = {
+    restore_epochs.BEHIND: "It is older than what this gate had seen.",
+    restore_epochs.ANOTHER: "It is on another server, or another timeline, than before.",
+    restore_epochs.UNREADABLE: "The note that is kept beside the database cannot be read.",
+    restore_epochs.UNREAD: "The disk does not give the note that is kept beside the database."
+    " Everything goes on by itself when it does.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """One restore: who looked first, and who agreed."""
+
+    epoch: Epoch
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredPage:
+    why: str  # "" when all is well
+    asks: bool  # two people, to look; the disk asks nobody
+    waiting: Looked | None
+    seen: int | None  # the record this host saw last
+    here: int | None  # the newest one
+    requests: int
+    executions: int
+    may: bool
+    mine: bool  # this person looked first
+    before: list[Looked]
+
+    @property
+    def offered(self) -> bool:
+        """Whether this person may say now that they have looked."""
+        return bool(self.why) and self.asks and self.may and not self.mine
+
+
+def page(person: Person) -> RestoredPage:
+    why, waiting = restore_epochs.why(), recovery.waiting()
+    past = Epoch.objects.filter(began_at__isnull=False).order_by("-number")
+    rows = [*([waiting] if waiting else []), *past[:20]]
+    names = _names(rows)
+    looked = {row.pk: _looked(row, names) for row in rows}
+    return RestoredPage(
+        why=_words(why, waiting),
+        asks=waiting is not None or why != restore_epochs.UNREAD,
+        waiting=looked[waiting.pk] if waiting else None,
+        seen=_seen(),
+        here=restore_epochs.look(None).newest,
+        requests=ApprovalRequest.objects.filter(status__in=OPEN).count(),
+        executions=_unfinished(),
+        may=permissions.allowed(person, Permission.LIFT),
+        mine=waiting is not None and waiting.asked_by == person.public_id,
+        before=[looked[row.pk] for row in past[:20]],
+    )
+
+
+def _words(why: str, waiting: Epoch | None) -> str:
+    if not why:
+        return ""
+    return WHY.get(waiting.why if waiting else why, WHY[restore_epochs.BEHIND])
+
+
+def _seen() -> int | None:
+    try:
+        seen = high_water_mark.read()
+    except (high_water_mark.Unreadable, OSError):
+        return None
+    return seen.record if seen else None
+
+
+def _unfinished() -> int:
+    waiting = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
+    return Execution.objects.filter(status__in=waiting).count()
+
+
+def _names(rows: list[Epoch]) -> dict[str, str]:
+    ids = {who for row in rows for who in (row.asked_by, row.by) if who}
+    return {one.public_id: str(one) for one in Person.objects.filter(public_id__in=ids)}
+
+
+def _looked(row: Epoch, names: dict[str, str]) -> Looked:
+    return Looked(row, names.get(row.asked_by, ""), names.get(row.by, ""))

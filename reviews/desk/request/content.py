@@ -1,0 +1,113 @@
+"""R1 to R6: what is kept with the decision, and whether it is still what the reader
+has on the screen."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from reviews.decisions.submission import Seen, Sight
+from reviews.desk.components import page_evidence
+from reviews.desk.components.regions import Regions
+from reviews.governance import readings
+from reviews.models import StateReading
+from reviews.queries.review.opened import Opened
+
+
+class SeenRegions(Opened):
+    """The regions as bytes, and the token that says so."""
+
+    # R1 to R6: what is kept with the decision
+    @cached_property
+    def regions(self) -> Regions:
+        older = self.older
+        since = page_evidence.version(self.id, older) if older else None
+        return Regions(
+            self.loaded.person, self.loaded.sealed, reading=self._reading, since=since
+        )
+
+    @property
+    def older(self) -> int:
+        """The version that was read before this one, or 0."""
+        before = self.on_screen
+        since = self._since or (before.since if before else 0)
+        return since if 0 < since < self.version else 0
+
+    @cached_property
+    def _reading(self) -> StateReading | None:
+        """The newest, unless an older one stays on the screen beside this answer."""
+        before, newest = self.on_screen, self.loaded.reading
+        if not self.partial or before is None:
+            return newest
+        if newest is not None and newest.pk == before.reading:
+            return newest
+        return page_evidence.reading(self.loaded.sealed, before.reading)
+
+    @cached_property
+    def sight(self) -> Sight:
+        """The regions as bytes: printed here, and kept with the decision."""
+        return page_evidence.kept(self.regions)
+
+    @property
+    def facts(self) -> str:
+        return self.sight.parts[0]
+
+    @property
+    def rules(self) -> str:
+        return self.sight.parts[1]
+
+    @property
+    def words(self) -> str:
+        return self.sight.parts[2]
+
+    @property
+    def seen(self) -> Seen:
+        """What this page says of itself when it comes back. Who had the very same
+        regions before them, without JavaScript, has been reading since then."""
+        fresh = Seen(
+            person=self.loaded.person.public_id,
+            request=self.id,
+            version=self.version,
+            action_hash=self.action_hash,
+            digest=self.sight.digest,
+            rendered_at=self.loaded.now,
+            reading=self._reading.pk if self._reading else None,
+            since=self.older,
+        )
+        before = self.on_screen
+        page = fresh.read_since(before) if before else fresh
+        return page.warning(self.warned) if self.warned else page
+
+    @property
+    def token(self) -> str:
+        """For the page's hidden field; a part of a page renews it only where the page
+        around it says something else."""
+        keeps = self.partial and not (self.warned or self._other)
+        return "" if keeps or self.loaded.finished or self.moved else self.seen.token()
+
+    @cached_property
+    def moved(self) -> bool:
+        """Whether the reader's screen shows something else than there is now."""
+        if self.remade or self.screen not in (None, self.version):
+            return True
+        return self._other is not None and self.seen.digest != self._other.digest
+
+    @cached_property
+    def target_moved(self) -> bool:
+        """Whether the comparison on the screen is with a state that is no more."""
+        before = self.on_screen
+        if before is None or not self.partial or not self.loaded.able:
+            return False
+        if before.version != self.version:
+            return False
+        revision = self.loaded.revision
+        shown = readings.digest_of(self._reading, revision)
+        return shown != readings.digest_of(self.loaded.reading, revision)
+
+    @property
+    def _other(self) -> Seen | None:
+        """Another version that stays on the screen of somebody who may decide this
+        one. A recall makes one that reads the same."""
+        before = self.on_screen
+        if before is None or not self.partial or self.loaded.why_not:
+            return None
+        return before if before.version != self.version else None

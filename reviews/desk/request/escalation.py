@@ -1,0 +1,96 @@
+"""What a supervisor reads of an escalation: who asked, why, and what they lean to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+
+from journal.models import LogRecord
+from policies.choices import Role
+from policies.models import Person
+from reviews import permissions
+from reviews.choices import REASONS, NoteKind, Verdict
+from reviews.desk.components import holding
+from reviews.models import Decision, Note
+from reviews.requests.versions import HANDED_UP
+
+from .load import Loaded
+
+LEANINGS = {"leans_approve": "would approve it", "leans_reject": "would reject it"}
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What a supervisor is told of an escalation, above the review page."""
+
+    who: str
+    by_verifier: bool
+    at: datetime
+    reason: str
+    note: str
+    waited: timedelta
+    read_for: timedelta | None
+    leaning: str  # empty until it was asked for
+    has_leaning: bool
+    answer_by: datetime | None  # none while deadlines stand still
+    may_return: bool
+    people: QuerySet[Person]
+
+
+def panel(loaded: Loaded) -> Panel | None:
+    """Of a request that was handed up and waits; for supervisors of its queue."""
+    sealed, request = loaded.sealed, loaded.request
+    handed_up = sealed.cause in HANDED_UP or sealed.escalated_by
+    if not (loaded.waiting and handed_up and _supervises(loaded)):
+        return None
+    votes = Decision.objects.filter(request=request, verdict=Verdict.ESCALATE)
+    vote = votes.select_related("reviewer").order_by("at").last()
+    at = vote.at if vote else sealed.created_at
+    leaning = (
+        next((LEANINGS[f] for f in vote.flags if f in LEANINGS), "") if vote else ""
+    )
+    return Panel(
+        who=str(vote.reviewer) if vote else "",
+        by_verifier=vote is None or sealed.cause == "verifier",
+        at=at,
+        reason=REASONS.get(vote.reason_code, "") if vote else "",
+        note=vote.reason if vote else "",
+        waited=at - request.opened_at,
+        read_for=timedelta(milliseconds=vote.took_ms)
+        if vote and vote.took_ms
+        else None,
+        leaning=leaning if leaning and _was_shown(loaded) else "",
+        has_leaning=bool(leaning),
+        answer_by=None if request.frozen_through else request.expires_at,
+        may_return=not loaded.holding.by,
+        people=holding.eligible(request, sealed).exclude(pk=loaded.person.pk),
+    )
+
+
+def _supervises(loaded: Loaded) -> bool:
+    """The rule of `returns`, as an answer."""
+    person, request = loaded.person, loaded.request
+    return (
+        permissions.deciding_role(person) is Role.SUPERVISOR
+        and request.queue_id in permissions.queues_of(person)
+        and not request.proposal.bars(person.public_id)
+    )
+
+
+def _was_shown(loaded: Loaded) -> bool:
+    """Whether this person asked for the reviewer's view: the log says so."""
+    return LogRecord.objects.filter(
+        kind="request.view_shown",
+        proposal=loaded.request.proposal_id,
+        actor_id=loaded.person.public_id,
+    ).exists()
+
+
+def guidance(loaded: Loaded) -> str:
+    """What the supervisor who gave it back wrote."""
+    if loaded.sealed.cause != "returned":
+        return ""
+    notes = Note.objects.filter(request=loaded.request, kind=NoteKind.GUIDANCE)
+    return notes.order_by("-at").values_list("text", flat=True).first() or ""

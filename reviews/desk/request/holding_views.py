@@ -1,0 +1,221 @@
+"""Being at a request: taking it, giving it back, more time, and what is typed on the
+way. Opening a page changes nothing; the page asks by itself, once it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from journal.clock import time_of_day
+from journal.errors import NotYours
+from reviews import deadlines, notes, permissions
+from reviews.decisions import drafts
+from reviews.desk.components import frame, holding, htmx
+from reviews.desk.forms import DraftForm, HandOverForm, NoteForm, ReasonForm
+from reviews.desk.queue.page import Filters
+from reviews.effects.wording import span
+from reviews.governance import readings
+from reviews.holds import take
+from reviews.leases import ending, passing
+from reviews.queries import upnext
+from reviews.queries.review import ReviewPage
+from reviews.views import strips
+from reviews.views.who import person
+
+from . import load
+from .load import Loaded
+
+
+@require_POST
+@htmx.varies
+def lease(request: HttpRequest, pk: str) -> HttpResponse:
+    """Take it, with the business state read again; with `beat` only go on holding."""
+    loaded = _load(request, pk)
+    beat = request.POST.get("beat")
+    if loaded.able and not beat:
+        readings.reread(loaded.revision)
+    act: Callable[..., object] = take.renew if beat else take.take
+    error = htmx.attempt(lambda: act(request_id=pk, person=loaded.person))
+    if error is not None and error.status == NotYours.status:
+        raise error
+    return _strip(request, pk)
+
+
+@require_POST
+@htmx.varies
+def release(request: HttpRequest, pk: str) -> HttpResponse:
+    """Give it back; `leaving` when the page itself is going."""
+    loaded = _of_decider(request, pk)
+    token = request.POST.get("lease", "")
+    ending.release(request_id=pk, person=loaded.person, token=token)
+    if request.POST.get("leaving"):
+        return HttpResponse(status=204)
+    return _strip(request, pk)
+
+
+@require_POST
+@htmx.varies
+def extend(request: HttpRequest, pk: str) -> HttpResponse:
+    """More time, as far as the policy lets it wait."""
+    loaded = _load(request, pk)
+    before = loaded.request.expires_at
+    until = deadlines.extend(request_id=pk, person=loaded.person).expires_at
+    said = f"Extended by {span(until - before)}: it expires at {time_of_day(until)}."
+    return _strip(request, pk, said)
+
+
+@require_POST
+@htmx.varies
+def ask_hold(request: HttpRequest, pk: str) -> HttpResponse:
+    """Hear of it when it is free again."""
+    loaded = _load(request, pk)
+    if loaded.why_not:
+        raise NotYours(loaded.why_not)
+    passing.ask(request_id=pk, person=loaded.person)
+    return _see(pk)
+
+
+@require_POST
+@htmx.varies
+def accept_hold(request: HttpRequest, pk: str) -> HttpResponse:
+    """Take over what its holder offered."""
+    loaded = _load(request, pk)
+    take.take(request_id=pk, person=loaded.person, accept=True)
+    return _see(pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def break_hold(request: HttpRequest, pk: str) -> HttpResponse:
+    """A supervisor ends another's hold, with a reason."""
+    loaded = _load(request, pk)
+    if not holding.may_break(loaded.person, loaded.request):
+        raise NotYours("Only a supervisor may break a hold. Nothing was changed.")
+    form = ReasonForm(request.POST or None)
+    if request.method != "POST" or not form.is_valid():
+        return _form(request, "reviews/break_hold.html", loaded, form)
+    reason = form.cleaned_data["reason"]
+    passing.break_hold(request_id=pk, person=loaded.person, reason=reason)
+    return _see(pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
+    """Offer what one holds to a colleague."""
+    loaded = _load(request, pk)
+    if loaded.why_not:
+        raise NotYours(loaded.why_not)
+    people = holding.eligible(loaded.request, loaded.sealed)
+    form = HandOverForm(
+        request.POST or None, people=people.exclude(pk=loaded.person.pk)
+    )
+    if request.method != "POST" or not form.is_valid():
+        return _form(request, "reviews/hand_over.html", loaded, form)
+    to = form.cleaned_data["to"]
+    passing.hand_over(request_id=pk, person=loaded.person, to=to)
+    messages.success(request, f"Offered to {to}. You hold it until they take it.")
+    return _see(pk)
+
+
+@require_POST
+def draft(request: HttpRequest, pk: str) -> HttpResponse:
+    """Keep what is typed, as it is typed."""
+    keep(_of_decider(request, pk), request.POST)
+    return HttpResponse(status=204)
+
+
+def keep(loaded: Loaded, sent: QueryDict) -> None:
+    """What a panel sent, kept as a draft, unless the person decided this already."""
+    voted = loaded.own is not None and loaded.own.version == loaded.request.version
+    form = DraftForm(sent)
+    if not form.is_valid() or voted:
+        return
+    drafts.save(
+        person=loaded.person,
+        request_id=loaded.request.pk,
+        version=form.cleaned_data["version"] or loaded.request.version,
+        verdict=form.cleaned_data["verdict"],
+        reason_code=form.cleaned_data["reason_code"],
+        reason=form.cleaned_data["reason"],
+        edits=form.edits,
+    )
+
+
+@require_POST
+@htmx.varies
+def note(request: HttpRequest, pk: str) -> HttpResponse:
+    """Words on the record, where a verdict is not one's to give."""
+    loaded = _load(request, pk)
+    form = NoteForm(request.POST)
+    text = form.cleaned_data["text"] if form.is_valid() else ""
+    notes.add(request_id=pk, person=loaded.person, text=text)
+    drafts.discard(person=loaded.person, request_id=pk)
+    messages.success(request, "Your note is on the record.")
+    return _see(pk)
+
+
+@require_POST
+def queue_next(request: HttpRequest) -> HttpResponse:
+    """To the next request of my queue that nobody is at, held for me; what I leave is
+    given back. Asks first where something was typed and not sent."""
+    who, left = person(request), request.POST.get("from", "")
+    step = -1 if request.POST.get("step") == "previous" else 1
+    filters = Filters.read(htmx.query(request.POST.get("filters", "")))
+    leaving = _left_unsent(request, left)
+    if leaving is not None and not request.POST.get("sure"):
+        context = {"page": ReviewPage(leaving), "sent": request.POST}
+        return render(request, "reviews/leave.html", context)
+    if leaving is not None or left:
+        ending.release(request_id=left, person=who)
+    found = take.take_first(
+        request_ids=upnext.after(who, filters, left, step), person=who
+    )
+    if found:
+        return _see(found)
+    messages.info(request, "Nothing else in this queue is free for you.")
+    return redirect(f"{reverse('reviews:queue')}?empty=1")
+
+
+def _left_unsent(request: HttpRequest, pk: str) -> Loaded | None:
+    """The request that is being left, if something was typed there and not sent."""
+    who = person(request)
+    if not pk or not drafts.exists(person=who, request_id=pk):
+        return None
+    return load.load(who, pk, frame.of(request).now)
+
+
+def _load(request: HttpRequest, pk: str) -> Loaded:
+    return load.load(person(request), pk, frame.of(request).now)
+
+
+def _of_decider(request: HttpRequest, pk: str) -> Loaded:
+    """The request for who decides in its queue; nobody else has anything to keep."""
+    loaded = _load(request, pk)
+    permissions.admitted_role(loaded.person, loaded.request.queue_id)
+    return loaded
+
+
+def _strip(request: HttpRequest, pk: str, told: str = "") -> HttpResponse:
+    """The strip as it is now for a page that is open; else the page itself."""
+    if not htmx.wants_partial(request):
+        return _see(pk)
+    request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
+    return strips.answer(request, _load(request, pk), told)
+
+
+def _see(pk: str) -> HttpResponse:
+    response = redirect("reviews:request_detail", pk)
+    response.status_code = 303
+    return response
+
+
+def _form(
+    request: HttpRequest, template: str, loaded: Loaded, form: object
+) -> HttpResponse:
+    context = {"page": ReviewPage(loaded), "form": form}
+    status = 422 if request.method == "POST" else 200
+    return render(request, template, context, status=status)

@@ -1,0 +1,291 @@
+"""One request with everything that belongs to it, as this person may see it now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from journal.errors import NotFound
+from policies.models import Person
+from reviews import freezing, permissions
+from reviews.choices import (
+    FINISHED,
+    OPEN,
+    ExecutionStatus,
+    RequestStatus,
+    StopMode,
+    Verdict,
+)
+from reviews.desk.components import choice as choosing
+from reviews.desk.components import holding as components_holding
+from reviews.desk.components import states, visibility
+from reviews.desk.components.choice import Choice
+from reviews.desk.components.holding import Holding
+from reviews.desk.components.states import State, Tally
+from reviews.governance import voters
+from reviews.governance.voters import Counted, Voter
+from reviews.grants import sequence
+from reviews.models import (
+    ApprovalRequest,
+    Decision,
+    Draft,
+    Execution,
+    Note,
+    RequestVersion,
+    Revision,
+    StateReading,
+)
+from reviews.stops import stops
+
+
+@dataclass
+class Loaded:
+    """Everything the page is made of, read once."""
+
+    person: Person
+    request: ApprovalRequest
+    sealed: RequestVersion
+    decisions: list[Decision]  # only one's own while blind
+    given: int
+    execution: Execution | None
+    stopped: StopMode | None
+    now: datetime
+    reading: StateReading | None = None  # the newest since the proposal, if any
+    remarked: bool = False  # somebody wrote a note
+    drafted: bool = False  # this person typed something and did not send it
+
+    @property
+    def revision(self) -> Revision:
+        return self.sealed.revision
+
+    @property
+    def waiting(self) -> bool:
+        """Whether people can still be asked."""
+        pending = self.request.status == RequestStatus.PENDING
+        return pending and freezing.is_open(self.request, self.now)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing can change any more."""
+        if self.request.status == RequestStatus.AUTHORIZED:
+            return self.execution is not None and self.execution.status in FINISHED
+        return self.settled
+
+    @property
+    def settled(self) -> bool:
+        return self.request.status not in OPEN
+
+    @property
+    def said(self) -> str:
+        """What a screen reader hears of the state."""
+        until = self.request.recall_until
+        if until is None:
+            return f"{self.state.word} {self.state.note}".strip()
+        seconds = max(round((until - self.now).total_seconds()), 0)
+        return f"Approved. Recall possible for {seconds} seconds."
+
+    @property
+    def tally(self) -> Tally:
+        return Tally(self.given, sum(step["required"] for step in self.sealed.steps))
+
+    @property
+    def own(self) -> Decision | None:
+        """This person's newest vote."""
+        mine = [d for d in self.decisions if d.reviewer_id == self.person.pk]
+        return mine[-1] if mine else None
+
+    @cached_property
+    def state(self) -> State:
+        return states.of_request(
+            self.request,
+            self.execution,
+            self.tally,
+            cause=self.sealed.cause,
+            since=self.sealed.created_at,
+            now=self.now,
+            held=self.holding,
+            by=self._ended_by,
+            behind=self.behind,
+        )
+
+    @cached_property
+    def behind(self) -> bool:
+        """Whether it is approved, and not its turn in its batch."""
+        row = self.execution
+        queued = row is not None and row.status == ExecutionStatus.QUEUED
+        return row is not None and queued and sequence.must_wait(row)
+
+    @cached_property
+    def halted(self) -> bool:
+        """Whether its batch waits since a failure, this one or another."""
+        return self.execution is not None and sequence.is_halted(self.execution)
+
+    @cached_property
+    def holding(self) -> Holding:
+        """Who is at it, of what can still be decided."""
+        if not self.waiting:
+            return Holding()
+        return components_holding.of(self.person, self.request, self.now)
+
+    @cached_property
+    def lost(self) -> str:
+        """That another ended this person's hold, of what can still be decided."""
+        return (
+            components_holding.lost(self.person, self.request) if self.waiting else ""
+        )
+
+    def lost_since(self, etag: str) -> str:
+        """The same, if the page with this tag does not say it yet."""
+        return "" if etag.endswith(".1") else self.lost
+
+    @property
+    def _ended_by(self) -> str:
+        """Who rejected it, where this person may know."""
+        if self.request.status != RequestStatus.REJECTED:
+            return ""
+        if self.person.public_id in self.request.proposal.barred:
+            return ""
+        rejected = [d for d in self.decisions if d.verdict == Verdict.REJECT]
+        return str(rejected[-1].reviewer) if rejected else ""
+
+    @cached_property
+    def why_not(self) -> str:
+        """Empty when this person may decide now; the operation's own check."""
+        if not self.waiting:
+            return self.state.word
+        return permissions.can_decide(self.person, self.request, self.sealed)
+
+    @cached_property
+    def deciders(self) -> list[Voter]:
+        """Everybody who decides in its queue now."""
+        return voters.of_queue(self.request.queue_id)
+
+    @cached_property
+    def votes(self) -> Counted:
+        """Those that count on what is asked now."""
+        pk = self.request.pk
+        return voters.counted([pk])[pk] if self.given else []
+
+    @cached_property
+    def choice(self) -> Choice:
+        """What is left to choose for this person, who may decide."""
+        return choosing.choice(
+            self.person, self.request, self.sealed, self.votes, self.deciders
+        )
+
+    @property
+    def _why_uncounted(self) -> str:
+        given = [step for step, _ in self.votes]
+        return permissions.why_uncounted(self.person, self.sealed, given)
+
+    @property
+    def able(self) -> bool:
+        """Whether a verdict of this person would be taken now."""
+        return not self.why_not and not self.holding.by
+
+    @property
+    def takes_up(self) -> bool:
+        """Whether opening it holds it for this person."""
+        return self.able and components_holding.takes_up(self.person, self.sealed)
+
+    @property
+    def key(self) -> str:
+        """Changes whenever what the person can do here changes."""
+        execution = self.execution.status if self.execution else ""
+        able = int(self.able) + int(self.able and not self._why_uncounted)
+        said = [self.request.version, self.state.key, execution, able]
+        read = self.reading.pk if self.reading else 0
+        return "-".join(str(one) for one in [*said, self.stopped or "", read])
+
+    @property
+    def etag(self) -> str:
+        """Changes whenever the state strip changes."""
+        until = f"{self.request.expires_at.timestamp():.0f}"
+        told = int(bool(self.lost))
+        return f"{self.key}.{self.given}.{until}.{self.holding.key}.{told}"
+
+
+def load(person: Person, pk: str, now: datetime) -> Loaded:
+    """One request with what belongs to it, in five queries. Raises NotFound."""
+    sealed = (
+        RequestVersion.objects.filter(
+            request__in=visibility.requests(person).filter(pk=pk),
+            number=F("request__version"),
+        )
+        .select_related(
+            "request__proposal",
+            "request__queue",
+            "request__lease__holder",
+            "request__lease__offered_to",
+            "request__lease__lost_to",
+            "revision__tool",
+            "policy",
+        )
+        .annotate(
+            given=_given(),
+            newest_reading=_readings(),
+            remarked=Exists(Note.objects.filter(request=OuterRef("request"))),
+            drafted=Exists(
+                Draft.objects.filter(request=OuterRef("request"), person=person)
+            ),
+        )
+        .first()
+    )
+    if sealed is None:
+        raise NotFound
+    request = sealed.request
+    proposal = request.proposal
+    return Loaded(
+        person=person,
+        request=request,
+        sealed=sealed,
+        decisions=list(_decisions(person, request)),
+        given=sealed.given,
+        execution=Execution.objects.filter(proposal=proposal)
+        .select_related("grant")
+        .order_by("queued_at")
+        .last(),
+        stopped=stops.in_force(proposal.agent, proposal.thread, proposal.tool_name),
+        now=now,
+        reading=_newest_reading(sealed.newest_reading),
+        remarked=sealed.remarked,
+        drafted=sealed.drafted,
+    )
+
+
+def _newest_reading(pk: int | None) -> StateReading | None:
+    return StateReading.objects.filter(pk=pk).first() if pk else None
+
+
+def _readings() -> Subquery:
+    """The newest look at the business state that people are shown."""
+    found = StateReading.objects.filter(revision=OuterRef("revision"), cause="opened")
+    return Subquery(found.order_by("-at").values("pk")[:1])
+
+
+def _given() -> Coalesce:
+    counted = (
+        Decision.objects.filter(
+            request=OuterRef("request"), version=OuterRef("number"), counts=True
+        )
+        .order_by()
+        .values("request")
+        .annotate(n=Count("pk"))
+        .values("n")
+    )
+    return Coalesce(Subquery(counted), 0)
+
+
+def _decisions(person: Person, request: ApprovalRequest) -> QuerySet[Decision]:
+    """Votes this person may read: others' only once it is settled, unless the
+    person can never decide anything."""
+    found = Decision.objects.filter(request=request).select_related("reviewer")
+    if request.status in OPEN and not (
+        permissions.roles_of(person) & permissions.NEVER_DECIDE
+    ):
+        found = found.filter(reviewer=person)
+    return found.order_by("at")

@@ -1,0 +1,373 @@
+"""What stands where the verbs were: an outcome, or why it is not yours to decide.
+
+Always what happened, what did not happen, and what can be done (ux.md 3.10).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.urls import reverse
+
+from journal.clock import time_of_day
+from journal.models import LogRecord
+from policies.choices import Role
+from policies.tools import definition
+from reviews import inherited, permissions
+from reviews.choices import (
+    BY_LOOK_UP,
+    BY_PERSON,
+    OPEN,
+    REASONS,
+    REVERSAL,
+    ExecutionStatus,
+    RequestStatus,
+    StopMode,
+    Verdict,
+)
+from reviews.desk.components import holding, undo
+from reviews.desk.components.log_sentences import HIDDEN_NAME
+from reviews.effects import describe
+from reviews.effects.wording import GIVEN, people
+from reviews.grants import approvers
+from reviews.models import Decision, Execution
+from reviews.permissions import Permission
+from reviews.queries import attempts, retrying
+
+from .load import Loaded
+
+HALTED = "Its batch waits since a failure, until a person lets it go on."
+WITHDRAWN_BY = {
+    "withdrawn_by_agent": "The agent withdrew it.",
+    "thread_finished": "Its run is over, so it was withdrawn.",
+    "stopped": "A stop withdrew it.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    label: str
+    url: str
+    key: str = ""
+    post: bool = False  # it changes something
+    testid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One verdict, by name; only where names may be shown."""
+
+    verdict: str
+    who: str
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    title: str
+    icon: str
+    quarters: int | None
+    lines: Sequence[str]
+    votes: Sequence[Vote]
+    result: str
+    links: Sequence[Link]
+    at: datetime | None = None  # of which the title says the time
+    until: datetime | None = None
+    until_words: str = ""
+    until_said: str = ""
+
+
+def of(loaded: Loaded) -> Outcome:
+    """The outcome section of a request that this person cannot decide now."""
+    state = loaded.state
+    return Outcome(
+        title=state.word,
+        icon=state.icon,
+        quarters=state.quarters,
+        lines=list(_lines(loaded)),
+        votes=[_vote(loaded, one) for one in loaded.decisions],
+        result=_result(loaded.execution),
+        links=list(_links(loaded)),
+        at=state.at,
+        until=state.until,
+        until_words=state.until_words,
+        until_said=state.until_said,
+    )
+
+
+def moved(loaded: Loaded, read: int = 0) -> Outcome:
+    """R8 while an older version is on the screen: one way on, no verb. `read` is that
+    version: the new page marks what differs from it."""
+    url = reverse("reviews:request_detail", args=[loaded.request.pk])
+    now = loaded.request.version
+    if 0 < read < now:
+        url = f"{url}?since={read}"
+    same = read == now
+    return Outcome(
+        title="Read it once more"
+        if same
+        else f"Version {now} is the one to decide now",
+        icon="warn",
+        quarters=None,
+        lines=["Nothing was approved. Your note is kept on this page."],
+        votes=[],
+        result="",
+        links=[Link("Show it anew" if same else "Review the new version", url, "R")],
+    )
+
+
+def target_moved(loaded: Loaded) -> Outcome:
+    """R8 while the comparison on the screen is out of date: no verb until it is not."""
+    url = reverse("reviews:request_detail", args=[loaded.request.pk])
+    return Outcome(
+        title="What this would change has changed",
+        icon="warn",
+        quarters=None,
+        lines=["Nothing was sent. What you typed is kept."],
+        votes=[],
+        result="",
+        links=[Link("Refresh before-state", url, "R", testid="refresh")],
+    )
+
+
+def may_recall(loaded: Loaded) -> bool:
+    """Whether a recall by this person can still work: the same rule as `recall`."""
+    until = loaded.request.recall_until
+    if until is None:
+        return False
+    if until <= loaded.now and not approvers.without_votes([loaded.request]):
+        return False
+    person = loaded.person
+    role = permissions.deciding_role(person)
+    if role is None or loaded.request.queue_id not in permissions.queues_of(person):
+        return False
+    own = loaded.own
+    voted = own is not None and own.counts and own.version == loaded.request.version
+    return voted or role is Role.SUPERVISOR
+
+
+def may_retry(loaded: Loaded) -> bool:
+    """Whether a retry by this person can still work: the same rule as `retry`."""
+    execution = loaded.execution
+    if execution is None or execution.status != ExecutionStatus.FAILED:
+        return False
+    return bool(retrying.able(loaded.person, [execution.pk], loaded.now))
+
+
+def _lines(loaded: Loaded) -> Sequence[str]:
+    status = RequestStatus(loaded.request.status)
+    if loaded.stopped is StopMode.STOPPED and status in OPEN:
+        return ["This run, its agent or its tool is stopped. Nothing will be executed."]
+    if loaded.waiting and loaded.holding.by:
+        return list(_held(loaded))
+    if loaded.waiting:
+        return list(_reading(loaded))
+    about = [HALTED] if _is_kept(loaded) else _about_effect(loaded)
+    return [*_about(loaded, status), *about]
+
+
+def _held(loaded: Loaded) -> Iterator[str]:
+    """Somebody else is at it: until when, and what this person can do meanwhile."""
+    hold = loaded.holding
+    if loaded.why_not:
+        yield from _reading(loaded)
+        return
+    until = time_of_day(hold.until)
+    yield (
+        "You can read everything. Deciding opens when "
+        f"{hold.by} gives it back, or at {until} if they are gone."
+    )
+    if hold.offered:
+        yield f"{hold.by} offers it to you."
+    if hold.asked:
+        yield "You will get a mail when it is free."
+
+
+def _why_not(loaded: Loaded) -> str:
+    """To somebody who reads and tried nothing: without what was not recorded."""
+    if loaded.person.public_id in loaded.sealed.escalated_by:
+        return "You escalated this. A supervisor decides it now."
+    return loaded.why_not.removesuffix(" Nothing was recorded.")
+
+
+def _reading(loaded: Loaded) -> Iterator[str]:
+    """To somebody who cannot decide it: their own vote first, where they gave one."""
+    own = loaded.own
+    if own is None or own.version != loaded.request.version:
+        yield _why_not(loaded)
+        yield "You can read everything here."
+        return
+    if own.counts:
+        yield f"Your approval is recorded. {_still_needed(loaded)}"
+        yield "Others do not see it until this is settled."
+        return
+    yield _why_not(loaded)
+    yield "Your vote is recorded. Others do not see it until this is settled."
+
+
+def _still_needed(loaded: Loaded) -> str:
+    left = loaded.tally.required - loaded.given
+    roles = {step["role"] for step in loaded.sealed.steps}
+    who = f"more {roles.pop()}" if len(roles) == 1 else "more person"
+    verb = "is" if left == 1 else "are"
+    return f"{people(left, who)} {verb} needed."
+
+
+def _about(loaded: Loaded, status: RequestStatus) -> list[str]:
+    said = {
+        RequestStatus.PENDING: ["Nobody answered in time. The agent is told."],
+        RequestStatus.RECALLABLE: [
+            "It is held until then. Nothing has run yet.",
+            *_if_paused(loaded),
+        ],
+        RequestStatus.REJECTED: [
+            f"{inherited.said_of(loaded.request)} The agent has the reason.",
+            *_if_paused(loaded),
+        ],
+        RequestStatus.EXPIRED: ["Nobody answered in time. The agent is told."],
+        RequestStatus.WITHDRAWN: [
+            f"{_withdrawn_by(loaded)} There is nothing to decide."
+            f" {inherited.said_of(loaded.request)}"
+        ],
+        RequestStatus.SUPERSEDED: ["There is nothing to decide here any more."],
+        RequestStatus.AUTHORIZED: [],
+    }
+    return said[status]
+
+
+def _withdrawn_by(loaded: Loaded) -> str:
+    """Who took it back, and why, as the log has it."""
+    if loaded.request.status != RequestStatus.WITHDRAWN:
+        return ""
+    record = (
+        LogRecord.objects.filter(
+            kind="request.withdrawn", proposal=loaded.request.proposal_id
+        )
+        .order_by("-pk")
+        .first()
+    )
+    data = json.loads(bytes(record.leaf))["data"] if record else None
+    code = (data or {}).get("code", "")
+    return WITHDRAWN_BY.get(code, "It was withdrawn.")
+
+
+def _if_paused(loaded: Loaded) -> list[str]:
+    if loaded.stopped is not StopMode.PAUSED:
+        return []
+    return ["Its run, its agent or its tool is paused: nothing more of it starts."]
+
+
+def _is_kept(loaded: Loaded) -> bool:
+    """Whether nothing of it runs before its batch goes on."""
+    row = loaded.execution
+    open_ends = {ExecutionStatus.QUEUED, ExecutionStatus.FAILED}
+    return row is not None and row.status in open_ends and loaded.halted
+
+
+def _about_effect(loaded: Loaded) -> list[str]:
+    execution, tool = loaded.execution, loaded.revision.tool
+    if execution is None or tool is None:
+        return []
+    status, most = ExecutionStatus(execution.status), definition(tool).retry.attempts
+    tried = execution.attempts
+    if status is ExecutionStatus.QUEUED:
+        coming = [f"{attempts.coming(execution, most)}."] if tried else []
+        return coming + _if_paused(loaded)
+    if status is ExecutionStatus.UNKNOWN:
+        return ["It may or may not have happened. It is not tried again by itself."]
+    if status is ExecutionStatus.CLAIMED:
+        return list(_running(execution, most))
+    if status is ExecutionStatus.FAILED and tried > 1:
+        return [f"It was tried {tried} times."]
+    if execution.code == BY_PERSON:
+        return ["A person said so: the tool itself could not tell."]
+    if execution.code == BY_LOOK_UP:
+        return ["Its service said so when it was asked: the attempt could not tell."]
+    return []
+
+
+def _running(execution: Execution, most: int) -> Iterator[str]:
+    yield f"{attempts.which(execution, most)}. It runs at most once."
+    until = execution.lease_until
+    if execution.code and until is not None:
+        said = time_of_day(until)
+        yield f"No clear answer yet. Its service is asked again at {said}."
+
+
+def _vote(loaded: Loaded, decision: Decision) -> Vote:
+    reason = REASONS.get(decision.reason_code, decision.reason_code)
+    note = decision.reason
+    return Vote(
+        verdict=GIVEN[Verdict(decision.verdict)],
+        who=_who(loaded, decision),
+        at=decision.at,
+        reason=f"{reason}: {note}" if reason and note else reason or note,
+    )
+
+
+def _who(loaded: Loaded, decision: Decision) -> str:
+    """The reviewer's name; never to those whose own run it was (as in the log)."""
+    person = loaded.person
+    concerned = person.public_id in loaded.request.proposal.barred
+    if concerned and not permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        return HIDDEN_NAME
+    return str(decision.reviewer)
+
+
+def _result(execution: Execution | None) -> str:
+    """What the tool answered, as text: untrusted, to be printed as such."""
+    if execution is None:
+        return ""
+    if execution.result_shown is not None:
+        return describe.as_text(execution.result_shown)
+    said = [execution.code, execution.detail]
+    return ": ".join(part for part in said if part)
+
+
+def _links(loaded: Loaded) -> list[Link]:
+    links = []
+    execution = loaded.execution
+    unknown = execution is not None and execution.status == ExecutionStatus.UNKNOWN
+    if execution is not None and unknown:
+        settles = permissions.allowed(loaded.person, Permission.SETTLE_UNKNOWN)
+        said = "Say what happened" if settles else "What is known of it"
+        links.append(Link(said, reverse("reviews:unknown_one", args=[execution.pk])))
+    if execution is not None and _is_kept(loaded):
+        url = reverse("reviews:batch", args=[execution.batch_id])
+        links.append(Link("Go on with the batch", url, testid="batch"))
+    links += _undoing(loaded)
+    if loaded.holding.by:
+        links += _about_hold(loaded)
+    links.append(Link("Back to the queue", reverse("reviews:queue")))
+    return links
+
+
+def _undoing(loaded: Loaded) -> Iterator[Link]:
+    """What became of undoing it, and where that is proposed."""
+    proposal, tool = loaded.request.proposal, loaded.revision.tool_id
+    if proposal.source == REVERSAL:
+        return
+    found = undo.of_execution(
+        loaded.person, loaded.execution, proposal, tool, loaded.now
+    )
+    if found.word:
+        yield Link(found.word, found.url, testid="reversed-by")
+    if found.offer:
+        yield Link("Propose reversal…", found.offer, testid="reverse")
+
+
+def _about_hold(loaded: Loaded) -> Iterator[Link]:
+    hold, pk = loaded.holding, [loaded.request.pk]
+    if hold.offered and not loaded.why_not:
+        url = reverse("reviews:accept_hold", args=pk)
+        yield Link("Take over", url, "C", post=True, testid="take-over")
+    if not hold.asked and not loaded.why_not:
+        url = reverse("reviews:ask_hold", args=pk)
+        yield Link("Notify me", url, post=True, testid="notify")
+    if holding.may_break(loaded.person, loaded.request):
+        url = reverse("reviews:break_hold", args=pk)
+        yield Link("Break hold…", url, testid="break")

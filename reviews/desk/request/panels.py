@@ -1,0 +1,289 @@
+"""The four armed panels: what a verdict does, what it needs, and what was typed.
+
+A panel outlives a refusal: the same panel comes back with the message, the typed text
+and the error's own status (ux.md 3.10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from journal.clock import time_of_day
+from journal.errors import DomainError, FieldError
+from policies import tools
+from reviews import permissions
+from reviews.choices import OFFERED, REASONS, Verdict
+from reviews.desk import argument_form
+from reviews.desk.argument_form import Form
+from reviews.desk.components.reasons import ReasonChoice
+from reviews.effects.wording import people, short_hash, span
+from reviews.models import Draft
+from reviews.permissions import Permission
+from reviews.queries import on_call
+from reviews.requests import versions
+
+from .load import Loaded
+
+HEADINGS = {
+    Verdict.APPROVE: "Approve",
+    Verdict.MODIFY: "Modify, then approve",
+    Verdict.REJECT: "Reject",
+    Verdict.ESCALATE: "Escalate",
+}
+NOTE_HINTS = {
+    Verdict.APPROVE: "optional; the auditor sees it",
+    Verdict.MODIFY: "optional; the agent sees it",
+    Verdict.REJECT: "the agent sees it; needed for Other",
+    Verdict.ESCALATE: "the supervisor sees it; needed for Other",
+}
+STAYING = {
+    "reason",
+    "reauth",
+    "policy",
+    "verifier",
+    "invalid_args",
+    "invalid",
+    "too_fast",
+    "check",
+    "throttle",
+}
+BESIDE = {"reason", "reauth", "check"}  # said where it belongs, not on top
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One verb armed, ready to be committed."""
+
+    name: str
+    heading: str
+    version: int
+    action_hash: str
+    lines: Sequence[str]
+    edits: Form | None
+    reasons: Sequence[ReasonChoice]
+    reason_required: bool
+    reason_error: str
+    note: str
+    note_hint: str
+    step_up: bool
+    password_error: str
+    problem: str
+    other_errors: Sequence[FieldError]
+    commit: str
+    after: str
+    check: Any = None  # what a look at the edit found
+    field_focus: str = ""  # an id, after the fields were drawn again
+
+    check_error: str = ""
+    asked: Any = None  # the attention check, once the page is known
+    answered: int | None = None
+    may_pause: bool = False  # the run as well
+    pauses: bool = False
+    proved: bool = False  # the password was given a moment ago, for exactly this
+
+    @property
+    def commits(self) -> bool:
+        """Whether the verdict lets something happen."""
+        return self.name in {Verdict.APPROVE, Verdict.MODIFY}
+
+    @property
+    def first_reason(self) -> int:
+        """How many number keys the question takes before the reasons."""
+        return len(self.asked.question.options) if self.asked else 0
+
+    @property
+    def focus(self) -> str:
+        """Where the focus goes: to what is wrong, else the heading, never a button."""
+        if self.check_error:
+            return "#question"
+        if self.reason_error:
+            return "#reasons"
+        if self.password_error:
+            return "#id_password"
+        if self.check is not None:
+            return f"#{self.field_focus or 'check-heading'}"
+        return "#problem" if self.problem else "#panel"
+
+    @property
+    def focus_id(self) -> str:
+        return self.focus.removeprefix("#")
+
+
+def build(
+    loaded: Loaded,
+    verdict: Verdict,
+    *,
+    data: Mapping[str, str] | None = None,
+    error: DomainError | None = None,
+    draft: Draft | None = None,
+) -> Panel:
+    """The panel of a verdict on the current version, with what was typed so far."""
+    typed = data or _typed(draft, verdict)
+    code = error.code if error else ""
+    edits = _edits(
+        loaded, verdict, data or _edited(draft, loaded, verdict) or None, error
+    )
+    reasons = _reasons(loaded, verdict, typed)
+    return Panel(
+        name=verdict.value,
+        heading=HEADINGS[verdict],
+        version=loaded.request.version,
+        action_hash=loaded.request.action_hash,
+        lines=_lines(loaded, verdict),
+        edits=edits,
+        reasons=reasons,
+        reason_required=reason_required(loaded, verdict),
+        reason_error=error.detail if error and code == "reason" and reasons else "",
+        note=typed.get("reason", ""),
+        note_hint=NOTE_HINTS[verdict],
+        step_up=code == "reauth"  # an edit may make it needed
+        or (loaded.sealed.step_up and verdict in {Verdict.APPROVE, Verdict.MODIFY}),
+        password_error=error.detail if error and code == "reauth" else "",
+        problem=_problem(error, reasons),
+        check_error=error.detail if error and code == "check" else "",
+        other_errors=_above(edits, error),
+        commit=_commit(loaded, verdict, edits),
+        after=_after(loaded, verdict),
+        may_pause=verdict is Verdict.REJECT and _may_pause(loaded),
+        pauses=bool(typed.get("pause")),
+    )
+
+
+def _problem(error: DomainError | None, reasons: Sequence[ReasonChoice]) -> str:
+    """What is said on top: what has no better place, as a reason where none is asked
+    for."""
+    if error is None or (error.code in BESIDE and (error.code != "reason" or reasons)):
+        return ""
+    return error.detail
+
+
+def _may_pause(loaded: Loaded) -> bool:
+    """Where nothing of the run is switched off already."""
+    allowed = permissions.allowed(loaded.person, Permission.PAUSE)
+    return allowed and loaded.stopped is None
+
+
+def _typed(draft: Draft | None, verdict: Verdict) -> Mapping[str, str]:
+    """The note goes with whatever is armed, the reason with what it was given for."""
+    if draft is None:
+        return {}
+    code = draft.reason_code if draft.verdict == verdict else ""
+    return {"reason": draft.reason, "reason_code": code}
+
+
+def _edited(
+    draft: Draft | None, loaded: Loaded, verdict: Verdict
+) -> Mapping[str, str] | None:
+    """Edits of this very version: of another one they would mean something else."""
+    if draft is None or verdict is not Verdict.MODIFY:
+        return None
+    return draft.edits if draft.version == loaded.request.version else None
+
+
+def keeps_panel(loaded: Loaded, error: DomainError) -> bool:
+    """Whether the person can correct it here: the request is still theirs."""
+    return error.code in STAYING and loaded.able
+
+
+def reason_required(loaded: Loaded, verdict: Verdict) -> bool:
+    """The same rule as the operation's: refusals, and what the policy marks."""
+    refuses = verdict in {Verdict.REJECT, Verdict.ESCALATE}
+    return refuses or loaded.sealed.requires_reason
+
+
+def _edits(
+    loaded: Loaded,
+    verdict: Verdict,
+    data: Mapping[str, str] | None,
+    error: DomainError | None,
+) -> Form | None:
+    tool = loaded.revision.tool
+    if verdict is not Verdict.MODIFY or tool is None:
+        return None
+    return argument_form.form(
+        tools.definition(tool),
+        loaded.revision.args,
+        labels=loaded.revision.reading.get("labels", {}),
+        sent=data,
+        errors=error.errors if error else (),
+    )
+
+
+def _above(edits: Form | None, error: DomainError | None) -> Sequence[FieldError]:
+    if edits is not None:
+        return edits.above
+    return error.errors if error else []
+
+
+def _reasons(
+    loaded: Loaded, verdict: Verdict, typed: Mapping[str, str]
+) -> list[ReasonChoice]:
+    if verdict is Verdict.APPROVE and not loaded.sealed.requires_reason:
+        return []
+    chosen = typed.get("reason_code", "")
+    return [
+        ReasonChoice(code.value, REASONS[code], code.value == chosen)
+        for code in OFFERED[verdict]
+    ]
+
+
+def _lines(loaded: Loaded, verdict: Verdict) -> list[str]:
+    if verdict is Verdict.APPROVE:
+        version, digest = loaded.request.version, loaded.request.action_hash
+        said = f"Exactly as shown: version {version}, {short_hash(digest)}."
+        return [said, *_blind(loaded)]
+    if verdict is Verdict.REJECT:
+        return [
+            "Nothing will be executed. The agent is told “rejected”, the reason you"
+            " choose and your note, word for word. It is not told your name."
+        ]
+    if verdict is Verdict.ESCALATE:
+        asked = on_call.said(loaded.request, loaded.person, loaded.now)
+        return [asked, "You can no longer decide it yourself."]
+    return []
+
+
+def _blind(loaded: Loaded) -> list[str]:
+    left = loaded.tally.required - loaded.given - 1
+    if left <= 0:
+        return []
+    return [f"{people(left)} more will be asked, blind to your answer."]
+
+
+def _commit(loaded: Loaded, verdict: Verdict, edits: Form | None) -> str:
+    tally = loaded.tally
+    if edits is not None and edits.changes:
+        return f"Approve with my {people(edits.changes, 'change')}"
+    if verdict is Verdict.APPROVE and tally.required - tally.given > 1:
+        return f"Record my approval ({tally.given + 1} of {tally.required})"
+    return {
+        Verdict.APPROVE: "Approve and run",
+        Verdict.MODIFY: "Approve with my changes",
+        Verdict.REJECT: "Reject",
+        Verdict.ESCALATE: "Escalate",
+    }[verdict]
+
+
+def _after(loaded: Loaded, verdict: Verdict) -> str:
+    if verdict is Verdict.ESCALATE:
+        timeout = versions.evaluation_of(loaded.revision).timeout
+        until = versions.escalated_until(loaded.request, timeout)
+        if loaded.request.frozen_through:
+            after = span(until - loaded.request.frozen_through)
+            return f"Then {after} are left, once deadlines run again."
+        return (
+            f"Then it expires at {time_of_day(until)}, {span(until - loaded.now)} from "
+            "now. If nobody answers by then, nothing is executed."
+        )
+    if verdict is Verdict.REJECT:
+        return ""
+    seconds = loaded.sealed.recall_seconds
+    said = f"Runs {seconds} s after the last approval; recall with Z until then."
+    if not seconds:
+        said = "Runs at once after the last approval. It cannot be recalled."
+    if verdict is Verdict.MODIFY:
+        later = loaded.request.version + 1
+        said = f"Makes version {later}; earlier votes are void. {said}"
+    return said

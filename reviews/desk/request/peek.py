@@ -1,0 +1,22 @@
+"""The view of one request beside a list: what it would do, without a verb."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from reviews.desk.components import frame, htmx
+from reviews.queries.review import ReviewPage
+from reviews.views.who import person
+
+from . import load
+
+
+@require_safe
+@htmx.varies
+def peek(request: HttpRequest, pk: str) -> HttpResponse:
+    """What a request would do, without a verb: beside the list, or as a page."""
+    loaded = load.load(person(request), pk, frame.of(request).now)
+    template = htmx.part(request, "reviews/peek.html", "peek")
+    return render(request, template, {"page": ReviewPage(loaded)})

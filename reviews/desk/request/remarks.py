@@ -1,0 +1,67 @@
+"""What people wrote on a request's record beside their verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from reviews import permissions
+from reviews.choices import OPEN, NoteKind
+from reviews.desk.components.log_sentences import HIDDEN_NAME
+from reviews.models import Decision, Note
+
+from .load import Loaded
+
+SAID = {
+    NoteKind.NOTE: "Note",
+    NoteKind.GUIDANCE: "Guidance",
+    NoteKind.ARBITRATION: "Arbitration",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One note. Its text is a person's: printed as what it is, text."""
+
+    what: str
+    who: str
+    at: datetime
+    text: str
+
+
+def of(loaded: Loaded) -> list[Remark]:
+    """The notes that this person may read, oldest first."""
+    rows = _readable(loaded).select_related("author").order_by("at", "pk")
+    return [
+        Remark(SAID[NoteKind(row.kind)], _who(loaded, row), row.at, row.text)
+        for row in rows
+    ]
+
+
+def _readable(loaded: Loaded) -> QuerySet[Note]:
+    """While it is open, what a voter wrote would tell the next one how they voted."""
+    found = Note.objects.filter(request=loaded.request)
+    never = permissions.roles_of(loaded.person) & permissions.NEVER_DECIDE
+    if loaded.request.status not in OPEN or never:
+        return found
+    voted = Decision.objects.filter(
+        request=loaded.request, reviewer=OuterRef("author"), counts=True
+    )
+    blind = found.filter(Exists(voted), kind=NoteKind.NOTE)
+    return found.exclude(pk__in=blind.exclude(author=loaded.person).values("pk"))
+
+
+def _who(loaded: Loaded, note: Note) -> str:
+    person = loaded.person
+    concerned = person.public_id in loaded.request.proposal.barred
+    if concerned and not permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        return HIDDEN_NAME
+    return str(note.author)
+
+
+def may_add(loaded: Loaded) -> bool:
+    """Whether this person may write on the record: the same rule as `notes.add`."""
+    decides = permissions.deciding_role(loaded.person) is not None
+    return decides and loaded.request.queue_id in permissions.queues_of(loaded.person)

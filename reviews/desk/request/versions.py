@@ -1,0 +1,160 @@
+"""One sealed version of a request to be read, and the difference between two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.urls import reverse
+
+from journal.errors import NotFound
+from policies.models import Person
+from reviews.decisions.submission import Sight
+from reviews.desk.components import page_evidence, visibility
+from reviews.desk.components.regions import Regions
+from reviews.effects import describe
+from reviews.effects.wording import asked_of
+from reviews.models import ApprovalRequest, RequestVersion
+
+CAUSES = {
+    "opened": "The agent proposed it",
+    "revised": "The agent replaced it",
+    "modified": "A reviewer changed the arguments",
+    "escalated": "A reviewer asked for a supervisor",
+    "verifier": "A verifier asked for more authority",
+    "recalled": "An approval was recalled",
+    "returned": "A supervisor gave it back with guidance",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One term of the question in both versions."""
+
+    label: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the agent said in both versions: untrusted text."""
+
+    heading: str
+    before: str
+    after: str
+
+
+class VersionPage:
+    """A version, and what differs from the one it is compared with."""
+
+    def __init__(
+        self,
+        person: Person,
+        sealed: RequestVersion,
+        older: RequestVersion | None,
+    ) -> None:
+        self.person = person
+        self.sealed = sealed
+        self.older = older
+        self.request: ApprovalRequest = sealed.request
+        self.id = self.request.pk
+        self.number = sealed.number
+        self.newest = self.request.version
+        self.url = reverse("reviews:request_detail", args=[self.id])
+        self.action_hash = sealed.revision.action_hash
+        self.cause = CAUSES.get(sealed.cause, sealed.cause)
+
+    @property
+    def numbers(self) -> range:
+        return range(1, self.newest + 1)
+
+    @property
+    def earlier(self) -> int:
+        return self.number - 1
+
+    @property
+    def asked(self) -> str:
+        return asked_of(self.sealed.steps)
+
+    @cached_property
+    def sight(self) -> Sight:
+        """The version as its page reads to this person now."""
+        return page_evidence.kept(Regions(self.person, self.sealed))
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return self.sight.parts
+
+    @cached_property
+    def rows(self) -> list[describe.Moved]:
+        """The arguments that differ, destructive first."""
+        if self.older is None:
+            return []
+        return describe.changes(self.older.revision, self.sealed.revision)
+
+    @cached_property
+    def terms(self) -> list[Term]:
+        """What is asked of people, where that differs."""
+        if self.older is None:
+            return []
+        pairs = zip(_terms(self.older), _terms(self.sealed), strict=True)
+        return [
+            Term(label, before, after)
+            for (label, before), (_, after) in pairs
+            if before != after
+        ]
+
+    @cached_property
+    def words(self) -> list[Words]:
+        """What the agent said otherwise; evidence by its number only."""
+        if self.older is None:
+            return []
+        before, after = _words(self.older), _words(self.sealed)
+        return [
+            Words(heading, before.get(heading, ""), after.get(heading, ""))
+            for heading in dict.fromkeys([*before, *after])
+            if before.get(heading, "") != after.get(heading, "")
+        ]
+
+
+def load(person: Person, pk: str, number: int, compare: str = "") -> VersionPage:
+    """Raises NotFound. `compare` is like `2..3`; what does not fit compares nothing."""
+    if not visibility.requests(person).filter(pk=pk).exists():
+        raise NotFound
+    older, newer = _numbers(compare)
+    sealed = page_evidence.version(pk, newer or number)
+    if sealed is None:
+        raise NotFound
+    return VersionPage(
+        person, sealed, page_evidence.version(pk, older) if older else None
+    )
+
+
+def _numbers(compare: str) -> tuple[int, int]:
+    before, dots, after = compare.partition("..")
+    sane = all(part.isdecimal() and len(part) < 6 for part in (before, after))
+    return (int(before), int(after)) if dots and sane else (0, 0)
+
+
+def _terms(sealed: RequestVersion) -> Iterator[tuple[str, str]]:
+    yield "Risk", sealed.risk
+    yield "Tier", sealed.tier
+    yield "Asked", asked_of(sealed.steps)
+    yield (
+        "Rules",
+        "; ".join(rule["text"] for rule in sealed.rules) or "the tool's floor",
+    )
+    yield "Expires", f"{sealed.expires_at:%Y-%m-%d %H:%M:%S} UTC"
+    yield "Policy", f"v{sealed.policy.number}"
+
+
+def _words(sealed: RequestVersion) -> dict[str, str]:
+    revision = sealed.revision
+    found = {"Rationale": revision.rationale}
+    for heading, text in describe.claims(sealed.request.proposal, revision):
+        found[heading] = "\n".join(filter(None, [found.get(heading, ""), text]))
+    for number, item in enumerate(describe.evidence(revision), 1):
+        found[f"Evidence {number}"] = item.text or item.withheld
+    return found

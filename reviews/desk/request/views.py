@@ -1,0 +1,177 @@
+"""One request: read it, arm a verb, commit, recall."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+from django_htmx.http import HttpResponseClientRedirect
+
+from journal.errors import DomainError, NotFound, TooFast
+from reviews.choices import Verdict
+from reviews.decisions import drafts
+from reviews.decisions import recall as recalls
+from reviews.desk.components import frame, htmx
+from reviews.desk.forms import ArmForm, DecisionForm
+from reviews.executions import settle
+from reviews.queries.review import ReviewPage
+from reviews.views import strips, verdicts
+from reviews.views.who import person
+
+from . import commit, holding_views, load, panels, preview, strip
+from .load import Loaded
+
+TEMPLATE = "reviews/request.html"
+
+
+@require_safe
+@htmx.varies
+def request_detail(request: HttpRequest, pk: str) -> HttpResponse:
+    """The review page; for htmx R8 with the strip beside it."""
+    loaded = _load(request, pk)
+    armed_before = request.GET.get("from", "")
+    if armed_before in set(Verdict):
+        return _answer(request, ReviewPage(loaded, focus=f"verb-{armed_before}"))
+    since = verdicts.version_of(request.GET.get("since", "")) or 0
+    return _answer(request, ReviewPage(loaded, said=loaded.said, since=since))
+
+
+@require_safe
+@htmx.varies
+def live(request: HttpRequest, pk: str) -> HttpResponse:
+    """The state strip, and R8 when it changed; content being read never moves.
+    `?part=following` is what the agent proposed after the end, once it did."""
+    loaded = _load(request, pk)
+    if request.GET.get("part") == "following":
+        return strips.following(request, loaded)
+    return strips.answer(request, loaded)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_post_parameters("password")
+@htmx.varies
+def decide(request: HttpRequest, pk: str) -> HttpResponse:
+    """One door for the four verdicts: GET arms a panel, POST commits it."""
+    loaded = _load(request, pk)
+    if request.method != "POST":
+        return _arm(request, loaded)
+    if "check" in request.GET:
+        return _look(request, loaded)
+    form = DecisionForm(request.POST)
+    error = htmx.attempt(lambda: verdicts.commit(request, loaded, form))
+    if error is not None:
+        return _refused(request, form, error, pk)
+    onward = strip.onward(request, loaded, form.meant)
+    if htmx.wants_partial(request) and (onward or form.meant is Verdict.MODIFY):
+        to = redirect("reviews:request_detail", onward or pk).url
+        return HttpResponseClientRedirect(to)
+    if onward:
+        return _see(onward)
+    return _see(pk)
+
+
+@require_POST
+@htmx.varies
+def recall(request: HttpRequest, pk: str) -> HttpResponse:
+    """Take an approval back while its window is open."""
+    loaded = _load(request, pk)
+    recalls.recall(request_id=loaded.request.pk, person=loaded.person)
+    return _see(pk)
+
+
+@require_POST
+@htmx.varies
+def retry(request: HttpRequest, pk: str) -> HttpResponse:
+    """Try a known failure again under the same grant, bytes and key."""
+    loaded = _load(request, pk)
+    if loaded.execution is None:
+        raise NotFound
+    settle.retry(execution_id=loaded.execution.pk, person=loaded.person)
+    return _see(pk)
+
+
+def _load(request: HttpRequest, pk: str) -> Loaded:
+    return load.load(person(request), pk, frame.of(request).now)
+
+
+def _see(pk: str) -> HttpResponse:
+    """POST, redirect, GET: with htmx the redirect's answer is the fragment."""
+    response = redirect("reviews:request_detail", pk)
+    response.status_code = 303
+    return response
+
+
+def _arm(request: HttpRequest, loaded: Loaded) -> HttpResponse:
+    form = ArmForm(request.GET)
+    if not form.is_valid() or not loaded.able:
+        return _answer(request, ReviewPage(loaded))
+    verdict = Verdict(form.cleaned_data["arm"])
+    if verdict not in loaded.choice.verdicts:
+        return _answer(request, ReviewPage(loaded))
+    draft = drafts.of(loaded.person, loaded.request)
+    armed = panels.build(loaded, verdict, draft=draft)
+    return _answer(request, ReviewPage(loaded, armed=armed), beside=False)
+
+
+def _look(request: HttpRequest, loaded: Loaded) -> HttpResponse:
+    """What an edit would lead to, beside the fields it is typed in."""
+    if not loaded.able:
+        return _see(loaded.request.pk)
+    armed = preview.look(loaded, request.POST, request.headers.get("HX-Trigger", ""))
+    page = ReviewPage(loaded, armed=armed)
+    if not htmx.wants_partial(request):
+        return _answer(request, page)
+    redrawn = request.headers.get("HX-Target") == "fields"
+    template = "reviews/_fields.html" if redrawn else "reviews/_check.html"
+    context = {"page": page, "is_part": True, "redrawn": redrawn}
+    return render(request, template, context)
+
+
+def _refused(
+    request: HttpRequest, form: DecisionForm, error: DomainError, pk: str
+) -> HttpResponse:
+    """The refusal in place, on the state as it is now; nothing typed is lost."""
+    request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
+    loaded = _load(request, pk)
+    holding_views.keep(loaded, request.POST)
+    if panels.keeps_panel(loaded, error):
+        armed = panels.build(loaded, form.meant, data=request.POST, error=error)
+        warned = commit.FAST if isinstance(error, TooFast) else ""
+        page = ReviewPage(loaded, armed=armed, said=error.detail, warned=warned)
+    else:
+        partial = htmx.wants_partial(request)
+        page = ReviewPage(
+            loaded,
+            read=form.seen,
+            screen=form.seen if partial else None,
+            problem=error,
+            remade=htmx.wants_partial(request) and commit.REMADE in error.facts,
+            said=error.detail,
+            note_kept=request.POST.get("reason", ""),
+        )
+    return _answer(request, page, status=error.status)
+
+
+def _answer(
+    request: HttpRequest, page: ReviewPage, *, beside: bool = True, status: int = 200
+) -> HttpResponse:
+    """The page, or `#decide` with the strip, banner and badges beside it."""
+    frame.of(request).stop_url = page.stop_any_url
+    partial = htmx.wants_partial(request)
+    commit.fit(request, page, partial=partial)
+    template = htmx.part(request, TEMPLATE, "decide")
+    if not partial:
+        page.ready()
+        if page.verbs:
+            page.notice.ready()
+        frame.of(request).ready()
+    context = {"page": page, "beside": partial and beside}
+    response = render(request, template, context, status=status)
+    if partial and beside:
+        response["HX-Push-Url"] = page.url
+    return response

@@ -1,0 +1,117 @@
+"""Stop and its lifting."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import (
+    require_http_methods,
+    require_POST,
+    require_safe,
+)
+
+from journal.errors import DomainError, NotYours
+from reviews.choices import StopMode
+from reviews.desk.components import htmx
+from reviews.desk.forms import ReasonForm, StopForm
+from reviews.queries import stopped as queries
+from reviews.stops import stops
+from reviews.views.who import person
+
+from . import page as stopping
+from .page import Asked
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def stop(request: HttpRequest) -> HttpResponse:
+    """What can be switched off from here, and what is."""
+    agent, thread, tool = (
+        request.GET.get(name, "") for name in ("agent", "thread", "tool")
+    )
+    return stop_page(request, Asked(agent, thread, tool))
+
+
+def stop_page(request: HttpRequest, asked: Asked) -> HttpResponse:
+    """The Stop page for a run, an agent or all."""
+    form = StopForm(request.POST or None)
+    sent = request.POST or request.GET
+    asked = replace(asked, target=sent.get("target", ""), mode=sent.get("mode", ""))
+    problem = None
+    if request.method == "POST" and form.is_valid():
+        try:
+            return _stop(request, form, asked)
+        except DomainError as error:
+            problem = error
+    page = stopping.page(person(request), asked)
+    kept = "" if page.scopes else form.data.get("reason", "")
+    context = {"page": page, "form": form, "problem": problem, "kept": kept}
+    status = htmx.status_of(problem, sent=request.method == "POST")
+    return render(request, "reviews/stop.html", context, status=status)
+
+
+def _stop(request: HttpRequest, form: StopForm, asked: Asked) -> HttpResponse:
+    scope, key = form.cleaned_data["target"]
+    who = person(request)
+    stopping.check_seen(who, asked)
+    if not stopping.offers(who, asked, (scope, key)):
+        raise NotYours("This page does not stop that. Nothing was changed.")
+    row = stops.stop(
+        scope=scope,
+        key=key,
+        mode=StopMode(form.cleaned_data["mode"]),
+        person=who,
+        reason=form.said,
+        reason_code=form.cleaned_data["reason_code"],
+        owns=asked.owns,
+    )
+    return redirect("reviews:stopped", row.pk)
+
+
+@require_safe
+def stopped(request: HttpRequest, pk: int) -> HttpResponse:
+    """What came of a stop, and switching on again."""
+    return _stopped_page(request, pk)
+
+
+def _stopped_page(
+    request: HttpRequest,
+    pk: int,
+    form: ReasonForm | None = None,
+    problem: DomainError | None = None,
+) -> HttpResponse:
+    page = queries.page(person(request), pk)
+    lost = form is not None and not page.switch.may_lift
+    kept = form.data.get("reason", "") if form is not None and lost else ""
+    context = {"page": page, "lift_form": form, "problem": problem, "kept": kept}
+    status = htmx.status_of(problem, sent=form is not None)
+    return render(request, "reviews/stopped.html", context, status=status)
+
+
+@require_safe
+@htmx.varies
+def stopped_live(request: HttpRequest, pk: int) -> HttpResponse:
+    """The same while it still changes."""
+    page = queries.page(person(request), pk)
+    template = "reviews/stopped.html#fates"
+    context = {"page": page, "told": page.over}
+    over = page.over and htmx.wants_partial(request)  # only htmx is told to stop asking
+    return htmx.fragment(request, template, context, etag=page.etag, settled=over)
+
+
+@require_POST
+def lift(request: HttpRequest, pk: int) -> HttpResponse:
+    """Switch back on, with a reason."""
+    form = ReasonForm(request.POST)
+    if not form.is_valid():
+        return _stopped_page(request, pk, form)
+    reason = form.cleaned_data["reason"]
+    try:
+        row = stops.lift(stop_id=pk, person=person(request), reason=reason)
+    except DomainError as error:
+        return _stopped_page(request, pk, form, error)
+    said = "On again." if row.lifted_at else "Asked. A second person must agree."
+    messages.success(request, said)
+    return redirect("reviews:stopped", pk)

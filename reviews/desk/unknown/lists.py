@@ -1,0 +1,163 @@
+"""Effects whose outcome nobody could know: which there are, and what was found out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+
+from policies.models import Person
+from reviews import permissions
+from reviews.choices import BY_LOOK_UP, BY_PERSON, ExecutionStatus
+from reviews.desk.components import navigation, visibility
+from reviews.desk.components.navigation import UpkeepTab
+from reviews.effects import describe
+from reviews.grants import approved_tool
+from reviews.models import Execution, LookUp
+from reviews.permissions import Permission
+from reviews.presenters.shapes import Part
+
+SETTLED = 20  # of those that are known by now
+SAID = {
+    "succeeded": "it happened",
+    "failed": "it did not happen",
+    "not_found": "it never saw our reference",
+    "unknown": "no clear answer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """One of them. `looked`: what look-ups said so far, or why there are none."""
+
+    id: str
+    url: str
+    effect: tuple[Part, ...]
+    risk: str
+    tool: str
+    agent: str
+    thread: str
+    thread_url: str
+    since: datetime | None
+    detail: str
+    looked: str
+    ask_at: datetime | None
+    mine: bool  # this person may say what happened
+    outcome: str = ""  # once it is known
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownPage:
+    lines: list[Unknown]
+    settled: list[Unknown] = field(default_factory=list)
+    upkeep: list[UpkeepTab] = field(default_factory=list)
+
+
+def readable(person: Person) -> QuerySet[Execution]:
+    """What this person may see, of what was ever unknown."""
+    found = _of(person)
+    return found.filter(status=ExecutionStatus.UNKNOWN) | found.filter(
+        unknown_at__isnull=False
+    )
+
+
+def _of(person: Person) -> QuerySet[Execution]:
+    mine = visibility.proposals(person).values("pk")
+    return Execution.objects.filter(proposal__in=mine).select_related(
+        "grant__revision__tool", "grant__proposal", "proposal"
+    )
+
+
+def settleable(person: Person) -> QuerySet[Execution]:
+    """Unknown executions of this person's queues, for who may settle them."""
+    able = permissions.allowed(person, Permission.SETTLE_UNKNOWN)
+    if not able or permissions.deciding_role(person) is None:
+        return Execution.objects.none()
+    if permissions.reviewer_stopped(person):
+        return Execution.objects.none()
+    return Execution.objects.filter(
+        status=ExecutionStatus.UNKNOWN,
+        grant__revision__tool__queue__in=permissions.queues_of(person),
+    ).exclude(
+        Q(proposal__barred__contains=[person.public_id])
+        | Q(proposal__kept_out__contains=[person.public_id])
+    )
+
+
+def page(person: Person) -> UnknownPage:
+    """Oldest first, and what is known by now, newest first; in four queries."""
+    found = readable(person)
+    open_ = list(found.filter(status=ExecutionStatus.UNKNOWN).order_by("queued_at"))
+    known = _of(person).filter(unknown_at__isnull=False)
+    known = known.exclude(status=ExecutionStatus.UNKNOWN)
+    over = list(known.order_by("-finished_at")[:SETTLED])
+    mine = set(settleable(person).values_list("pk", flat=True))
+    newest = _newest(open_)
+    return UnknownPage(
+        lines=[line(one, newest, one.pk in mine) for one in open_],
+        settled=[line(one, {}) for one in over],
+        upkeep=navigation.tabs(person, navigation.UNKNOWN),
+    )
+
+
+def _newest(rows: list[Execution]) -> Mapping[str, LookUp]:
+    """The newest look-up of each, in one query."""
+    found = LookUp.objects.filter(execution__in=rows).order_by("number")
+    return {one.execution_id: one for one in found}
+
+
+def line(
+    execution: Execution, newest: Mapping[str, LookUp], mine: bool = False
+) -> Unknown:
+    proposal, revision = execution.proposal, execution.grant.revision
+    return Unknown(
+        id=execution.pk,
+        url=reverse("reviews:unknown_one", args=[execution.pk]),
+        effect=describe.effect(revision),
+        risk=revision.risk,
+        tool=proposal.tool_name,
+        agent=proposal.agent,
+        thread=proposal.thread,
+        thread_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
+        since=execution.unknown_at or execution.claimed_at,
+        detail=": ".join(part for part in _heard(execution) if part),
+        looked=_looked(execution, newest.get(execution.pk)),
+        ask_at=execution.ask_at,
+        mine=mine,
+        outcome=outcome(execution),
+        ended_at=execution.finished_at,
+    )
+
+
+def _heard(execution: Execution) -> tuple[str, str]:
+    """What the attempt itself left, without our own word for who settled it."""
+    ours = execution.code in {BY_PERSON, BY_LOOK_UP, "repaired"}
+    return "" if ours else execution.code, execution.detail
+
+
+def _looked(execution: Execution, newest: LookUp | None) -> str:
+    if not approved_tool.can_be_asked(execution):
+        return "Cannot be looked up"
+    if newest is None:
+        return "Not looked up yet"
+    return f"Looked up {_times(newest.number)}: {SAID[newest.said]}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def outcome(execution: Execution) -> str:
+    """What it turned out to be, and who said so; "" while nobody knows."""
+    if execution.status == ExecutionStatus.UNKNOWN:
+        return ""
+    who = "as a person said" if execution.code == BY_PERSON else "as its service says"
+    if execution.status == ExecutionStatus.SUCCEEDED:
+        return f"It happened, {who}."
+    if execution.status == ExecutionStatus.FAILED:
+        return f"It did not happen, {who}."
+    return "It did not happen, and was tried again."

@@ -1,0 +1,107 @@
+"""The desk's addresses (ux.md 2.2)."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from reviews.views import batches, lists, restored, revoking, session, tokens
+
+from .account import saved_views, views
+from .alarms import views as alarms
+from .announced import views as announced
+from .as_seen import views as shown
+from .batches import views as batch_steps
+from .escalations import views as escalations
+from .incidents import views as incidents
+from .live import views as events
+from .log import views as logs
+from .queue import views as queue
+from .request import holding_views, peek
+from .request import views as requests
+from .stop import views as control
+from .unknown import views as unknowns
+from .workload import views as load
+
+app_name = "reviews"
+
+urlpatterns = [
+    path("", lists.home, name="home"),
+    path("sign-in/", session.sign_in, name="sign_in"),
+    path("sign-out/", session.sign_out, name="sign_out"),
+    path("queue/", queue.queue, name="queue"),
+    path("events/", events.events, name="events"),
+    path("queue/next/", holding_views.queue_next, name="queue_next"),
+    path("queue/load/", load.load, name="load"),
+    path("queue/load/extend/", load.load_extend, name="load_extend"),
+    path("queue/load/share/", load.load_share, name="load_share"),
+    path("queue/fresh/", queue.queue_fresh, name="queue_fresh"),
+    path("views/<slug:page>/", saved_views.view_save, name="view_save"),
+    path("views/<int:pk>/delete/", saved_views.view_delete, name="view_delete"),
+    path("requests/<str:pk>/", requests.request_detail, name="request_detail"),
+    path("requests/<str:pk>/peek/", peek.peek, name="peek"),
+    path("requests/<str:pk>/live/", requests.live, name="live"),
+    path("requests/<str:pk>/decide/", requests.decide, name="decide"),
+    path("requests/<str:pk>/recall/", requests.recall, name="recall"),
+    path("requests/<str:pk>/retry/", requests.retry, name="retry"),
+    path("requests/<str:pk>/reveal/", shown.reveal, name="reveal"),
+    path("requests/<str:pk>/versions/<int:n>/", shown.version, name="version"),
+    path("requests/<str:pk>/as-seen/<int:decision>/", shown.as_seen, name="as_seen"),
+    path("requests/<str:pk>/lease/", holding_views.lease, name="lease"),
+    path("requests/<str:pk>/release/", holding_views.release, name="release"),
+    path("requests/<str:pk>/extend/", holding_views.extend, name="extend"),
+    path("requests/<str:pk>/hold/ask/", holding_views.ask_hold, name="ask_hold"),
+    path("requests/<str:pk>/hold/take/", holding_views.accept_hold, name="accept_hold"),
+    path("requests/<str:pk>/hold/break/", holding_views.break_hold, name="break_hold"),
+    path("requests/<str:pk>/hold/give/", holding_views.hand_over, name="hand_over"),
+    path("requests/<str:pk>/draft/", holding_views.draft, name="draft"),
+    path("requests/<str:pk>/notes/", holding_views.note, name="note"),
+    path("batches/", batches.batches, name="batches"),
+    path("batches/<str:pk>/", batches.batch, name="batch"),
+    path("batches/<str:pk>/live/", batches.batch_live, name="batch_live"),
+    path("batches/<str:pk>/decide/", batch_steps.batch_decide, name="batch_decide"),
+    path("batches/<str:pk>/recall/", batches.batch_recall, name="batch_recall"),
+    path("batches/<str:pk>/retry/", batches.batch_retry, name="batch_retry"),
+    path("batches/<str:pk>/run/", batches.batch_run, name="batch_run"),
+    path("batches/<str:pk>/<str:item>/", batches.batch_item, name="batch_item"),
+    path("requests/<str:pk>/return/", escalations.give_back, name="give_back"),
+    path("requests/<str:pk>/assign/", escalations.assign, name="assign"),
+    path("requests/<str:pk>/view/", escalations.show_view, name="show_view"),
+    path("requests/<str:pk>/arbitrate/", escalations.arbitrate, name="arbitrate"),
+    path("escalations/", escalations.escalations, name="escalations"),
+    path("escalations/<str:pk>/", escalations.escalation, name="escalation"),
+    path("announced/", announced.announced, name="announced"),
+    path("announced/seen/", announced.announced_seen, name="announced_seen"),
+    path("effects/<str:pk>/retry/", announced.effect_retry, name="effect_retry"),
+    path("unknown/", unknowns.unknown, name="unknown"),
+    path("unknown/<str:pk>/", unknowns.unknown_one, name="unknown_one"),
+    path("unknown/<str:pk>/look-up/", unknowns.unknown_look_up, name="unknown_look_up"),
+    path("alarms/", alarms.alarms, name="alarms"),
+    path("alarms/<int:pk>/", alarms.alarm, name="alarm"),
+    path(
+        "alarms/<int:pk>/acknowledge/",
+        alarms.alarm_acknowledge,
+        name="alarm_acknowledge",
+    ),
+    path("alarms/<int:pk>/close/", alarms.alarm_close, name="alarm_close"),
+    path("stop/", control.stop, name="stop"),
+    path("stop/<int:pk>/", control.stopped, name="stopped"),
+    path("stop/<int:pk>/live/", control.stopped_live, name="stopped_live"),
+    path("stop/<int:pk>/lift/", control.lift, name="lift"),
+    path("restored/", restored.restored, name="restored"),
+    path("incidents/", incidents.incidents, name="incidents"),
+    path("incidents/<int:pk>/end/", incidents.incident_end, name="incident_end"),
+    path("reviewers/<str:who>/revoke/", revoking.revoke, name="revoke"),
+    path("log/", logs.log, name="log"),
+    path("log/<int:seq>/", logs.log_record, name="log_record"),
+    path("log/new/<int:pk>/", logs.log_new, name="log_new"),
+    path("log/exports/", logs.exports, name="exports"),
+    path("log/exports/<str:pk>/", logs.export_file, name="export_file"),
+    path("me/", views.me, name="me"),
+    path("me/display/", views.display, name="display"),
+    path("me/shortcuts/", views.keys, name="keys"),
+    path("me/notifications/", views.notifications, name="notifications"),
+    path("me/notifications/test/", views.send_test, name="send_test"),
+    path("me/tokens/", tokens.tokens, name="tokens"),
+    path("me/tokens/<int:pk>/revoke/", tokens.token_revoke, name="token_revoke"),
+    path("help/", lists.help, name="help"),
+]

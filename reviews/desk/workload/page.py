@@ -1,0 +1,203 @@
+"""The desk against what waits: who is there and who could be, what is about to expire,
+and which agents ask the most. For supervisors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count
+from django.urls import reverse
+
+from journal.errors import NotFound
+from policies.choices import Role
+from policies.models import Person, Queue
+from reviews import permissions
+from reviews.choices import RequestStatus
+from reviews.desk.queue import search
+from reviews.desk.queue.page import Filters
+from reviews.desk.queue.search import Reach
+from reviews.models import ApprovalRequest, Decision, Lease
+from reviews.queries.queue import figures as queue_figures
+from reviews.queries.queue.figures import LATELY, Figures
+from reviews.workload import MOST_EXTENDED, MOST_GIVEN
+
+MOST_PEOPLE = 200
+MOST_AGENTS = 10
+MOST_READ = 500  # of what waits: who asks the most among them
+_MORE_TIME = "r.expires_at <= %(now)s + %(lately)s AND r.expires_at < r.expires_at_most"
+_TO_GIVE = """r.assignee_id IS NULL AND r.queue_id = ANY (%(ours)s::bigint[])
+  AND NOT EXISTS (SELECT FROM reviews_lease AS lease WHERE lease.request_id = r.id
+                  AND lease.until > %(now)s)"""
+_URGENT = (
+    "SELECT r.id FROM {source} AS r ORDER BY r.rank, r.expires_at, r.id LIMIT {most}"
+)
+_DUE = "SELECT r.id FROM {source} AS r ORDER BY r.expires_at, r.id LIMIT {most}"
+_ASKING = """
+SELECT asked.agent, count(*) AS n,
+       count(*) FILTER (WHERE asked.opened_at > %(now)s - %(lately)s) AS fresh
+FROM {source} AS r JOIN reviews_approvalrequest AS asked ON asked.id = r.id
+GROUP BY asked.agent ORDER BY n DESC, asked.agent LIMIT {most}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Colleague:
+    """Somebody who may decide in one of the supervisor's queues."""
+
+    public_id: str
+    name: str
+    role: str
+    queues: list[str]
+    here: bool
+    given: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """An agent among what waits; `fresh`: how many of these came lately."""
+
+    agent: str
+    waiting: int
+    fresh: int
+
+    @property
+    def url(self) -> str:
+        return reverse("agents:agent", args=[self.agent])
+
+    @property
+    def pause_url(self) -> str:
+        return reverse("agents:stop_agent", args=[self.agent]) + "?mode=paused"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPage:
+    figures: Figures
+    until: datetime
+    due: int
+    people: list[Colleague]
+    asking: list[Asking]
+    most_given: int = MOST_GIVEN
+    most_extended: int = MOST_EXTENDED
+
+    @property
+    def read(self) -> int:
+        return MOST_READ
+
+
+def reach_of(person: Person) -> Reach:
+    """Raises NotFound for all but supervisors."""
+    reach = Reach.of(person)
+    if reach.role is not Role.SUPERVISOR:
+        raise NotFound
+    return reach
+
+
+def page(person: Person, now: datetime) -> LoadPage:
+    """Everything in a number of queries that does not grow. Raises NotFound."""
+    reach = reach_of(person)
+    return LoadPage(
+        figures=queue_figures.count(reach, now),
+        until=now + LATELY,
+        due=len(due(person, now)),
+        people=_people(reach, now),
+        asking=_asking(reach, now),
+    )
+
+
+def due(person: Person, now: datetime) -> list[str]:
+    """What expires in the next half hour and may have more time, the first of it first.
+
+    Raises NotFound.
+    """
+    return _ids(_DUE, reach_of(person), now, _MORE_TIME, MOST_EXTENDED)
+
+
+def to_give(person: Person, to: Person, now: datetime) -> list[str]:
+    """The most urgent that nobody is at and that both may decide. Raises NotFound."""
+    ours = reach_of(person).queues
+    return _ids(_URGENT, Reach.of(to), now, _TO_GIVE, MOST_GIVEN, ours=ours)
+
+
+def colleague(person: Person, public_id: str) -> Person:
+    """Raises NotFound for who decides in none of the supervisor's queues."""
+    found = Person.objects.filter(public_id=public_id, is_active=True).first()
+    mine = set(reach_of(person).queues)
+    if found is None or found.pk == person.pk or not _decides(found, mine):
+        raise NotFound
+    return found
+
+
+def _decides(person: Person, queues: Collection[int]) -> bool:
+    return permissions.deciding_role(person) is not None and not (
+        permissions.queues_of(person).isdisjoint(queues)
+    )
+
+
+def _ids(
+    sql: str, reach: Reach, now: datetime, where: str, most: int, **more: Any
+) -> list[str]:
+    rows = _rows(sql, reach, now, where, most, **more)
+    return [pk for (pk,) in rows]
+
+
+def _rows(
+    sql: str, reach: Reach, now: datetime, where: str, most: int, **more: Any
+) -> list[Any]:
+    source = search.decidable(reach, where, str(MOST_READ))
+    given = search.given(reach, Filters(), now) | {"lately": LATELY, **more}
+    with connection.cursor() as cursor:
+        cursor.execute(sql.format(source=source, most=most), given)
+        return list(cursor.fetchall())
+
+
+def _asking(reach: Reach, now: datetime) -> list[Asking]:
+    rows = _rows(_ASKING, reach, now, "true", MOST_AGENTS)
+    return [Asking(*row) for row in rows]
+
+
+def _people(reach: Reach, now: datetime) -> list[Colleague]:
+    """Those who are not at the desk first: they are whom to ask."""
+    roles = [Role.REVIEWER.value, Role.SUPERVISOR.value]
+    found = Person.objects.filter(is_active=True, groups__name__in=roles)
+    ids = list(found.values_list("pk", flat=True).distinct()[:MOST_PEOPLE])
+    titles = dict(Queue.objects.filter(pk__in=reach.queues).values_list("pk", "title"))
+    here, given = _here(now), _given(ids)
+    people = [
+        _colleague(one, titles, here, given)
+        for one in permissions.with_standing(ids)
+        if one.pk != reach.person.pk and _decides(one, titles.keys())
+    ]
+    return sorted(people, key=lambda one: (one.here, one.given, one.name))
+
+
+def _here(now: datetime) -> set[int]:
+    """Who holds something now or decided something lately."""
+    holding = Lease.objects.filter(holder__isnull=False, until__gt=now)
+    newest = Decision.objects.order_by("-pk").values_list("reviewer", "at")[:MOST_READ]
+    deciding = {who for who, at in newest if at > now - LATELY}
+    return deciding | set(holding.values_list("holder", flat=True))
+
+
+def _given(ids: list[int]) -> dict[int, int]:
+    waiting = ApprovalRequest.objects.filter(
+        status=RequestStatus.PENDING, assignee__in=ids
+    )
+    return dict(waiting.values_list("assignee").annotate(n=Count("pk")).order_by())
+
+
+def _colleague(
+    person: Person, titles: dict[int, str], here: set[int], given: dict[int, int]
+) -> Colleague:
+    mine = permissions.queues_of(person)
+    return Colleague(
+        public_id=person.public_id,
+        name=str(person),
+        role=(permissions.deciding_role(person) or Role.REVIEWER).value,
+        queues=sorted(title for pk, title in titles.items() if pk in mine),
+        here=person.pk in here,
+        given=given.get(person.pk, 0),
+    )

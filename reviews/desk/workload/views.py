@@ -1,0 +1,58 @@
+"""When more waits than the desk can decide: the three things a supervisor does."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from reviews import workload
+from reviews.desk.components import frame
+from reviews.views.who import person
+
+from . import page as queries
+
+
+@require_safe
+def load(request: HttpRequest) -> HttpResponse:
+    """Who is there and could be, what is about to expire, and who asks the most."""
+    page = queries.page(person(request), frame.of(request).now)
+    return render(request, "reviews/load.html", {"page": page})
+
+
+@require_POST
+def load_extend(request: HttpRequest) -> HttpResponse:
+    """More time for all that expires in the next half hour."""
+    who = person(request)
+    wanted = queries.due(who, frame.of(request).now)
+    count = workload.extend_all(request_ids=wanted, person=who)
+    messages.success(request, _extended(count, len(wanted)))
+    return redirect("reviews:load")
+
+
+def _extended(count: int, wanted: int) -> str:
+    if not wanted:
+        return "Nothing that expires in the next 30 minutes may have more time."
+    passed = f" {wanted - count} could not have any." if count < wanted else ""
+    return (
+        f"{count} {'request has' if count == 1 else 'requests have'} more time.{passed}"
+    )
+
+
+@require_POST
+def load_share(request: HttpRequest) -> HttpResponse:
+    """Give the most urgent few to somebody who is not at it yet."""
+    who = person(request)
+    to = queries.colleague(who, request.POST.get("to", ""))
+    wanted = queries.to_give(who, to, frame.of(request).now)
+    count = workload.share(request_ids=wanted, person=who, to=to)
+    messages.success(request, _shared(count, str(to)))
+    return redirect("reviews:load")
+
+
+def _shared(count: int, to: str) -> str:
+    if not count:
+        return f"Nothing waits that nobody is at and {to} may decide."
+    what = "request" if count == 1 else "requests"
+    return f"{count} {what} given to {to}, by mail as well. Others may answer them too."

@@ -1,0 +1,209 @@
+"""Taking an execution under a lease: one holder at a time, each with a higher fence
+(gate.md section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+
+from journal import clock, failpoints, log, restore_epochs
+from policies.choices import ExecutionClass
+from policies.documents import ToolDefinition
+from reviews import earlier, locks, redeem_keys, transitions
+from reviews.choices import ExecutionStatus, GrantStatus
+from reviews.executors import Call
+from reviews.grants import approved_tool, sequence, tokens, uncertain
+from reviews.models import Execution
+
+from . import finish, rechecks
+
+EXECUTOR = finish.EXECUTOR
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An execution taken under a lease: its fence goes with every later write."""
+
+    execution: Execution
+    definition: ToolDefinition
+    fence: int
+    # No earlier attempt can have had an effect: a lapsed lease leaves that open.
+    untouched: bool
+    # Why there is no time or no try left: what was tried is looked up, and that is all.
+    over: str = ""
+    # Made by an earlier call with the same key, which may have been answered.
+    replayed: bool = False
+
+    @property
+    def call(self) -> Call:
+        grant = self.execution.grant
+        return replace(
+            inquiry(self.execution),
+            fence=self.fence,
+            preconditions=grant.revision.preconditions,
+            grant=tokens.mint(grant, fence=self.fence),
+        )
+
+
+def inquiry(execution: Execution) -> Call:
+    """What a service is told that is only asked: our reference, and no permission to
+    act."""
+    revision = execution.grant.revision
+    tool = revision.known_tool
+    return Call(
+        tool=tool.name,
+        tool_version=tool.version,
+        args=revision.args,
+        execution=execution.pk,
+        idempotency_key=execution.idempotency_key,
+        fence=execution.fence,
+        agent=execution.grant.proposal.agent,
+        thread=execution.grant.proposal.thread,
+    )
+
+
+def quiet_from(execution: Execution) -> datetime:
+    """From when on nothing of its last attempt can still be on its way."""
+    return (execution.claimed_at or execution.queued_at) + _lease_span()
+
+
+@transaction.atomic(durable=True)
+def take(
+    *, execution_id: str, actor: log.Actor, redeeming: bool = False, key: str = ""
+) -> Claim | None:
+    """Claim an execution: grant LIVE -> SPENT the first time, fence + 1, a lease.
+
+    None when there is nothing to claim: another holds it, it is over, paused, not due
+    or its window is closed (then it is refused, or lost if it may have happened). What
+    an agent performs itself is claimed only by `redeeming`; the `key` that it did so by
+    gets the same claim again, as it stands.
+    """
+    restore_epochs.check()
+    execution = locks.execution(execution_id)
+    now = clock.now()
+    if redeeming and redeem_keys.made_claim(execution, key, now):
+        return _again(execution)
+    claim = _take(execution, actor, now, ours=redeeming == execution.by_agent)
+    if claim is not None and key:
+        redeem_keys.remember(execution, key)
+    return claim
+
+
+def _again(execution: Execution) -> Claim:
+    definition = approved_tool.definition_of(execution)
+    return Claim(execution, definition, execution.fence, untouched=False, replayed=True)
+
+
+def _take(
+    execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
+) -> Claim | None:
+    if execution.status == ExecutionStatus.QUEUED:
+        return _take_queued(execution, actor, now, ours=ours)
+    if execution.status == ExecutionStatus.CLAIMED:
+        return _take_lapsed(execution, actor, now, ours=ours)
+    return None
+
+
+def _take_queued(
+    execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
+) -> Claim | None:
+    if execution.grant.expires_at <= now:  # guard: claim-window
+        finish.close_window(execution, now)
+        return None
+    # guard: claim-ours
+    if execution.due_at > now or not ours or sequence.must_wait(execution):
+        return None
+    no = rechecks.switches(execution)
+    if no is not None:  # guard: claim-switches
+        if not no.later:
+            finish.refuse(execution, no, now)
+        return None
+    doubt = earlier.doubt(execution)
+    if doubt is not None:
+        uncertain.lose(execution, doubt, now)
+        return None
+    if execution.grant.status == GrantStatus.LIVE:
+        transitions.grant.apply(execution.grant, "spend", actor=actor, now=now)
+    return _lease(execution, "claim", actor, now)
+
+
+def _take_lapsed(
+    execution: Execution, actor: log.Actor, now: datetime, *, ours: bool
+) -> Claim | None:
+    # guard: held-lease
+    if execution.lease_until is None or execution.lease_until > now:
+        return None
+    why = over(execution, now)
+    # guard: opaque-once
+    if not why and approved_tool.class_of(execution) is not ExecutionClass.OPAQUE:
+        held = not ours or _held_back(execution)
+        return None if held else _lease(execution, "reclaim", actor, now)
+    if not _may_look(execution):
+        finish.lose(execution, "lease_lapsed", "Nobody knows whether it ran.", now)
+    elif not (ours and execution.by_agent):  # an agent that redeems asks nobody
+        return replace(_lease(execution, "reclaim", actor, now), over=why)
+    return None
+
+
+def over(execution: Execution, now: datetime) -> str:
+    """Why nothing may be begun again, as a code; "" while it may."""
+    if execution.grant.expires_at <= now:
+        return "window_closed"
+    most = approved_tool.definition_of(execution).retry.attempts
+    return "tried_out" if execution.attempts >= most else ""
+
+
+def _may_look(execution: Execution) -> bool:
+    """Whether the service can say what became of it; not for ever, where every worker
+    that asks dies of it."""
+    definition = approved_tool.definition_of(execution)
+    most = 2 * definition.retry.attempts
+    return definition.look_up is not None and execution.attempts < most
+
+
+def _held_back(execution: Execution) -> bool:
+    """Whether a switch keeps what may have happened from being taken up again: an
+    attempt that cannot begin is none. What can be looked up is, under any switch."""
+    no = rechecks.switches(execution)
+    if no is None:
+        return False
+    looked_up = approved_tool.can_be_asked(execution)
+    return execution.by_agent or (no.later and not looked_up)
+
+
+def _lease_span() -> timedelta:
+    return timedelta(seconds=settings.HOLDPOINT.lease_seconds)
+
+
+def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) -> Claim:
+    until = now + _lease_span()
+    transitions.execution.apply(
+        execution,
+        event,
+        actor=actor,
+        now=now,
+        changes={
+            "fence": execution.fence + 1,
+            "attempts": execution.attempts + 1,
+            "lease_until": until,
+            "claimed_at": now,
+            "began_at": None,
+            "code": "",
+            "detail": "",
+        },
+        data={
+            "execution": execution.pk,
+            "fence": execution.fence + 1,
+            "lease_until": until.isoformat(),
+        },
+    )
+    failpoints.point("claim_uncommitted", execution.pk)
+    return Claim(
+        execution,
+        approved_tool.definition_of(execution),
+        execution.fence,
+        untouched=event == "claim" and earlier.is_untouched(execution),
+    )

@@ -1,0 +1,329 @@
+"""What must still hold right before an effect (gate.md section 7). Reads only, but for
+the reading of the business state that it leaves, and outside any transaction; a check
+that fails says why in one code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from journal import canonical, clock
+from policies import active, tools
+from policies.choices import Tier
+from policies.documents import ToolDefinition
+from policies.evaluation import Evaluation
+from policies.models import PolicyVersion, Tool
+from reviews.choices import GrantStatus, RequestStatus, StopMode
+from reviews.evidence import log_hashes
+from reviews.governance import readings
+from reviews.governance.ruling import lacking, reevaluate
+from reviews.grants import approvers
+from reviews.models import (
+    ApprovalRequest,
+    Decision,
+    Execution,
+    Grant,
+    Revision,
+    StateReading,
+)
+from reviews.stops import stops
+from reviews.tool_services import readers, verifiers
+from reviews.tool_services.readers import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class No:
+    """A re-check's refusal. `later`: nothing is wrong for good, try again; `free`:
+    and what was not tried is no attempt."""
+
+    code: str
+    detail: str
+    later: bool = False
+    free: bool = False
+
+
+OTHER_BYTES = No("bytes_changed", "The stored action is not the one that was granted.")
+OTHER_RECORD = replace(
+    OTHER_BYTES, detail="The audit log records another action than the stored one."
+)
+STOPPED = No("stopped", "This was stopped before it ran.")
+STOPPED_SINCE = No(
+    "taken_back", "It was stopped after it was granted: it is asked anew."
+)
+APPROVER_GONE = No("approver_revoked", "An approver no longer has the authority.")
+WITHOUT_VOTES = No("votes_missing", "The votes that its approval needs are not there.")
+TIGHTENED = No("policy_tightened", "The policy now asks for more authority.")
+
+
+def check(execution: Execution, definition: ToolDefinition) -> No | None:
+    """The first reason not to perform this execution now, cheapest first. What is read
+    may take seconds: whoever begins the effect asks `at_last` as well."""
+    policy = active.active_or_none()
+    request = _request_of(execution)
+    return (
+        switches(execution)
+        or _bytes(execution)
+        or _tool(execution, policy)
+        or _authority(execution, request, policy)
+        or _world(execution, request, definition)
+        or _verifiers(execution, request, definition)
+    )
+
+
+def at_last(execution: Execution) -> No | None:
+    """What may have changed while the rest was asked, which takes seconds: its time,
+    who approved it, and last of all the switches."""
+    # guard: last-approvers
+    # guard: last-window
+    return _window(execution) or _approvers(execution) or switches(execution)
+
+
+def _approvers(execution: Execution) -> No | None:
+    request = _request_of(execution)
+    if (no := _voted(execution, request)) or request is None:
+        return no
+    votes = approvers.votes(request)
+    held = approvers.still_hold(votes, request, execution.grant.revision)
+    return None if held else APPROVER_GONE
+
+
+def switches(execution: Execution) -> No | None:
+    """Stop rows over the thread, agent, tool or everything, since it was granted
+    [I24]."""
+    proposal, granted_at = execution.grant.proposal, execution.grant.issued_at
+    action = (proposal.agent, proposal.thread, proposal.tool_name)
+    mode = stops.over(action, granted_at)
+    if mode is StopMode.STOPPED:
+        return STOPPED if stops.in_force(*action) is StopMode.STOPPED else STOPPED_SINCE
+    if mode is StopMode.PAUSED:
+        return No("paused", "This is paused.", later=True, free=True)
+    return None
+
+
+def stopped(execution: Execution) -> No | None:
+    """Of the switches only what is for good: a pause passes."""
+    no = switches(execution)
+    return no if no is not None and not no.later else None
+
+
+def tool(execution: Execution) -> No | None:
+    """Whether its tool still takes these arguments, and acts where it did."""
+    return _tool(execution, active.active_or_none())
+
+
+def _bytes(execution: Execution) -> No | None:
+    grant = execution.grant
+    stored = canonical.digest(bytes(grant.revision.canonical))
+    # guard: stored-bytes
+    if not stored == grant.revision.action_hash == grant.action_hash:
+        return OTHER_BYTES
+    proposal, number = grant.proposal_id, grant.revision.number
+    if not log_hashes.names(proposal, number, stored):  # guard: logged-bytes
+        return OTHER_RECORD
+    return None
+
+
+def _tool(execution: Execution, policy: PolicyVersion | None) -> No | None:
+    """The tool may be better described by now. What it takes, and where it acts, is
+    what was decided on: an effect that goes elsewhere is another effect."""
+    revision = execution.grant.revision
+    proposed = revision.known_tool
+    current = tools.current(proposed.name, policy)
+    if current is None:
+        return No("tool_changed", "The tool is no longer registered.")
+    if tools.validate(proposed, revision.args) or tools.validate(
+        current, revision.args
+    ):
+        return No("tool_changed", "The arguments no longer fit the tool.")
+    if _place(current) != _place(proposed):  # guard: elsewhere
+        return No("tool_changed", "The tool now acts elsewhere.")
+    return None
+
+
+def _place(tool: Tool) -> tuple[object, str]:
+    definition = tools.definition(tool)
+    return definition.executor, definition.destination
+
+
+def _authority(
+    execution: Execution,
+    request: ApprovalRequest | None,
+    policy: PolicyVersion | None,
+) -> No | None:
+    """What the policy asks now, of the facts that were known then, was given; and by
+    people who may still give it, on exactly these bytes [I11, I18]."""
+    revision = execution.grant.revision
+    reading = _reread(revision, policy)
+    asked = reevaluate(revision, policy, now=clock.now(), reading=reading)
+    return _enough(execution, request, asked)
+
+
+def _reread(revision: Revision, policy: PolicyVersion | None) -> Reading | None:
+    """What the tool's reader says by its new definition, where the policy in force
+    reads more of it than was asked for then."""
+    if policy is None or not lacking(revision, policy):
+        return None
+    current = tools.current(revision.known_tool.name, policy)
+    if current is None:
+        return None
+    asker = readings.asker_of(revision.proposal)
+    definition = tools.definition(current)
+    return readers.read(definition, revision.args, asker=asker, rehearse=False)
+
+
+def authority(execution: Execution, asked: Evaluation) -> No | None:
+    """Why what was given is less than is asked now; None when it is enough."""
+    return _enough(execution, _request_of(execution), asked)
+
+
+def _enough(
+    execution: Execution, request: ApprovalRequest | None, asked: Evaluation
+) -> No | None:
+    revision = execution.grant.revision
+    # guard: tightened-tier
+    if asked.tier.rank > _decided_tier(execution, request).rank:
+        return tightened(revision, asked)
+    votes = approvers.votes(request) if request is not None else []
+    # guard: votes-bytes
+    if any(vote.seen not in {"", execution.grant.action_hash} for vote in votes):
+        return OTHER_BYTES
+    if (no := _voted(execution, request)) or request is None:
+        return no
+    if not approvers.still_hold(votes, request, revision):
+        return APPROVER_GONE
+    if _asks(asked) == _asks(Evaluation.from_json(revision.evaluation)):
+        return None
+    # guard: tightened-votes
+    return None if approvers.enough(votes, asked) else tightened(revision, asked)
+
+
+def tightened(revision: Revision, asked: Evaluation) -> No:
+    """That what was given is too little by now, and what asks for more."""
+    return replace(TIGHTENED, detail=f"{TIGHTENED.detail} {cause_of(revision, asked)}")
+
+
+def cause_of(revision: Revision, asked: Evaluation) -> str:
+    """What asks for more than did when this was proposed: rules, else people, else the
+    queue, in words."""
+    was = Evaluation.from_json(revision.evaluation)
+    known = {(rule.id, rule.text, rule.effect) for rule in was.rules}
+    new = [
+        rule for rule in asked.rules if (rule.id, rule.text, rule.effect) not in known
+    ]
+    said = [f"{rule.id} ({rule.effect}): {rule.text}" for rule in new]
+    if not said and _people(asked) != _people(was):
+        said = [f"It asks for {_people(asked)}; this was for {_people(was)}."]
+    if not said and asked.queue != was.queue:
+        said = [f"It asks in the queue {asked.queue}; this was asked in {was.queue}."]
+    if not said and asked.step_up:
+        said = ["It asks everybody who approves for a fresh sign-in."]
+    return " ".join(said) or "The people who approved are too few or of other roles."
+
+
+def _people(evaluation: Evaluation) -> str:
+    found = [f"{step.required} {step.role}" for step in evaluation.steps]
+    return " and ".join(found) or "nobody"
+
+
+def _voted(execution: Execution, request: ApprovalRequest | None) -> No | None:
+    """Count the votes again from their rows: a status says only that somebody wrote it
+    [I18]. What the policy alone allows has no request and needs no votes."""
+    if request is None:
+        alone = Tier(execution.grant.revision.tier) in {Tier.AUTO, Tier.NOTIFY}
+        return None if alone else WITHOUT_VOTES
+    if request.status != RequestStatus.AUTHORIZED:
+        return WITHOUT_VOTES
+    if approvers.without_votes([request]):  # guard: effect-votes
+        return WITHOUT_VOTES
+    return None
+
+
+def _asks(evaluation: Evaluation) -> tuple[object, ...]:
+    """Whom it asks, and how."""
+    return evaluation.steps, evaluation.queue, evaluation.step_up
+
+
+def _request_of(execution: Execution) -> ApprovalRequest | None:
+    """The request behind an execution; None when the policy alone allowed it."""
+    rows = ApprovalRequest.objects.select_related("queue")
+    return rows.filter(proposal=execution.proposal_id).first()
+
+
+def _decided_tier(execution: Execution, request: ApprovalRequest | None) -> Tier:
+    """The authority that was really given."""
+    return Tier(request.tier if request else execution.grant.revision.tier)
+
+
+def _window(execution: Execution) -> No | None:
+    """Its time is not over, by the database's clock: readers may have taken seconds."""
+    grant = Grant.objects.filter(
+        pk=execution.grant_id,
+        status=GrantStatus.SPENT,
+        expires_at__gt=clock.ClockTimestamp(),
+    )
+    if grant.exists():
+        return None
+    return No("window_closed", "The execution window is over.")
+
+
+def _world(
+    execution: Execution, request: ApprovalRequest | None, definition: ToolDefinition
+) -> No | None:
+    """The business state is the one that the last approver was shown, by the tool's
+    own precondition. What is read now stays as a row."""
+    revision = execution.grant.revision
+    shown = readings.said(_seen(request), revision)
+    expected = {**shown.get("preconditions", {}), **revision.preconditions}
+    if definition.reader is None or not expected:
+        return None
+    asker = readings.asker_of(revision.proposal)
+    fresh = readers.read(definition, revision.args, asker=asker, rehearse=False)
+    readings.keep(revision, fresh, cause=readings.CLAIMED)
+    if fresh.problem:
+        return No(
+            "unread", f"The current state could not be read: {fresh.problem}", True
+        )
+    if _holds(expected, fresh.preconditions):  # guard: record-changed
+        return None
+    return No("precondition", "The record changed after it was shown.")
+
+
+def _seen(request: ApprovalRequest | None) -> StateReading | None:
+    """The reading that the last approver had on the page; None for the revision's."""
+    if request is None:
+        return None
+    last = (
+        Decision.objects.filter(request=request, version=request.version, counts=True)
+        .select_related("reading")
+        .order_by("-at")
+        .first()
+    )
+    return last.reading if last else None
+
+
+def _holds(expected: Mapping[str, Any], fresh: Mapping[str, Any]) -> bool:
+    return all(fresh.get(name) == value for name, value in expected.items())
+
+
+def _verifiers(
+    execution: Execution, request: ApprovalRequest | None, definition: ToolDefinition
+) -> No | None:
+    revision, given = execution.grant.revision, _decided_tier(execution, request)
+    queue = request.queue.name if request else revision.evaluation["queue"]
+    asked = verifiers.registered(definition, queue)
+    if not asked:
+        return None
+    sealed = {
+        "execution": execution.pk,
+        "tool": execution.grant.proposal.tool_name,
+        "args": revision.args,
+        "action_hash": revision.action_hash,
+        "tier": given,
+    }
+    found = verifiers.verify(asked, sealed, stage="effect")
+    if isinstance(found, verifiers.Refusal):
+        return No("verifier", found.detail)
+    if found is None or found.tier.rank <= given.rank:
+        return None
+    return No("verifier", "A verifier asks for more authority.")

@@ -1,0 +1,200 @@
+"""What became of effects whose outcome nobody knew: their service is asked by our own
+reference, again and again for a bounded time, and what it says clearly settles them.
+
+Nothing is ever performed here. A person may answer at any time, and then nobody asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from journal import clock, log
+from journal.errors import Conflict
+from policies import facts
+from policies.documents import ToolDefinition
+from policies.models import Person
+from reviews import executors, locks, permissions, transitions
+from reviews.alarms import standing
+from reviews.choices import BY_LOOK_UP, ExecutionStatus
+from reviews.executors import Outcome
+from reviews.grants import approved_tool, uncertain
+from reviews.models import Execution, LookUp
+
+from . import claims, finish, record, results
+
+RECONCILER = log.Actor("system", "reconciler")
+FOR = timedelta(hours=24)  # since it became unknown; then only when a person asks
+WIDEST = timedelta(hours=1)
+CHUNK = 50
+NOT_FOUND = executors.NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """One look-up that is to be made: what for, and which of them it is."""
+
+    execution: Execution
+    definition: ToolDefinition
+    number: int
+
+
+def due() -> list[str]:
+    """Executions whose service is to be asked now, longest waiting first; what the
+    previous release left without a time too."""
+    planned = Q(ask_at__lte=clock.ClockTimestamp()) | Q(unknown_at__isnull=True)
+    found = Execution.objects.filter(planned, status=ExecutionStatus.UNKNOWN)
+    return list(found.order_by("ask_at").values_list("pk", flat=True)[:CHUNK])
+
+
+def look_up(execution_id: str) -> Execution | None:
+    """Ask once, if it is time, and keep the answer; None when it was not."""
+    inquiry = plan(execution_id=execution_id)
+    return _ask(inquiry, RECONCILER) if inquiry else None
+
+
+def look_up_now(execution_id: str, person: Person) -> Execution:
+    """The same because a person asks. Raises NotFound, NotYours, Conflict."""
+    inquiry = plan(execution_id=execution_id, person=person)
+    if inquiry is None:
+        raise Conflict("Its outcome is known by now. Nobody was asked.")
+    return _ask(inquiry, log.Actor("person", person.public_id))
+
+
+def _ask(inquiry: Inquiry, actor: log.Actor) -> Execution:
+    """Outside any transaction."""
+    found = executors.look_up(inquiry.definition, claims.inquiry(inquiry.execution))
+    return keep(inquiry=inquiry, found=found, actor=actor)
+
+
+@transaction.atomic(durable=True)
+def plan(*, execution_id: str, person: Person | None = None) -> Inquiry | None:
+    """Count the look-up that follows, and say when the next one is due: who dies while
+    asking has asked. None when there is nothing to ask.
+
+    Raises NotFound, and for a person NotYours or Conflict.
+    """
+    execution = locks.execution(execution_id)
+    definition = approved_tool.definition_of(execution)
+    if person is not None:
+        permissions.check_can_settle(person, execution)
+        if definition.look_up is None:
+            raise Conflict("This tool cannot be looked up. Nobody was asked.")
+    if execution.status != ExecutionStatus.UNKNOWN:
+        return None
+    now = clock.now()
+    known = execution.unknown_at is not None
+    execution.unknown_at = execution.unknown_at or execution.claimed_at or now
+    if definition.look_up is None or not (person or _is_due(execution, now, known)):
+        _write(execution, ask_at=execution.ask_at)
+        return None
+    _write(execution, asked=execution.asked + 1, ask_at=_next(execution, now))
+    return Inquiry(execution, definition, execution.asked)
+
+
+def _is_due(execution: Execution, now: datetime, known: bool) -> bool:
+    return not known or (execution.ask_at is not None and execution.ask_at <= now)
+
+
+def _next(execution: Execution, now: datetime) -> datetime | None:
+    """Twice as long after each, never over the widest; None when its time is over, or
+    when only people can tell."""
+    if execution.code == uncertain.OTHER_VERSION.code:
+        return None
+    wait = finish.FIRST_LOOK_UP * 2 ** min(execution.asked + 1, 10)
+    later = now + min(wait, WIDEST)
+    since = execution.unknown_at or now
+    return later if later < since + FOR else None
+
+
+def _write(execution: Execution, **values: Any) -> None:
+    values["unknown_at"] = execution.unknown_at
+    Execution.objects.filter(pk=execution.pk).update(**values)
+    for name, value in values.items():
+        setattr(execution, name, value)
+
+
+@transaction.atomic(durable=True)
+def keep(*, inquiry: Inquiry, found: Outcome, actor: log.Actor) -> Execution:
+    """Write down what the service said; a clear answer settles the execution, unless
+    somebody was faster: if they were wrong, an alarm says so. Raises NotFound."""
+    execution = locks.execution(inquiry.execution.pk)
+    now = clock.now()
+    found = results.redacted(execution, found)
+    said = _said(found)
+    LookUp.objects.create(
+        execution=execution,
+        number=inquiry.number,
+        at=now,
+        by_kind=actor.kind,
+        by_id=actor.id,
+        said=said,
+        code="" if said in {"succeeded", NOT_FOUND} else found.code,
+        detail="" if said == NOT_FOUND else found.detail,
+    )
+    _note(execution, inquiry, said, actor, now)
+    if execution.status == ExecutionStatus.UNKNOWN:
+        if execution.fence == inquiry.execution.fence:  # else it is of another attempt
+            _settle(execution, found, said, now)
+    elif execution.status == ExecutionStatus.FAILED and said == "succeeded":
+        record.keep_found(execution, found, actor, now)
+    standing.counted(execution, found.effects, now)
+    return execution
+
+
+def _said(found: Outcome) -> str:
+    return NOT_FOUND if found.code == NOT_FOUND else found.status
+
+
+def _note(
+    execution: Execution, inquiry: Inquiry, said: str, actor: log.Actor, now: datetime
+) -> None:
+    proposal = execution.grant.proposal
+    log.append(
+        "execution.looked_up",
+        actor=actor,
+        at=now,
+        proposal=proposal.pk,
+        agent=proposal.agent,
+        thread=proposal.thread,
+        data={"execution": execution.pk, "number": inquiry.number, "said": said},
+    )
+
+
+def _settle(execution: Execution, found: Outcome, said: str, now: datetime) -> None:
+    if said == "succeeded":
+        kept = results.kept(execution, found.result or {})
+        _move(execution, "settle_succeeded", now, happened=True, **kept)
+        facts.count_effect(execution.proposal_id, at=now)
+    elif execution.code == uncertain.OTHER_VERSION.code:
+        return  # it was asked about these bytes, and others may have run
+    elif said == "failed" or (
+        # A service that has not seen our reference yet may see it in a moment.
+        said == NOT_FOUND and claims.quiet_from(execution) <= now
+    ):
+        detail = found.detail or "The service never saw our reference."
+        _move(execution, "settle_failed", now, happened=False, detail=detail)
+        proposal = execution.grant.proposal
+        facts.deny_effect(proposal.pk)
+        facts.observe_failure(agent=proposal.agent, proposal=proposal.pk, at=now)
+
+
+def _move(
+    execution: Execution, event: str, now: datetime, *, happened: bool, **changes: Any
+) -> None:
+    transitions.execution.apply(
+        execution,
+        event,
+        actor=RECONCILER,
+        now=now,
+        changes={"finished_at": now, "code": BY_LOOK_UP, "ask_at": None, **changes},
+        data={
+            "execution": execution.pk,
+            "happened": happened,
+            "asked": execution.asked,
+        },
+    )

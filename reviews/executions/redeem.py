@@ -1,0 +1,177 @@
+"""An effect that its agent performs: it takes its one-use grant, and says what became
+of it (gate.md section 7)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from journal import clock, failpoints, log
+from journal.errors import (
+    AgentStopped,
+    Conflict,
+    DomainError,
+    GrantExpired,
+    GrantSpent,
+    Precondition,
+    StaleFence,
+    ToolChanged,
+)
+from reviews import executors, inherited
+from reviews.choices import ExecutionStatus
+from reviews.executors import Outcome
+from reviews.grants import grants
+from reviews.models import Execution
+
+from . import claims, leases, looking, rechecks, record, refusing, run
+from .claims import Claim
+from .rechecks import No
+
+NOT_DUE = "It is not yet to be tried again. Nothing was done. Ask again later."
+TAKEN_BACK = "It was taken back before it ran. Nothing was done."
+UNCLEAR = No(
+    "look_up_failed", "Its service cannot say what became of it.", later=True, free=True
+)
+
+
+def redeem(*, token: str, agent: str, key: str = "") -> Claim:
+    """The agent takes its one-use grant to perform the effect itself. Who gives the
+    same `key` again gets the same claim while it stands, if all that is checked of a
+    new one still holds.
+
+    Raises NotFound, GrantExpired, GrantSpent, AgentStopped, ToolChanged, Precondition
+    (its fact `reason` says which check failed), Conflict. After a lapsed lease the same
+    agent may redeem a keyed or queryable tool again, where a look-up does not find it.
+    """
+    grant = grants.find(token, agent=agent)
+    execution = grant.execution
+    if not execution.by_agent:
+        raise Conflict("This tool is performed by the gate, not by the agent.")
+    claim = claims.take(
+        execution_id=execution.pk,
+        actor=log.Actor("agent", agent),
+        redeeming=True,
+        key=key,
+    )
+    if claim is None:
+        raise _why_not_redeemed(execution.pk)
+    failpoints.point("redeem_taken", execution.pk)
+    claim = _looked_up(claim)
+    no = (
+        rechecks.check(claim.execution, claim.definition)
+        or run.note_outside()
+        or rechecks.at_last(claim.execution)
+    )
+    if no is not None:
+        _let_go(claim, no)
+        raise _refusal(no)
+    try:
+        leases.hand_out(claim)
+    except StaleFence:
+        raise _why_not_redeemed(execution.pk) from None
+    failpoints.point("redeemed", execution.pk)
+    return claim
+
+
+def _looked_up(claim: Claim) -> Claim:
+    """What may have happened is asked of its service, before the agent is given it
+    again. Raises GrantSpent when it ended, Conflict while the service cannot say or
+    when it waits to be tried once more."""
+    found = None if _is_given_out(claim) else looking.ask_first(claim)
+    if found is None or looking.may_repeat(claim, found):
+        return claim
+    if looking.denies(claim, found):
+        return replace(claim, untouched=True)
+    if found.status == "unknown":
+        _let_go(claim, UNCLEAR)
+        raise Conflict(f"{UNCLEAR.detail} Ask again later.")
+    with suppress(StaleFence):
+        record.record(
+            execution_id=claim.execution.pk,
+            fence=claim.fence,
+            outcome=found,
+            actor=claims.EXECUTOR,
+        )
+    raise _why_not_redeemed(claim.execution.pk)
+
+
+def _is_given_out(claim: Claim) -> bool:
+    """Whether the agent may be at this very claim already. A call that was cut short
+    before it was given one is repeated like any other."""
+    return claim.replayed and claim.execution.began_at is not None
+
+
+def _let_go(claim: Claim, no: No) -> None:
+    """Whoever made a claim takes it back, unless it was given to a repeated call: the
+    agent may be at it. A repeated call takes nothing back, for the same reason."""
+    if not claim.replayed:
+        with suppress(StaleFence):
+            refusing.give_back(claim=claim, no=no)
+
+
+def _refusal(no: No) -> DomainError:
+    if no.code == "stopped":
+        return AgentStopped()
+    if no.code == "paused":
+        return Conflict("This is paused. Ask again later.")
+    if no.code == "window_closed":
+        return GrantExpired()
+    if no.code == "tool_changed":
+        return ToolChanged(no.detail)
+    return Precondition(no.detail or TAKEN_BACK, reason=no.code)
+
+
+def _why_not_redeemed(execution_id: str) -> DomainError:
+    execution = Execution.objects.select_related("grant").get(pk=execution_id)
+    if execution.status == ExecutionStatus.REFUSED:
+        return _refusal(No(execution.code, execution.detail))
+    no = rechecks.switches(execution)
+    if execution.status == ExecutionStatus.QUEUED or (no and _lapsed(execution)):
+        return _refusal(no) if no else Conflict(NOT_DUE)
+    return GrantSpent()
+
+
+def _lapsed(execution: Execution) -> bool:
+    return execution.lease_until is not None and execution.lease_until <= clock.now()
+
+
+def report(
+    *,
+    execution: Execution,
+    fence: int,
+    action_hash: str,
+    outcome: Outcome,
+    actor: log.Actor,
+) -> Execution:
+    """What an agent says became of the effect that it performed.
+
+    Said again it is the same answer, for an agent that did not hear the first. Raises
+    NotFound, StaleFence, and Conflict for the outcome of another action: what was said
+    is kept all the same, as evidence that settles nothing.
+    """
+    said: dict[str, Any] = {
+        "execution_id": execution.pk,
+        "fence": fence,
+        "outcome": _weighed(execution, fence, outcome),
+        "actor": actor,
+    }
+    if execution.grant.action_hash != action_hash:
+        record.keep_late(action_hash=action_hash, **said)
+        raise Conflict("This is the outcome of another action. Nothing was recorded.")
+    try:
+        return record.record(**said)
+    except StaleFence:
+        if record.keep_late(action_hash=action_hash, **said):
+            return execution
+        raise
+
+
+def _weighed(execution: Execution, fence: int, outcome: Outcome) -> Outcome:
+    """That a later attempt's grant was not taken is no end of the ones before, whatever
+    is known of them, nor of what may have run before a restore."""
+    if not outcome.leaves_earlier_open:
+        return outcome
+    if fence > 1 or inherited.is_inherited(execution):
+        return executors.unknown(outcome.code, outcome.detail)
+    return outcome

@@ -1,0 +1,204 @@
+"""What undoes an effect, as a proposal of its own: a person asks for it, the whole
+policy rules on it, and somebody else must approve it (gate.md 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from journal import log
+from journal.errors import Conflict, Invalid, NotFound, Unwritten, at
+from policies import tools
+from policies.documents import ToolDefinition
+from policies.models import Person, Tool
+from reviews import permissions
+from reviews.alarms import late_reports
+from reviews.choices import REVERSAL, UNGRANTED, ExecutionStatus, StopMode
+from reviews.governance.ruling import Action
+from reviews.models import Execution, Proposal, Reversal
+from reviews.requests.proposals import Origin, submit
+from reviews.requests.revisions import Narrative
+from reviews.stops import stops
+
+from . import results
+
+STOPPED = (
+    "Its run, its agent or the tool that undoes it is stopped. Nothing was proposed."
+    " Once that is switched on again, it can be."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """What would be proposed to undo one effect."""
+
+    execution: Execution
+    tool: Tool
+    args: dict[str, Any]
+
+    @property
+    def definition(self) -> ToolDefinition:
+        return tools.definition(self.tool)
+
+
+def of(execution_id: str, person: Person, now: datetime) -> Undoing:
+    """What undoes this effect, for who may propose it.
+
+    Raises NotFound, NotYours; Conflict when it did not succeed, declares nothing, is
+    being undone already or is stopped; Invalid when its result lacks what the
+    declaration names.
+    """
+    rows = Execution.objects.select_related("proposal", "grant__revision__tool")
+    execution = rows.filter(pk=execution_id).first()
+    if execution is None:
+        raise NotFound
+    permissions.admitted_role(person, execution.grant.revision.known_tool.queue_id)
+    if execution.status != ExecutionStatus.SUCCEEDED:
+        raise Conflict("Only what has happened can be undone. Nothing was proposed.")
+    if execution.proposal.source == REVERSAL:
+        raise Conflict("This undid something. What it undid is to be proposed anew.")
+    if standing(execution, now) is not None:
+        raise Conflict("It is being undone already. Nothing was proposed.")
+    found = _undoing(execution)
+    stopped = stops.in_force(*_action(execution.proposal, found.tool.name))
+    if stopped is StopMode.STOPPED:
+        raise Conflict(STOPPED)
+    return found
+
+
+def _action(original: Proposal, tool: str) -> stops.Action:
+    """What undoes it is of the same agent and run."""
+    return original.agent, original.thread, tool
+
+
+def _undoing(execution: Execution) -> Undoing:
+    revision = execution.grant.revision
+    declared = tools.definition(revision.known_tool).compensation
+    tool = tools.current(declared.tool) if declared else None
+    if declared is None or tool is None:
+        raise Conflict("Its tool declares nothing that undoes it.")
+    sources: Mapping[str, Mapping[str, Any]] = {
+        "args": revision.args,
+        "result": results.result_of(execution) or {},
+    }
+    args = dict(declared.args)
+    for name, (kind, path) in declared.sources.items():
+        args[name] = _found(sources[kind], path, f"args.{name}", kind)
+    return Undoing(execution, tool, args)
+
+
+def _found(source: Any, path: str, where: str, kind: str) -> Any:
+    for step in path.split("."):
+        if not isinstance(source, Mapping) or step not in source:
+            said = f"the effect's {kind} has no {path}"
+            raise Invalid(
+                f"This cannot be proposed: {said}. Nothing was proposed.",
+                errors=[at(where, said)],
+            )
+        source = source[step]
+    return source
+
+
+def standing(execution: Execution, now: datetime) -> Reversal | None:
+    """The proposal that undoes it, or did; one that came to nothing is none."""
+    rows = execution.reversals.filter(over_at__isnull=True)
+    found = rows.select_related("proposal__request").first()
+    return None if found is None or is_dead(found.proposal, now) else found
+
+
+def is_dead(proposal: Proposal, now: datetime) -> bool:
+    """Whether nothing has come of it, or can any more. What is unknown may have
+    happened, what failed may be tried again while its time lasts, and of what a late
+    report says that it happened somebody must find out first."""
+    if proposal.blocked_by:
+        return True
+    request = getattr(proposal, "request", None)
+    if request is not None and request.status in UNGRANTED:
+        return True
+    execution = newest(proposal)
+    if execution is None:
+        return False
+    if execution.status == ExecutionStatus.FAILED and execution.grant.expires_at > now:
+        return False
+    if execution.status not in {ExecutionStatus.FAILED, ExecutionStatus.REFUSED}:
+        return False
+    return not late_reports.says_it_happened(execution)
+
+
+def newest(proposal: Proposal) -> Execution | None:
+    """Its newest execution, from what was read of it already if that was all."""
+    found = sorted(proposal.executions.all(), key=lambda one: one.queued_at)
+    return found[-1] if found else None
+
+
+def propose(
+    undoing: Undoing,
+    action: Action,
+    *,
+    person: Person,
+    reason: str,
+    heard: bool,
+    now: datetime,
+) -> Proposal:
+    """Put it before the policy and before people, never decided by who asks [I9]; with
+    `heard` its agent is told what becomes of it.
+
+    A step of the agents' operation. Raises Unwritten and what `submit` raises. Caller
+    holds the thread's lock, and has looked under it that nothing undoes it already.
+    """
+    if not reason.strip():
+        raise Unwritten(errors=[at("reason", "say why it is to be undone")])
+    original, actor = undoing.execution.proposal, _actor(person)
+    proposal = submit(
+        action,
+        Narrative(rationale=reason),
+        Origin(
+            barred=sorted({*original.barred, person.public_id}),
+            kept_out=original.kept_out,
+            on_behalf_of=original.on_behalf_of,
+            parent=original.pk,
+            source=REVERSAL,
+            heard=heard,
+        ),
+        now=now,
+        by=actor,
+        asks=True,
+    )
+    _replace_dead(undoing.execution, now)
+    Reversal.objects.create(
+        execution=undoing.execution,
+        proposal=proposal,
+        by=person.public_id,
+        at=now,
+        over_at=now if proposal.blocked_by else None,
+    )
+    _note(undoing.execution, proposal, actor, now)
+    return proposal
+
+
+def _actor(person: Person) -> log.Actor:
+    return log.Actor("person", person.public_id)
+
+
+def _replace_dead(execution: Execution, now: datetime) -> None:
+    Reversal.objects.filter(execution=execution, over_at__isnull=True).update(
+        over_at=now
+    )
+
+
+def _note(
+    execution: Execution, proposal: Proposal, actor: log.Actor, now: datetime
+) -> None:
+    """On the record of what is to be undone; the new proposal has its own."""
+    original = execution.proposal
+    log.append(
+        "reversal.proposed",
+        actor=actor,
+        at=now,
+        proposal=original.pk,
+        agent=original.agent,
+        thread=original.thread,
+        data={"execution": execution.pk, "by": proposal.pk},
+    )

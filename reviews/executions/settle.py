@@ -1,0 +1,134 @@
+"""What people do with an execution: they answer what could not be known, and let a
+known failure be tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from journal import clock, failpoints, log
+from journal.errors import Conflict, GrantExpired, Unwritten
+from policies import facts
+from policies.models import Person
+from reviews import locks, permissions, transitions
+from reviews.alarms import late_reports
+from reviews.choices import BY_PERSON, ExecutionStatus
+from reviews.governance import ruling
+from reviews.grants import approved_tool, sequence
+from reviews.models import Execution
+
+from . import claims, rechecks
+
+HALTED = (
+    "Its batch waits since a failure. Nothing was changed: try again from the batch."
+)
+HAPPENED = (
+    "A late report says that it happened. Nothing was changed. Once you know that it"
+    " did not, close its alarm and try again."
+)
+
+
+@transaction.atomic(durable=True)
+def settle_unknown(
+    *, execution_id: str, person: Person, happened: bool, reason: str
+) -> Execution:
+    """A person answers what could not be known.
+
+    Raises NotYours, Unwritten, Conflict.
+    """
+    permissions.check(person, permissions.Permission.SETTLE_UNKNOWN)
+    if not reason.strip():
+        raise Unwritten(errors=[{"path": "reason", "message": "say how you know"}])
+    execution = locks.execution(execution_id)
+    permissions.check_can_settle(person, execution)
+    if execution.status != ExecutionStatus.UNKNOWN:
+        raise Conflict("Its outcome is known by now. Nothing was recorded.")
+    now = clock.now()
+    transitions.execution.apply(
+        execution,
+        "settle_succeeded" if happened else "settle_failed",
+        actor=log.Actor("person", person.public_id),
+        now=now,
+        changes={"finished_at": now, "code": BY_PERSON, "ask_at": None},
+        data={"execution": execution.pk, "happened": happened},
+        private={"reason": reason},
+    )
+    if happened:
+        facts.count_effect(execution.proposal_id, at=now)
+    else:
+        facts.deny_effect(execution.proposal_id)
+    failpoints.point("settle_uncommitted", execution_id)
+    return execution
+
+
+@transaction.atomic(durable=True)
+def retry(*, execution_id: str, person: Person) -> Execution:
+    """Queue a known failure again: same grant, bytes and key, inside its window.
+
+    Raises NotYours, GrantExpired, Conflict when it has not failed, when a stop came
+    since it was granted, when its sums have grown and the policy now asks for more
+    authority, or when it is one of a batch that waits since a failure: that is tried
+    again as a whole.
+    """
+    execution = locks.execution(execution_id)
+    if sequence.is_halted(execution):
+        raise Conflict(HALTED)
+    queue_again([execution], person, clock.now())
+    failpoints.point("retry_uncommitted", execution_id)
+    return execution
+
+
+def queue_again(executions: Sequence[Execution], person: Person, now: datetime) -> None:
+    """The same as a step, of several: each weighs in the sums of the next. Caller holds
+    the executions' locks; this takes those of their sums."""
+    ruling.hold_sums([one.grant.revision for one in executions])
+    for execution in executions:
+        _check(execution, person, now)
+        _queue_again(execution, person, now)
+
+
+def _check(execution: Execution, person: Person, now: datetime) -> None:
+    revision = execution.grant.revision
+    permissions.admitted_role(person, revision.known_tool.queue_id)
+    if execution.grant.expires_at <= due_again(execution, now):  # guard: retry-window
+        raise GrantExpired("The execution window is over. Ask the agent again.")
+    if late_reports.says_it_happened(execution):
+        raise Conflict(HAPPENED)
+    no = (
+        rechecks.stopped(execution)
+        or rechecks.tool(execution)
+        or rechecks.authority(execution, ruling.recount(revision, now=now))
+    )
+    if no is not None:
+        raise Conflict(f"{no.detail} Nothing was changed. Ask the agent again.")
+
+
+def due_again(execution: Execution, now: datetime) -> datetime:
+    """When a retry begins. At once; what nobody knew of when its last lease has been
+    over, whatever was said of it: its service would deny what it is still at."""
+    if not approved_tool.can_be_asked(execution) or execution.unknown_at is None:
+        return now
+    return max(now, claims.quiet_from(execution))
+
+
+def _queue_again(execution: Execution, person: Person, now: datetime) -> None:
+    transitions.execution.apply(
+        execution,
+        "retry",
+        actor=log.Actor("person", person.public_id),
+        now=now,
+        changes={
+            "finished_at": None,
+            "due_at": due_again(execution, now),
+            "retried_at": now,
+            "code": "",
+            "detail": "",
+        },
+        data={"execution": execution.pk},
+    )
+    grant = execution.grant
+    facts.restore(
+        execution.proposal_id, at=grant.revision.created_at, ran_by=grant.expires_at
+    )

@@ -1,0 +1,284 @@
+"""The keystone: what the policy says of one exact action. Propose, revise, MODIFY
+and the check before execution all ask here; nobody else asks the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain
+from typing import Any
+
+from journal import canonical as journal_canonical
+from journal.errors import InvalidArgs
+from policies import active, conflicts, tools
+from policies import evaluation as policies_evaluation
+from policies import facts as policies_facts
+from policies.choices import Risk, Tier
+from policies.documents import Document, ToolDefinition
+from policies.evaluation import Evaluation
+from policies.facts import Inputs
+from policies.models import PolicyVersion, Tool
+from policies.money import Money
+from reviews.models import Revision
+from reviews.presenters import present
+from reviews.tool_services.readers import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One exact effect as proposed, with what our own look-ups said of it."""
+
+    proposal: str
+    tool: str
+    args: Mapping[str, Any]
+    agent: str
+    thread: str
+    preconditions: Mapping[str, Any]
+    reading: Reading | None = None
+    uncertain: float = 0.0
+    unattended: bool = False
+    risk_ceiling: Risk = Risk.CRITICAL
+    resembles: bool = False  # the agent names somebody much like a person here
+    agent_version: str = ""  # by the registry; no part of the bytes
+
+    def with_args(self, args: Mapping[str, Any], reading: Reading | None) -> Action:
+        """The same action with other arguments, looked up again."""
+        return replace(self, args=args, reading=reading)
+
+    def canonical(self, tool_version: int) -> bytes:
+        """The bytes that are hashed, approved and executed (RFC 8785)."""
+        return journal_canonical.encode(
+            {
+                "tool": self.tool,
+                "tool_version": tool_version,
+                "args": self.args,
+                "agent": self.agent,
+                "thread": self.thread,
+                "preconditions": self.preconditions,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """How much authority the policy demands, and everything that led to it."""
+
+    evaluation: Evaluation
+    tool: Tool | None = None
+    definition: ToolDefinition | None = None
+    policy: PolicyVersion | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    money: Money | None = None
+    inputs: Inputs | None = None
+
+    @property
+    def tier(self) -> Tier:
+        return self.evaluation.tier
+
+    @property
+    def blocked_by(self) -> str:
+        """The rule that blocks, or "" when none does."""
+        if self.tier is not Tier.BLOCK:
+            return ""
+        return next((r.id for r in self.evaluation.rules if r.blocks), "policy.block")
+
+
+def govern(action: Action, *, now: datetime, firmly: bool = True) -> Ruling:
+    """Validate the arguments, gather facts under their locks, evaluate.
+
+    Raises InvalidArgs with paths. Caller holds the thread or request lock; this
+    takes the advisory locks of the sums it reads. Who only looks, and decides nothing
+    by it, asks without them: `firmly=False`.
+    """
+    policy = active.active_or_none()
+    tool = tools.current(action.tool, policy) if policy else None
+    if policy is None or tool is None:
+        return Ruling(_no_tool(policy), policy=policy)
+    definition = tools.definition(tool)
+    if problems := tools.validate(tool, action.args):
+        raise InvalidArgs(errors=problems)
+    document = active.compiled(policy)
+    inputs = _inputs(action, tool)
+    undecoded = _undecoded(definition, action)  # before the sums are held
+    if firmly:
+        policies_facts.lock(policies_facts.measures_of(document, inputs))
+    gathered = policies_facts.collect(document, inputs, now=now)
+    gathered["uninspectable"] = undecoded
+    gathered["conflicts"] = conflicts.find(definition, gathered)
+    found = policies_evaluation.evaluate(document, definition, gathered)
+    return Ruling(
+        _within_ceiling(found, action.risk_ceiling),
+        tool=tool,
+        definition=definition,
+        policy=policy,
+        facts=gathered,
+        money=policies_facts.moved(document, definition, inputs),
+        inputs=inputs,
+    )
+
+
+def observe(ruling: Ruling, *, now: datetime, asks: bool = True) -> None:
+    """Let the action weigh in later sums; what `asks` nobody runs in its window, or
+    never. Caller is in the governing transaction."""
+    if ruling.policy is None or ruling.inputs is None or ruling.definition is None:
+        return
+    document = active.compiled(ruling.policy)
+    ran_by = None if asks else now + ruling.definition.window
+    policies_facts.observe(document, ruling.inputs, at=now, ran_by=ran_by)
+
+
+def reevaluate(
+    revision: Revision,
+    policy: PolicyVersion | None,
+    *,
+    now: datetime,
+    reading: Reading | None = None,
+) -> Evaluation:
+    """What the active policy says now of what was known at proposal time.
+
+    Under another policy than it was proposed under the facts are as that one defines
+    them: one that asks for less never refuses for a fact that has another name by now.
+    `reading` is what the tool's reader says of `lacking`.
+    """
+    current = tools.current(revision.known_tool.name, policy) if policy else None
+    if policy is None or current is None:
+        return _no_tool(policy)
+    document, definition = active.compiled(policy), tools.definition(current)
+    known: Mapping[str, Any] = revision.facts
+    if revision.policy is not None and revision.policy.pk != policy.pk and known:
+        known = _rebased(revision, document, current, reading, now)
+    return policies_evaluation.evaluate(document, definition, known)
+
+
+def lacking(revision: Revision, policy: PolicyVersion | None) -> bool:
+    """Whether the active policy declares keys or facts of the tool's reader that were
+    not read when this was proposed: then its reader is to be asked again."""
+    current = tools.current(revision.known_tool.name, policy) if policy else None
+    if current is None or not revision.facts:
+        return False
+    definition = tools.definition(current)
+    facts = revision.facts
+    return definition.reader is not None and (
+        bool(set(definition.keys) - set(facts["keys"]))
+        or bool(set(definition.facts) - set(facts["before"]))
+    )
+
+
+def _rebased(
+    revision: Revision,
+    document: Document,
+    current: Tool,
+    reading: Reading | None,
+    now: datetime,
+) -> dict[str, Any]:
+    stored = revision.facts
+    known = dict(revision.reading.get("facts") or {})
+    inputs = Inputs(
+        tool=current,
+        args=revision.args,
+        agent=stored["agent"]["name"],
+        unattended=stored["agent"]["unattended"],
+        thread=stored["thread"],
+        uncertain=stored["uncertain"],
+        keys={**(reading.keys if reading else {}), **stored["keys"]},
+        before={**(reading.facts if reading else {}), **known},
+        proposal=revision.proposal_id,
+    )
+    proposed_under = revision.policy
+    return policies_facts.rebase(
+        document,
+        inputs,
+        stored,
+        before=active.compiled(proposed_under) if proposed_under else document,
+        then=revision.created_at,
+        now=now,
+    )
+
+
+def hold_sums(revisions: Iterable[Revision]) -> None:
+    """Nobody else weighs in the sums of these until the transaction ends: all at once,
+    so that two who hold several cannot wait for each other. Caller holds a
+    transaction."""
+    policy = active.active_or_none()
+    if policy is not None:
+        document = active.compiled(policy)
+        known = [_known(revision, policy) for revision in revisions]
+        held = [
+            policies_facts.measures_of(document, one)
+            for one in known
+            if one is not None
+        ]
+        policies_facts.lock(chain.from_iterable(held))
+
+
+def recount(revision: Revision, *, now: datetime) -> Evaluation:
+    """What the active policy says of facts stored at proposal time, with its sums as
+    they are now. Caller has `hold_sums`."""
+    policy = active.active_or_none()
+    inputs = _known(revision, policy) if policy is not None else None
+    if policy is None or inputs is None:
+        return _no_tool(policy)
+    document = active.compiled(policy)
+    counted = policies_facts.recount(document, inputs, revision.facts, now=now)
+    return policies_evaluation.evaluate(
+        document, tools.definition(inputs.tool), counted
+    )
+
+
+def _known(revision: Revision, policy: PolicyVersion) -> Inputs | None:
+    """What sums a revision belongs to, as its tool is now; None when it is gone."""
+    tool, said = tools.current(revision.known_tool.name, policy), revision.facts
+    if tool is None:
+        return None
+    return Inputs(
+        tool=tool,
+        args=revision.args,
+        agent=said["agent"]["name"],
+        unattended=said["agent"]["unattended"],
+        thread=said["thread"],
+        uncertain=said["uncertain"],
+        resembles=bool(said.get("resembles")),
+        keys=said["keys"],
+        before=dict(revision.reading.get("facts") or {}),
+        proposal=revision.proposal_id,
+    )
+
+
+def _no_tool(policy: PolicyVersion | None) -> Evaluation:
+    if policy is None:
+        return policies_evaluation.blocked("policy.none", "No policy is active.")
+    return policies_evaluation.blocked("tool.unknown", "Nobody registered this tool.")
+
+
+def _within_ceiling(found: Evaluation, ceiling: Risk) -> Evaluation:
+    if found.risk.rank <= ceiling.rank:
+        return found
+    return policies_evaluation.blocked(
+        "agent.risk_ceiling",
+        f"This agent may propose up to {ceiling.value} risk.",
+        risk=found.risk,
+    )
+
+
+def _undecoded(definition: ToolDefinition, action: Action) -> list[str]:
+    """The arguments of which the tool's view cannot state everything (gate.md 5)."""
+    before = action.reading.before if action.reading else None
+    shown = present(definition, action.args, before=before)
+    return sorted({one.argument for one in shown.uninspectable})
+
+
+def _inputs(action: Action, tool: Tool) -> Inputs:
+    reading = action.reading
+    return Inputs(
+        tool=tool,
+        args=action.args,
+        agent=action.agent,
+        unattended=action.unattended,
+        thread=action.thread,
+        uncertain=action.uncertain,
+        resembles=action.resembles,
+        keys=reading.keys if reading else {},
+        before=reading.facts if reading else {},
+        proposal=action.proposal,
+    )

@@ -1,0 +1,223 @@
+"""What a policy document says of calls that nobody makes: tier, rules and title of
+each, without a database. Sums and counts are of the calls given, in their order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from journal import canonical
+from journal.errors import DomainError
+from policies import amounts, evaluation, facts
+from policies.choices import Tier
+from policies.documents import Document, ToolDefinition
+from policies.facts import Inputs
+from policies.models import Tool
+from policies.money import Money
+from policies.schemas import errors
+from reviews.presenters import present
+
+KNOWN = {"tool", "args", "agent", "thread", "uncertain", "unattended", "reading", "at"}
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What would come of one call; `problem` where it cannot be said."""
+
+    line: int
+    tool: str = ""
+    tier: str = ""
+    risk: str = ""
+    effect_class: str = ""
+    queue: str = ""
+    rules: tuple[str, ...] = ()
+    title: str = ""
+    problem: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Memory:
+    """What the calls so far add up to, by measure and key."""
+
+    sums: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    counts: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What one call adds to one measure."""
+
+    measure: str
+    key: str
+    is_sum: bool
+    amount: Money
+
+    @property
+    def of(self) -> tuple[str, str, str]:
+        return self.measure, self.key, self.amount.currency
+
+
+class Wrong(Exception):
+    """The line is no call; the message says why."""
+
+
+def run(document: Document, lines: Iterable[str], *, now: datetime) -> Iterator[Trial]:
+    """One trial for each line that is not empty: `{"tool", "args"}`, and if wanted
+    `agent`, `thread`, `uncertain`, `unattended`, `at`, and `reading` with the `before`,
+    `keys` and `facts` that the tool's reader would answer."""
+    memory = Memory()
+    for number, text in enumerate(lines, 1):
+        if text.strip():
+            try:
+                yield _trial(document, _call(text), number, memory, now)
+            except Wrong as error:
+                yield Trial(number, tool=_tool(text), problem=str(error))
+
+
+def _call(text: str) -> dict[str, Any]:
+    try:
+        call = canonical.parse(text.encode())
+    except (DomainError, ValueError) as error:
+        raise Wrong("this is not strict JSON") from error
+    if not isinstance(call, dict) or not isinstance(call.get("args"), dict):
+        raise Wrong('write {"tool": ..., "args": {...}}')
+    if unknown := sorted(set(call) - KNOWN):
+        raise Wrong(f"nothing reads {', '.join(unknown)}")
+    reading = call.get("reading", {})
+    if not isinstance(reading, dict) or not all(
+        isinstance(reading.get(name, {}), dict) for name in ("keys", "facts")
+    ):
+        raise Wrong("reading is an object with before, keys and facts")
+    return call
+
+
+def _tool(text: str) -> str:
+    try:
+        return str(json.loads(text)["tool"])
+    except (ValueError, TypeError, KeyError):
+        return ""
+
+
+def _trial(
+    document: Document,
+    call: Mapping[str, Any],
+    number: int,
+    memory: Memory,
+    now: datetime,
+) -> Trial:
+    name = str(call.get("tool", ""))
+    definition = document.tools.get(name)
+    if definition is None:
+        return Trial(number, name, Tier.BLOCK, rules=("tool.unknown",))
+    gathered, own = _checked_facts(document, definition, call, memory, now)
+    shown = present(
+        definition,
+        call["args"],
+        before=call.get("reading", {}).get("before"),
+        facts=gathered,
+    )
+    gathered["uninspectable"] = sorted({one.argument for one in shown.uninspectable})
+    found = evaluation.evaluate(document, definition, gathered)
+    if found.tier is not Tier.BLOCK:
+        _remember(own, memory)
+    return Trial(
+        number,
+        name,
+        found.tier,
+        found.risk,
+        found.effect_class,
+        found.queue,
+        tuple(rule.id for rule in found.rules),
+        "".join(part.text for part in shown.sentence),
+    )
+
+
+def _checked_facts(
+    document: Document,
+    definition: ToolDefinition,
+    call: Mapping[str, Any],
+    memory: Memory,
+    now: datetime,
+) -> tuple[dict[str, Any], list[Weight]]:
+    """Raises Wrong for arguments that do not fit."""
+    wrong = errors(definition.validator, call["args"])
+    if wrong := wrong or list(amounts.wrong(definition, call["args"])):
+        raise Wrong("; ".join(f"{one['path']}: {one['message']}" for one in wrong))
+    try:
+        return _facts(document, definition, call, memory, now)
+    except (ValueError, TypeError) as error:
+        raise Wrong(str(error)) from error
+
+
+def _facts(
+    document: Document,
+    definition: ToolDefinition,
+    call: Mapping[str, Any],
+    memory: Memory,
+    now: datetime,
+) -> tuple[dict[str, Any], list[Weight]]:
+    reading = call.get("reading", {})
+    at = datetime.fromisoformat(call["at"]) if "at" in call else now
+    if at.tzinfo is None:
+        raise ValueError("at has no zone: write 2026-11-24T10:00:00+00:00")
+    inputs = Inputs(
+        tool=Tool(name=definition.name),
+        args=call["args"],
+        agent=str(call.get("agent", "agent")),
+        unattended=call.get("unattended") is True,
+        thread=str(call.get("thread", "try")),
+        uncertain=float(call.get("uncertain", 0)),
+        keys=reading.get("keys", {}),
+        before=reading.get("facts", {}),
+        proposal="",
+    )
+    found = facts.plain(document, definition, inputs, now=at)
+    own = list(_weighed(document, definition, found, inputs))
+    return {**found, **_sums(document, own, memory)}, own
+
+
+def _weighed(
+    document: Document,
+    definition: ToolDefinition,
+    found: Mapping[str, Any],
+    inputs: Inputs,
+) -> Iterator[Weight]:
+    keys = {
+        **found["keys"],
+        "agent": found["agent"]["name"],
+        "thread": found["thread"],
+    }
+    for name, measure in document.measures.items():
+        if measure.tool == definition.name and keys.get(measure.key):
+            weight = facts.weight(document, definition, measure, inputs)
+            yield Weight(name, str(keys[measure.key]), bool(measure.amount), weight)
+
+
+def _sums(document: Document, own: Iterable[Weight], memory: Memory) -> dict[str, Any]:
+    counts = {name: 0 for name, measure in document.measures.items() if measure.event}
+    sums = {}
+    for one in own:
+        counts[one.measure] = memory.counts.get((one.measure, one.key), 0) + 1
+        if one.is_sum:
+            sums[one.measure] = memory.sums.get(one.of, 0) + one.amount.minor
+    return {"sum": sums, "count": counts, "other_currencies": {}}
+
+
+def _remember(own: Iterable[Weight], memory: Memory) -> None:
+    for one in own:
+        counted = memory.counts.get((one.measure, one.key), 0)
+        memory.counts[one.measure, one.key] = counted + 1
+        if one.is_sum:
+            memory.sums[one.of] = memory.sums.get(one.of, 0) + one.amount.minor
+
+
+def as_lines(trials: Iterable[Trial]) -> Iterator[str]:
+    """One JSON object a line."""
+    for trial in trials:
+        yield json.dumps(trial.as_json(), ensure_ascii=False)

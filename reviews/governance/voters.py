@@ -1,0 +1,199 @@
+"""Who could still give a vote that counts, and whether they are enough: nothing waits
+for an answer that nobody may give (gate.md section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Exists, F, OuterRef, Q
+
+from policies.choices import Role
+from policies.documents import StepSpec
+from policies.models import Person, QueueGroupPermission, QueueUserPermission
+from policies.staffing import Staff
+from reviews import permissions, quorum
+from reviews.choices import RequestStatus, Scope
+from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
+from reviews.people.identities import mailbox_of
+from reviews.quorum import StepData
+
+Counted = Sequence[tuple[int, str]]  # the step's index, the public id of who fills it
+
+
+@dataclass(frozen=True, slots=True)
+class Voter:
+    """Somebody who decides in a queue, and the role in which they would."""
+
+    person: Person
+    role: Role
+    mailbox: str  # one person is one vote, whatever their accounts
+
+    @property
+    def id(self) -> str:
+        return self.person.public_id
+
+
+def of_queue(queue_id: int) -> list[Voter]:
+    """Everybody who decides in this queue now, by name; in one query."""
+    held = Person.groups.through.objects.filter(person_id=OuterRef("pk"))
+    decide = [Role.REVIEWER, Role.SUPERVISOR]
+    stopped = Stop.objects.filter(
+        scope=Scope.REVIEWER, key=OuterRef("public_id"), lifted_at__isnull=True
+    )
+    here = {"content_object": queue_id, "permission__codename": "decide"}
+    mine = QueueUserPermission.objects.filter(user=OuterRef("pk"), **here)
+    ours = QueueGroupPermission.objects.filter(group__user=OuterRef("pk"), **here)
+    rows = Person.objects.filter(
+        Q(Exists(mine)) | Q(Exists(ours)),
+        Exists(held.filter(group__name__in=decide)),
+        ~Exists(held.filter(group__name__in=permissions.NEVER_DECIDE)),
+        ~Exists(stopped),
+        is_active=True,
+    ).annotate(supervises=Exists(held.filter(group__name=Role.SUPERVISOR)))
+    return [
+        Voter(
+            one,
+            Role.SUPERVISOR if one.supervises else Role.REVIEWER,
+            mailbox_of(one.email) or one.public_id,
+        )
+        for one in rows.order_by("first_name", "last_name", "username")
+    ]
+
+
+def counted(request_ids: Collection[str]) -> dict[str, list[tuple[int, str]]]:
+    """The votes that count on what is asked now, in one query."""
+    found: dict[str, list[tuple[int, str]]] = {pk: [] for pk in request_ids}
+    votes = Decision.objects.filter(
+        request__in=found, version=F("request__version"), counts=True
+    )
+    columns = ("request_id", "step", "reviewer__public_id")
+    for request, step, reviewer in votes.order_by("pk").values_list(*columns):
+        if step is not None:  # what counts has a place: the database says so
+            found[request].append((step, reviewer))
+    return found
+
+
+def left_now(
+    people: Iterable[Voter],
+    request: ApprovalRequest,
+    version: RequestVersion,
+    votes: Counted,
+) -> list[Voter]:
+    """Whose yes to what is asked now would count."""
+    given = [step for step, _ in votes]
+    out = _shut_out(request, version) | {voter for _, voter in votes}
+    revision = version.revision
+    return [
+        one
+        for one in _left(people, out, revision.amount_minor, revision.currency)
+        if quorum.place(version.steps, given, one.role) is not None
+    ]
+
+
+def lacking_now(
+    people: Iterable[Voter],
+    request: ApprovalRequest,
+    version: RequestVersion,
+    votes: Counted,
+) -> str:
+    """Which people the open places of a question lack; empty when enough are left."""
+    out = _shut_out(request, version) | {voter for _, voter in votes}
+    revision = version.revision
+    could = _left(people, out, revision.amount_minor, revision.currency)
+    return _lacking(version.steps, [step for step, _ in votes], could)
+
+
+def lacking_when_asked(
+    steps: Sequence[StepData],
+    people: Iterable[Voter],
+    request: ApprovalRequest,
+    version: RequestVersion,
+    votes: Counted,
+    *,
+    without: str,
+) -> str:
+    """Which people would be missing if these steps were asked of others than `without`
+    and those who filled a step that is complete; empty when they would be enough."""
+    missing = quorum.missing(version.steps, [step for step, _ in votes])
+    complete = {voter for step, voter in votes if not missing[step]}
+    out = _shut_out(request, version) | complete | {without}
+    revision = version.revision
+    could = _left(people, out, revision.amount_minor, revision.currency)
+    return _lacking(steps, (), could)
+
+
+def waiting_in_vain(request_id: str = "") -> Iterator[tuple[str, int, str]]:
+    """Every open question, or this one, that too few people are left for: its id, its
+    version and whom it lacks. In a few queries, and two for each queue."""
+    rows = ApprovalRequest.objects.filter(status=RequestStatus.PENDING)
+    if request_id:
+        rows = rows.filter(pk=request_id)
+    # Not joined to what they ask: the planner might begin with all that ever asked.
+    waiting = list(
+        rows.order_by("pk").values_list("pk", "version", "queue", "barred", "closed_to")
+    )
+    asked = _asked([pk for pk, *_ in waiting])
+    votes = counted([pk for pk, *_ in waiting])
+    people: dict[int, list[Voter]] = {}
+    for pk, number, queue, barred, closed_to in waiting:
+        if queue not in people:
+            people[queue] = of_queue(queue)
+        steps, amount, currency = asked[pk, number]
+        could = _left(people[queue], {*barred, *closed_to}, amount, currency)
+        lacking = _lacking(steps, [step for step, _ in votes[pk]], could)
+        if lacking:
+            yield pk, number, lacking
+
+
+def _asked(
+    request_ids: Collection[str],
+) -> dict[tuple[str, int], tuple[Sequence[StepData], int | None, str]]:
+    """The steps, the amount and its currency of each version of these requests."""
+    columns = ("steps", "revision__amount_minor", "revision__currency")
+    versions = RequestVersion.objects.filter(request__in=request_ids)
+    return {
+        (pk, number): (steps, amount, currency)
+        for pk, number, steps, amount, currency in versions.values_list(
+            "request", "number", *columns
+        )
+    }
+
+
+def _shut_out(request: ApprovalRequest, version: RequestVersion) -> set[str]:
+    proposal = request.proposal
+    barred = {*proposal.barred, *proposal.kept_out}
+    return barred | {*version.carried, *version.escalated_by}
+
+
+def _left(
+    people: Iterable[Voter],
+    out: Collection[str],
+    amount_minor: int | None,
+    currency: str,
+) -> list[Voter]:
+    """Each person once who is not `out` and may decide such an amount."""
+    known = list(people)
+    gone = {one.mailbox for one in known if one.id in out}
+    able = {
+        one.mailbox: one
+        for one in known
+        if one.mailbox not in gone
+        and not permissions.above_ceiling(one.person, amount_minor, currency)
+    }
+    return list(able.values())
+
+
+def _lacking(
+    steps: Sequence[StepData], given: Iterable[int], people: Iterable[Voter]
+) -> str:
+    staff = Staff()
+    for one in people:
+        supervises = one.role is Role.SUPERVISOR
+        (staff.supervisors if supervises else staff.reviewers).add(one.person.pk)
+    missing = quorum.missing(steps, given)
+    return staff.lacks(
+        StepSpec(role=Role(step["role"]), required=count)
+        for step, count in zip(steps, missing, strict=True)
+        if count
+    )

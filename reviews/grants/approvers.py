@@ -1,0 +1,177 @@
+"""Counting the votes of a request again from their rows: whether all that its version
+asks for are there [I18], whether those who gave them may still give them, and whether
+they are enough under the policy of now [I11]."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from policies.choices import Role
+from policies.evaluation import Evaluation, Step
+from policies.models import Person, Queue
+from reviews import permissions, quorum
+from reviews.choices import Scope, Verdict
+from reviews.models import ApprovalRequest, Decision, RequestVersion, Revision, Stop
+from reviews.people.identities import mailbox_of
+from reviews.quorum import StepData
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """A yes that counted, the role that its place asks for, and the bytes it was said
+    to; "" for who wrote them, and for a seat that was carried on without a vote."""
+
+    person: Person
+    place: str
+    seen: str
+    proved: bool = True  # by a fresh step-up
+    at: datetime | None = None
+
+    @property
+    def role(self) -> Role | None:
+        """In which they would vote now."""
+        return permissions.deciding_role(self.person)
+
+
+def votes(request: ApprovalRequest) -> list[Vote]:
+    """Those on the version that was authorized, and those that it carried on."""
+    versions = {
+        version.number: version
+        for version in RequestVersion.objects.filter(request=request).only(
+            "number", "steps", "carried"
+        )
+    }
+    if request.version not in versions:
+        return []
+    carried = versions[request.version].carried
+    given = Decision.objects.filter(request=request, counts=True)
+    found = {
+        row.reviewer.public_id: _vote(versions, row)
+        for row in given.select_related("reviewer").order_by("version")
+        if row.version == request.version or row.reviewer.public_id in carried
+    }
+    others = set(carried) - set(found)
+    rows = Person.objects.filter(public_id__in=others) if others else ()
+    return [*found.values(), *(Vote(person, "", "") for person in rows)]
+
+
+def _vote(versions: Mapping[int, RequestVersion], row: Decision) -> Vote:
+    steps: Sequence[StepData] = versions[row.version].steps
+    seen = row.action_hash if row.verdict == Verdict.APPROVE else ""
+    place = steps[row.step or 0]["role"]
+    return Vote(row.reviewer, place, seen, bool(row.authority["step_up"]), row.at)
+
+
+def without_votes(requests: Iterable[ApprovalRequest]) -> set[str]:
+    """The ids of those of these requests whose votes do not fill every step of their
+    newest version, whatever their status says. Two queries however many they are;
+    the database function `reviews_lacks_votes` says the same of one request."""
+    rows = {request.pk: request for request in requests}
+    versions: dict[str, dict[int, RequestVersion]] = defaultdict(dict)
+    sealed = RequestVersion.objects.filter(request__in=rows).select_related("revision")
+    for version in sealed.only("request", "number", "steps", "carried", "revision"):
+        versions[version.request_id][version.number] = version
+    cast: dict[str, list[Decision]] = defaultdict(list)
+    counted = Decision.objects.filter(request__in=rows, counts=True)
+    for row in counted.select_related("reviewer"):
+        cast[row.request_id].append(row)
+    return {
+        pk
+        for pk, request in rows.items()
+        if not _is_voted(request, versions[pk], cast[pk])
+    }
+
+
+def _is_voted(
+    request: ApprovalRequest,
+    versions: Mapping[int, RequestVersion],
+    cast: Sequence[Decision],
+) -> bool:
+    """Whether these votes fill every step and every carried place of the version."""
+    version = versions.get(request.version)
+    if version is None or request.version != max(versions):
+        return False
+    if version.revision.action_hash != request.action_hash:
+        return False
+    yes = [vote for vote in cast if _is_yes(vote, request.action_hash)]
+    now = [vote.step for vote in yes if vote.version == request.version]
+    before = {vote.reviewer.public_id for vote in yes if vote.version < request.version}
+    steps: Sequence[StepData] = version.steps
+    return (
+        bool(steps or version.carried)
+        and quorum.complete(steps, [step for step in now if step is not None])
+        and before.issuperset(version.carried)
+    )
+
+
+def _is_yes(vote: Decision, action_hash: str) -> bool:
+    """An approval names the bytes; an edit made them, and names those before."""
+    if vote.verdict == Verdict.MODIFY:
+        return True
+    return vote.verdict == Verdict.APPROVE and vote.action_hash == action_hash
+
+
+def still_hold(
+    given: Iterable[Vote], request: ApprovalRequest, revision: Revision
+) -> bool:
+    """Whether each of them still has the role of their place, is let into the queue,
+    may decide such an amount, and was not stopped since they voted. Reads only."""
+    given = list(given)
+    stopped = _stopped(given)
+    for vote in given:
+        person, role = vote.person, vote.role
+        valid = (
+            role is not None
+            and quorum.fills(role, vote.place or role)
+            and request.queue_id in permissions.queues_of(person)
+            and not _is_revoked(vote, stopped)
+            and not permissions.above_ceiling(
+                person, revision.amount_minor, revision.currency
+            )
+        )
+        if not valid:  # guard: approver-valid
+            return False
+    return True
+
+
+def _stopped(given: Sequence[Vote]) -> list[Stop]:
+    theirs = [vote.person.public_id for vote in given]
+    return list(Stop.objects.filter(scope=Scope.REVIEWER, key__in=theirs))
+
+
+def _is_revoked(vote: Vote, stopped: Iterable[Stop]) -> bool:
+    """By a switch in force, or by one that came after the vote: who is switched on
+    again votes anew."""
+    # guard: revoked-vote
+    return any(
+        row.lifted_at is None or (vote.at is not None and row.at >= vote.at)
+        for row in stopped
+        if row.key == vote.person.public_id
+    )
+
+
+def enough(given: Sequence[Vote], asked: Evaluation) -> bool:
+    """Whether these people, as they said it, are what the policy asks for now."""
+    return (
+        _fill(given, asked.steps)
+        and (not asked.step_up or all(vote.proved for vote in given))
+        and all(_admitted(vote.person, asked.queue) for vote in given)
+    )
+
+
+def _fill(given: Iterable[Vote], steps: Iterable[Step]) -> bool:
+    needed: Counter[Role] = Counter()
+    for step in steps:
+        needed[step.role] += step.required
+    people = {mailbox_of(v.person.email) or v.person.public_id: v for v in given}
+    have = Counter(vote.role for vote in people.values())
+    spare = have[Role.SUPERVISOR] - needed[Role.SUPERVISOR]
+    return spare >= 0 and spare + have[Role.REVIEWER] >= needed[Role.REVIEWER]
+
+
+def _admitted(person: Person, queue: str) -> bool:
+    queues = Queue.objects.filter(pk__in=permissions.queues_of(person), name=queue)
+    return queues.exists()

@@ -1,0 +1,164 @@
+"""Taking a request up: by opening it, by staying there, by what its holder offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from journal import clock, ids, log, notify, outbox
+from journal.errors import Decided, DomainError, Expired
+from policies.models import Person
+from reviews import freezing, inherited, locks, permissions
+from reviews.choices import LostHow, RequestStatus
+from reviews.models import ApprovalRequest, Lease
+
+from .rows import NOTHING_LOST, TIMER, ended, free, is_held, tell
+
+LEASE = timedelta(minutes=5)
+MAX_LEASES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What came of asking for a request: whose it is now, and until when."""
+
+    holder: Person | None
+    mine: bool = False
+    until: datetime | None = None
+    token: str = ""
+
+
+@transaction.atomic(durable=True)
+def take(*, request_id: str, person: Person, accept: bool = False) -> Hold:
+    """Hold a request that this person may decide; no change while another holds it.
+
+    Taking it again gives a new token. `accept` also takes what its holder offered to
+    this person. Of more than three, the one renewed longest ago gives way.
+    Raises NotFound, NotYours, Escalated, Decided, Expired.
+    """
+    request = locks.approval_request(request_id)
+    now = clock.now()
+    check_open(request, now)
+    permissions.check_can_decide(person, request, request.sealed)
+    return hold(request, person, now, accept=accept)
+
+
+def check_open(request: ApprovalRequest, now: datetime) -> None:
+    freezing.catch_up(request, now)
+    if request.status != RequestStatus.PENDING:
+        raise Decided("There is nothing to decide here any more. Nothing was changed.")
+    if request.expires_at <= now:
+        raise Expired(f"This has expired. {inherited.said_of(request)}")
+
+
+def take_first(*, request_ids: Iterable[str], person: Person) -> str:
+    """Hold the first of these that is free for this person; its id, or nothing."""
+    for request_id in request_ids:
+        try:
+            if take(request_id=request_id, person=person).mine:
+                return request_id
+        except DomainError:
+            continue  # it was settled or taken since it was listed
+    return ""
+
+
+def renew(*, request_id: str, person: Person) -> Hold | None:
+    """Five more minutes for who is still there; None when it is no longer theirs.
+
+    One that lapsed and nobody took is taken again. Raises what `take` raises.
+    """
+    mine = Lease.objects.filter(
+        pk=request_id, holder=person, request__status=RequestStatus.PENDING
+    )
+    now = clock.now()
+    if mine.filter(until__gt=now).update(until=now + LEASE):
+        return Hold(person, mine=True, until=now + LEASE)
+    if not mine.exists():
+        return None
+    return take(request_id=request_id, person=person)
+
+
+def hold(
+    request: ApprovalRequest, person: Person, now: datetime, *, accept: bool = False
+) -> Hold:
+    """Give the lease to somebody who may decide it, unless another holds it. Caller
+    holds the request's lock."""
+    locks.leases_of(person.public_id)
+    before = locks.lease(request.pk)
+    offered = before is not None and accept and before.offered_to_id == person.pk
+    others = before is not None and before.holder_id != person.pk
+    if before is not None and others and is_held(before, now) and not offered:
+        return Hold(before.holder, until=before.until)
+    _make_room(person, request, now)
+    taken = _write(request, person, before, now)
+    _tell_taken(request, person, before, now)
+    notify.announce(request.proposal_id)
+    return taken
+
+
+def _write(
+    request: ApprovalRequest, person: Person, before: Lease | None, now: datetime
+) -> Hold:
+    goes_on = before is not None and before.holder_id == person.pk
+    since = before.taken_at if before is not None and goes_on else now
+    asked = before.asked_by if before is not None else []
+    lease = Lease(
+        request=request,
+        holder=person,
+        token=ids.new("l"),
+        taken_at=since,
+        until=now + LEASE,
+        asked_by=[one for one in asked if one != person.public_id],
+        **_lost(before, person, now),
+    )
+    fields = ["holder", "token", "taken_at", "until", "offered_to", "asked_by"]
+    fields += NOTHING_LOST
+    Lease.objects.bulk_create(
+        [lease], update_conflicts=True, unique_fields=["request"], update_fields=fields
+    )
+    return Hold(person, mine=True, until=lease.until, token=lease.token)
+
+
+def _lost(before: Lease | None, person: Person, now: datetime) -> dict[str, Any]:
+    """What is still to be told of a hold that another ended, once this person has
+    it: its former holder is told nothing of what they have again."""
+    if before is None:
+        return NOTHING_LOST
+    if before.holder_id not in {None, person.pk} and is_held(before, now):
+        over = ended(before, person, LostHow.HANDED_OVER, now)
+        return {**over, "broken": before.broken}
+    if before.lost_by_id == person.pk:
+        stays = before.broken and before.lost_how != LostHow.BROKEN
+        return {**NOTHING_LOST, "broken": stays}
+    return {name: getattr(before, name) for name in NOTHING_LOST}
+
+
+def _tell_taken(
+    request: ApprovalRequest, person: Person, before: Lease | None, now: datetime
+) -> None:
+    """Coming back to one's own is a renewal and no record."""
+    actor = log.Actor("person", person.public_id)
+    former = before.holder if before is not None else None
+    if former == person:
+        return
+    if former is None:
+        tell(request, "lease.taken", actor, now)
+    elif before is not None and is_held(before, now):
+        tell(request, "lease.handed_over", actor, now, {"from": former.public_id})
+        outbox.publish("request.handed_over", request.pk, person=former.public_id)
+    else:
+        tell(request, "lease.lapsed", TIMER, now, {"holder": former.public_id})
+        tell(request, "lease.taken", actor, now)
+
+
+def _make_room(person: Person, request: ApprovalRequest, now: datetime) -> None:
+    others = Lease.objects.filter(
+        holder=person, until__gt=now, request__status=RequestStatus.PENDING
+    ).exclude(pk=request.pk)
+    actor = log.Actor("person", person.public_id)
+    for lease in locks.leases_due(others.order_by("-until"))[MAX_LEASES - 1 :]:
+        free(lease, "lease.released", actor, now, {"cause": "room"})

@@ -1,0 +1,152 @@
+"""Mail about requests and executions. A mail holds our own facts and a link; no agent
+text, no button, nothing that decides by being opened or answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from policies.models import Person
+from reviews.alarms import wording
+from reviews.effects import describe
+from reviews.models import Alarm, ApprovalRequest, Execution, Incident, Revision
+from reviews.presenters.shapes import Part
+
+PLAIN = re.compile(r"[A-Za-z0-9_-]{1,24}|-?[0-9][0-9.,]{0,20}")
+LEFT_OUT = "[…]"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One message: what is said of a request, of an execution or of an alarm."""
+
+    what: str
+    about: ApprovalRequest | Execution | Alarm
+    waits: bool = False  # for its reader to decide
+
+
+def to(person: Person, line: Line) -> None:
+    """One person's mail about one thing."""
+    facts = _facts(line)
+    tool = facts["tool"]
+    if isinstance(line.about, Alarm):
+        subject = f"{line.what}: {facts['title']} ({line.about.pk})"
+        _send(person, subject, "mail/alarm.txt", facts)
+    elif isinstance(line.about, Execution):
+        subject = f"{line.what}: {tool} ({line.about.pk})"
+        _send(person, subject, "mail/execution.txt", facts)
+    else:
+        subject = f"{line.what}: {tool}, {line.about.risk} ({line.about.pk})"
+        _send(person, subject, "mail/request.txt", facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """What a mail has no room for: how many things, and how many of them wait."""
+
+    count: int = 0
+    waiting: int = 0
+
+
+NO_REST = Rest()
+
+
+def digest(person: Person, lines: Sequence[Line], rest: Rest = NO_REST) -> None:
+    """One mail about all that was gathered for this person; of the rest the number."""
+    waiting = sum(line.waits for line in lines) + rest.waiting
+    said = [_facts(line) for line in lines]
+    facts = {"lines": said, "more": rest.count, "link": _link("/queue/")}
+    _send(person, _gathered(waiting, len(lines) + rest.count), "mail/digest.txt", facts)
+
+
+def _gathered(waiting: int, count: int) -> str:
+    if waiting < count:
+        return f"{count} {'message' if count == 1 else 'messages'} for you"
+    return f"{count} {'request waits' if count == 1 else 'requests wait'} for you"
+
+
+def test(person: Person) -> None:
+    """That a mail arrives, and nothing else."""
+    facts = {"link": _link("/me/notifications/")}
+    _send(person, "A test, as you asked", "mail/test.txt", facts)
+
+
+def incident(incident: str, *, person: str, kind: str) -> None:
+    """To one supervisor: that deadlines stand still, or run again."""
+    row = Incident.objects.select_related("queue").get(pk=incident)
+    where = row.queue.title if row.queue else "every queue"
+    what = "Deadlines are frozen" if kind == "declared" else "Deadlines run again"
+    facts = {"incident": row, "what": what, "where": where, "kind": kind}
+    to = Person.objects.get(public_id=person)
+    link = _link("/incidents/")
+    _send(to, f"{what}: {where}", "mail/incident.txt", {**facts, "link": link})
+
+
+def _facts(line: Line) -> dict[str, object]:
+    """What a template may print of it: facts of ours and a link."""
+    about = line.about
+    if isinstance(about, Alarm):
+        return _facts_of(about, line.what)
+    proposal = about.proposal
+    facts: dict[str, object] = {"what": line.what, "tool": proposal.tool_name}
+    if isinstance(about, Execution):
+        run = f"/threads/{proposal.agent}/{proposal.thread}/"
+        return {**facts, "execution": about, "link": _link(run)}
+    return {
+        **facts,
+        "request": about,
+        "waits": line.waits,
+        "effect": sentence(describe.effect(_revision(about))),
+        "rules": about.sealed.rules,
+        "link": _link(f"/requests/{about.pk}/"),
+    }
+
+
+def _facts_of(alarm: Alarm, what: str) -> dict[str, object]:
+    said = wording.of(alarm.kind)
+    return {
+        "what": what,
+        "tool": alarm.proposal.tool_name if alarm.proposal else "",
+        "alarm": alarm,
+        "title": said.title,
+        "means": said.means,
+        "do": said.do,
+        "link": _link(f"/alarms/{alarm.pk}/"),
+    }
+
+
+def _link(path: str) -> str:
+    return f"{settings.HOLDPOINT.base_url}{path}"
+
+
+def _revision(request: ApprovalRequest) -> Revision:
+    revision = request.sealed.revision
+    revision.proposal = request.proposal
+    return revision
+
+
+def sentence(parts: Iterable[Part]) -> str:
+    """The effect in our own words, with such values as can say nothing else: names of
+    one word and numbers. Anything else is read on the page: what is sensitive, what
+    an agent wrote, and what a mail program would make a link of."""
+    return "".join(part.text if _is_plain(part) else LEFT_OUT for part in parts)
+
+
+def _is_plain(part: Part) -> bool:
+    own = not part.value or not getattr(part, "untrusted", True)
+    return own or bool(PLAIN.fullmatch(part.text))
+
+
+def _send(
+    person: Person, subject: str, template: str, facts: Mapping[str, object]
+) -> None:
+    with timezone.override(UTC):
+        body = render_to_string(template, dict(facts))
+    EmailMessage(subject=subject, body=body, to=[person.email]).send()

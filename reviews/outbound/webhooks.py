@@ -1,0 +1,195 @@
+"""The one way out: a signed JSON POST to an address that was checked first.
+
+It never follows a redirect, reads no proxy from the environment and waits no longer
+than it was told. Three errors say what is known: `NotAllowed` and `NotSent` mean that
+nothing left the building; `Ambiguous` means that it may have been acted on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+import httpcore
+from django.conf import settings
+from django.utils import timezone
+from standardwebhooks.webhooks import Webhook
+
+from journal import canonical, ids
+from journal.errors import DomainError
+
+from . import addresses, own_ports
+from .addresses import NotAllowed, NotSent, Resolver, Target
+from .connection import Deadline, Wire
+
+__all__ = ["Ambiguous", "Heard", "NotAllowed", "NotSent", "Reply", "notify", "post"]
+
+# Room for a result of 64 KiB (gate.md 7) inside its envelope.
+REPLY_LIMIT = 68 * 1024
+
+
+class Ambiguous(Exception):
+    """It was sent, and there is no usable answer: it may have been acted on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A complete answer. `body` is None when it was empty."""
+
+    status: int
+    body: Any
+
+    def document(self) -> dict[str, Any]:
+        """The JSON object of a 200. Raises `Ambiguous` for any other answer."""
+        if self.status != HTTPStatus.OK:
+            raise Ambiguous(f"the service answered {self.status}")
+        if not isinstance(self.body, dict):
+            raise Ambiguous("the service did not answer with a JSON object")
+        return self.body
+
+
+def post(
+    url: str,
+    payload: Mapping[str, Any],
+    *,
+    timeout: float,
+    headers: Mapping[str, str] | None = None,
+    message: str = "",
+    limit: int = REPLY_LIMIT,
+    resolve: Resolver = addresses.lookup,
+) -> Reply:
+    """Send `payload` and return the answer, whatever its status.
+
+    `timeout` is in seconds and covers everything from the name look-up to the last
+    byte; `limit` is in bytes; `message` is the id of Standard Webhooks, the same over
+    retries of one message. Raises `NotAllowed`, `NotSent`, `Ambiguous`. Caller holds
+    no transaction (house.md).
+    """
+    deadline = Deadline(timeout)
+    target = addresses.parse(url)
+    body = _encode(payload)
+    pinned = addresses.reach(
+        target,
+        networks=settings.HOLDPOINT.webhook_networks,
+        resolve=resolve,
+        timeout=timeout,
+    )
+    ours = [settings.HOLDPOINT.webhook_secret]
+    signed = {**(headers or {}), **signature(body, message or ids.new("m"), ours)}
+    with _told_apart(Wire(pinned, deadline), target) as wire:
+        status, raw = _send(wire, target, signed, body, limit)
+    return Reply(status, _decode(status, raw))
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a listener answered: its status, and how long it asks to be left alone."""
+
+    status: int
+    retry_after: str
+
+
+def notify(
+    url: str,
+    body: bytes,
+    *,
+    message: str,
+    secrets: Sequence[str],
+    timeout: float,
+    resolve: Resolver = addresses.lookup,
+) -> Heard:
+    """Send `body` to somebody who only listens: of the answer nothing is read but its
+    head, so that no answer can be too long, too slow to end, or believed.
+
+    Agents write these addresses: the networks of tools' services are not open to them,
+    nor is any port of the gate's own. Signed once with each of `secrets`, the newest
+    first. Raises as `post`. Caller holds no transaction.
+    """
+    deadline = Deadline(timeout)
+    target, networks = addresses.parse(url), settings.HOLDPOINT.callback_networks
+    own_ports.check(target, networks=networks)
+    pinned = addresses.reach(
+        target, networks=networks, resolve=resolve, timeout=timeout
+    )
+    own_ports.check_answers(target, pinned, resolve=resolve, timeout=timeout)
+    signed = signature(body, message, secrets)
+    with (
+        _told_apart(Wire(pinned, deadline), target) as wire,
+        _stream(wire, target, signed, body) as response,
+    ):
+        heads = {name.lower(): value for name, value in response.headers}
+        later = heads.get(b"retry-after", b"").decode("latin1")
+        return Heard(response.status, later[:64])
+
+
+def _encode(payload: Mapping[str, Any]) -> bytes:
+    try:
+        return canonical.encode(dict(payload))
+    except ValueError as error:
+        raise NotSent(f"the payload is not JSON: {error}") from error
+
+
+def signature(body: bytes, message: str, secrets: Sequence[str]) -> dict[str, str]:
+    """The headers of Standard Webhooks, with a timestamp of now."""
+    now = timezone.now()
+    signed = [Webhook(one).sign(message, now, body.decode()) for one in secrets]
+    return {
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        "Accept-Encoding": "identity",
+        "User-Agent": "Holdpoint",
+        "webhook-id": message,
+        "webhook-timestamp": str(int(now.timestamp())),
+        "webhook-signature": " ".join(signed),
+    }
+
+
+@contextmanager
+def _told_apart(wire: Wire, target: Target) -> Iterator[Wire]:
+    """What goes wrong on the way, by whether anything had left the building."""
+    try:
+        yield wire
+    except (httpcore.ProtocolError, httpcore.NetworkError, OSError) as error:
+        problem = f"{type(error).__name__}: {error}"
+        if wire.sent:
+            raise Ambiguous(f"no complete answer ({problem})") from error
+        raise NotSent(f"no connection to {target.host} ({problem})") from error
+
+
+@contextmanager
+def _stream(
+    wire: Wire, target: Target, headers: Mapping[str, str], body: bytes
+) -> Iterator[httpcore.Response]:
+    url = httpcore.URL(
+        scheme=target.scheme, host=target.host, port=target.port, target=target.path
+    )
+    heads = [("Host", target.authority), *headers.items()]
+    with (
+        httpcore.ConnectionPool(network_backend=wire) as pool,
+        pool.stream("POST", url, headers=heads, content=body) as response,
+    ):
+        yield response
+
+
+def _send(
+    wire: Wire, target: Target, headers: Mapping[str, str], body: bytes, limit: int
+) -> tuple[int, bytes]:
+    with _stream(wire, target, headers, body) as response:
+        received = bytearray()
+        for chunk in response.iter_stream():
+            received += chunk
+            if len(received) > limit:
+                raise Ambiguous(f"the answer is longer than {limit} bytes")
+        return response.status, bytes(received)
+
+
+def _decode(status: int, raw: bytes) -> Any:
+    if not raw:
+        return None
+    try:
+        return canonical.parse(raw)
+    except DomainError as error:
+        raise Ambiguous(f"the answer ({status}) is not strict JSON") from error

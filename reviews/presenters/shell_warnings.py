@@ -1,0 +1,391 @@
+"""What to look twice at in a command: one line of our words a warning. Pure.
+
+A list of what is known to be grave, and a short one of programs that only read: any
+other is said to be unknown, so that nothing passes in silence. `Doubt` says that nobody
+can tell what would run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from . import paths
+from .shell_lexer import Redirect, Simple, Word
+
+OTHER_LANGUAGE = "Code of another language. It was not decoded."
+FOREIGN_TEXT = "It runs text that is not on this page."
+RUNS_OTHER = "It may run another program."
+ENCODED = "A word looks encoded. It was not decoded."
+MARKS = {
+    "substitution": "What a substitution gives is known only when it runs.",
+    "process": "What a substitution gives is known only when it runs.",
+    "variable": "What a variable holds is not on this page.",
+    "brace": "Shells read braces differently.",
+}
+
+_SHELLS = re.compile(r"(?:ba|da|z|k|a|mk|fi|tc|c)?sh|busybox")
+_LANGUAGES = re.compile(
+    r"python[\d.]*|perl[\d.]*|ruby[\d.]*|node(js)?|deno|bun|php[\d.]*|lua[\d.]*|pwsh"
+    r"|powershell(\.exe)?|cmd\.exe|osascript|tclsh|expect|Rscript|groovy|jshell"
+)
+# Programs that run the program named after them.
+_WRAPPERS = (
+    "sudo doas su pkexec runuser gosu setpriv env nohup nice ionice timeout time xargs"
+    " stdbuf setsid chroot unshare nsenter watch parallel command exec builtin busybox"
+    " flock script ssh docker podman kubectl find fd strace ltrace chrt taskset"
+)
+_KNOWN = """
+Runs as another user: sudo doas su pkexec runuser gosu setpriv
+Deletes files: rm rmdir unlink srm
+Destroys what is stored: shred wipefs blkdiscard
+Changes a disk's partitions: fdisk parted sfdisk
+Writes raw data: dd
+Cuts files off: truncate
+Drops a database or its user: dropdb dropuser
+Changes rights: chmod chown chgrp setfacl chattr
+Changes users of the machine: useradd userdel usermod groupadd groupdel passwd visudo
+Leaves something to run later: crontab at batch
+Ends programs or the machine: kill killall pkill reboot shutdown halt poweroff init
+Changes the network: iptables nft ufw firewall-cmd route
+Changes the system: mount umount insmod modprobe sysctl
+Runs text as commands: eval source . trap alias
+Changes how programs run: export unset set shopt declare
+Moves or replaces files: mv cp ln install tee
+Changes what protects the machine: setenforce auditctl aa-disable apparmor_parser
+An editor, which can run all: vi vim ed ex emacs
+Speaks to the network: curl wget nc ncat netcat socat telnet ssh scp sftp rsync ftp
+Speaks to the network: aria2c lftp http https xh dig nslookup host ping mail sendmail
+"""
+_PROGRAMS = {
+    name: said
+    for said, _, names in (line.partition(": ") for line in _KNOWN.splitlines())
+    for name in names.split()
+}
+_RULES = (
+    (
+        r"rm|rmdir|chmod|chown|chgrp|cp",
+        r"-\w*[rR]\w*|--recursive",
+        "And all that is inside",
+    ),
+    (r"rm|mv|cp|ln", r"-\w*f\w*|--force", "Asks nothing first"),
+    (r"mkfs(\..*)?", r".*", "Formats a disk"),
+    (r"git", r"push|fetch|pull|clone|remote|submodule", "Speaks to the network"),
+    (r"git", r"clean|filter-branch|filter-repo|gc|reflog", "Deletes or rewrites"),
+    (r"git", r"--force.*|-f|-D|\+.*|--mirror|--delete|--hard", "Overwrites history"),
+    (r"git", r"-n|--no-verify", "Skips the checks"),
+    (r"find|fd", r"-delete", "Deletes what it finds"),
+    (r"docker|podman|nerdctl", r"rm|rmi|prune|kill|down|stop", "Removes containers"),
+    (r"docker|podman|nerdctl", r"run|exec|pull|push", "Runs or moves images"),
+    (r"kubectl|oc|helm", r"delete|drain|uninstall|rollback", "Removes what runs"),
+    (
+        r"kubectl|oc|helm",
+        r"apply|exec|scale|rollout|patch|upgrade",
+        "Changes a cluster",
+    ),
+    (r"terraform|tofu|pulumi", r"destroy", "Destroys infrastructure"),
+    (r"terraform|tofu|pulumi", r"apply|up|import|state", "Changes infrastructure"),
+    (
+        r"aws|gcloud|az|gsutil|s3cmd|rclone|doctl|heroku|fly|flyctl",
+        r"rm|rb|delete.*|terminate.*|remove|purge|destroy|deletefile",
+        "Deletes in the cloud",
+    ),
+    (
+        r"psql|mysql|mariadb|sqlite3|mongosh?|redis-cli|clickhouse.*|sqlcmd",
+        r"-c|-e|--command.*|--execute.*|--eval.*|(?i:.*(drop|delete|truncate|flush).*)",
+        "Runs statements in a database",
+    ),
+    (
+        r"npm|pnpm|yarn|pip[\d.]*|pipx|gem|cargo|go|apt|apt-get|yum|dnf|brew|apk|uv",
+        r"install|i|add|ci|get|upgrade|update|publish|sync",
+        "Fetches other people's code",
+    ),
+    (r"npx|uvx|bunx|dlx", r".*", "Fetches other people's code"),
+    (
+        r"systemctl|service|launchctl",
+        r"stop|disable|restart|mask|kill|unload",
+        "Stops a service",
+    ),
+    (r"chmod", r"[0-7]*[2367]|\S*[+=]\S*[sw]\S*|[4-7][0-7]{3}", "Opens rights widely"),
+    (
+        r"curl|wget|git",
+        r"-k|--insecure|--no-check-certificate",
+        "Checks no certificate",
+    ),
+    (
+        r"curl|wget|http|https|xh",
+        r"-X|--request.*|-d.*|--data.*|-T|--upload-file|-F|--form.*|--post.*|@.*",
+        "Sends data out",
+    ),
+    (r"nc|ncat|netcat|socat", r"-\w*[ec]\w*|(?i:exec.*|system.*)", "Opens a shell"),
+    (r"history", r"-c|-w", "Clears its tracks"),
+    (r"[gmn]?awk|g?sed", r"-f.*|--file.*", "Runs a program from a file"),
+    (r"base64|base32|xxd|openssl|gunzip|zcat", r"-d|-D|--decode|-r|enc|.*", "Decodes"),
+    (r".*", r"--no-preserve-root", "May delete the whole disk"),
+    (r".*", r"--no-verify|--skip-checks?|--no-checks?", "Skips the checks"),
+    (r".*", r"--force|--force-.*|--hard|--purge|--prune|--delete", "Forces or deletes"),
+    (
+        r".*",
+        r"--yes|--assume-yes|--auto-approve|--non-interactive",
+        "Asks nothing first",
+    ),
+    (
+        r".*",
+        r"--privileged|--allow-root|--unsafe.*|--dangerously.*",
+        "Drops protection",
+    ),
+)
+UNKNOWN = "A program not known here"
+# Programs that read and print. They write nothing and run nothing by their own words;
+# what the rules above know of some of their options comes on top.
+_PLAIN = """
+: [ [[ awk basename cal cat cd cksum cmp column comm cut date df diff dirname du echo
+egrep expr false fgrep file fmt fold free gawk git grep gsed head hostname id jobs
+join jq last locale ls lsblk lscpu mawk md5sum mkdir nl nproc paste pgrep popd
+printenv printf ps pushd pwd read readlink realpath rev rg sed seq sha1sum sha256sum
+sha512sum sleep sort stat strings sum tac tail test touch tr tree true type uname uniq
+uptime wait wc which who whoami zcat
+"""
+_READERS = frozenset(_PLAIN.split())
+_RULES_READ = tuple((re.compile(p), re.compile(a), said) for p, a, said in _RULES)
+_HOOKS = re.compile(
+    r"--checkpoint-action.*|--to-command.*|.*ProxyCommand.*|--use-compress-program.*"
+    r"|--rsh.*|--unzip-command.*|--exec.*|-exec(dir)?|-ok(dir)?|--eval.*|alias\..*"
+    r"|core\.(pager|editor|sshcommand|fsmonitor|hookspath).*|-I|--split-string.*|-S",
+    re.IGNORECASE,
+)
+_HOOKED = re.compile(r"tar|ssh|scp|sftp|rsync|git|zip|env|gdb|man|less|make|parallel")
+# What lets the little languages of text tools run a program or write a file.
+_TEXT_TOOLS = re.compile(r"[gmn]?awk|sed|gsed")
+_CODE = re.compile(
+    r"system\s*\(|getline|[|>]\s*&?\s*[\"a-z]|(^|[;}\d\s])[ewW]\s|/[gip\d]*e[gip\d]*$"
+)
+_DISK = re.compile(r"/dev/(?:[hsv]d[a-z]|nvme|disk|mapper|mmcblk)")
+# Programs that give one word, or all of theirs, to a shell.
+_HANDS_OVER = re.compile(r"su|runuser|script|flock|watch")
+_SSH_TAKES = re.compile(r"-[bcDEeFIiJLlmOopQRSWw]")
+_SET = re.compile(
+    r"(LD_\w+|DYLD_\w+|PATH|IFS|BASH_ENV|ENV|SHELLOPTS|PROMPT_COMMAND|PYTHON\w+|PERL5\w+"
+    r"|NODE_OPTIONS|RUBYOPT|GIT_\w+|EDITOR|PAGER|http_proxy|https_proxy|HTTPS?_PROXY)\+?="
+)
+_ADDRESS = re.compile(
+    r"\w[\w+.-]*://\S+|[\w.-]+@[\w.-]+(:\S*)?|/dev/(?:tcp|udp)/\S+"
+    r"|\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?(?:/\S*)?|\[?[0-9a-f]*(?::[0-9a-f]*){3,}\]?\S*"
+    r"|[\w-]+(?:\.[\w-]+)*\.(?:com|net|org|io|dev|ru|cn|top|xyz|info|example|test)\S*",
+    re.IGNORECASE,
+)
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}|(?:\\{1,2}x[0-9a-fA-F]{2}){4,}")
+_CASES = (re.compile("[A-Z]"), re.compile("[a-z]"), re.compile("[0-9]"))
+# A longer word is looked at no closer: it is nothing that a person types.
+MOST_LETTERS = 2000
+NEAR = 20  # words behind an interpreter in which its options stand
+TOO_LONG = "A word is too long to be looked at."
+_PATH_STEP = 16  # encoded text rarely has a slash more often
+
+
+@dataclass(slots=True)
+class Watched:
+    """What was found in one simple command, by the place of the word and as a whole."""
+
+    words: dict[int, list[str]] = field(default_factory=dict)
+    redirects: dict[int, list[str]] = field(default_factory=dict)
+    assigns: dict[int, list[str]] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
+    codes: list[str] = field(default_factory=list)  # shell code given as a word
+    hosts: list[str] = field(default_factory=list)
+
+
+def watch(simple: Simple, *, fed: bool = False) -> Watched:
+    """Look at one simple command; `fed` says that it reads another's output."""
+    found = Watched()
+    for place, word in enumerate(simple.words):
+        found.words[place] = list(_of_word(word))
+    for place, redirect in enumerate(simple.redirects):
+        found.redirects[place] = list(_of_redirect(redirect))
+    for place, word in enumerate(simple.assigns):
+        found.assigns[place] = ["Changes how programs run"] * bool(
+            _SET.match(word.text)
+        )
+    _programs(simple.words, found, fed=fed or _reads(simple))
+    found.hosts = list(_hosts(simple))
+    for word in [*simple.words, *simple.assigns, *(r.target for r in simple.redirects)]:
+        found.doubts += [said for mark, said in MARKS.items() if mark in word.marks]
+        if len(word.text) > MOST_LETTERS:
+            found.doubts.append(TOO_LONG)
+        else:
+            found.doubts += [ENCODED] * is_encoded(word.text)
+    return found
+
+
+def _seen(text: str) -> str:
+    """As much of a word as is looked at: no search takes time that grows with it."""
+    return text[:MOST_LETTERS]
+
+
+def is_encoded(text: str) -> bool:
+    """Whether a word looks like something else in disguise; a long path does not."""
+    return any(_is_code(match[0]) for match in _ENCODED.finditer(text))
+
+
+def _is_code(text: str) -> bool:
+    if len(text) <= _PATH_STEP * text.count("/"):
+        return False
+    mixed = len(text) >= 32 and all(case.search(text) for case in _CASES)
+    return mixed or text.endswith("=") or text.startswith("\\")
+
+
+def program(word: Word) -> str:
+    """The name a program is known by, without its place."""
+    return _seen(word.text.rpartition("/")[2])
+
+
+def _programs(words: Sequence[Word], found: Watched, *, fed: bool) -> None:
+    """The program, and those it is told to run in turn.
+
+    The first one's rules hold for all words, those of the others up to the next.
+    """
+    starts = list(_starts(words))
+    for place, end in pairwise([*starts, len(words)]):
+        name = program(words[place])
+        said = found.words[place]
+        said += [_PROGRAMS[name]] if name in _PROGRAMS else []
+        said += ["A script: what is in it is not shown"] * _is_script(words[place])
+        if words[place].quoted or words[place].marks:
+            said.append("The program's name is disguised")
+        said += ["A shell of its own"] * bool(_SHELLS.fullmatch(name))
+        said += [UNKNOWN] * (not said and not _is_read(name))
+        last = end if place else len(words)
+        _arguments(name, words, range(place + 1, last), found)
+        _interpreters(words[place : place + NEAR], found, fed=fed)
+
+
+def _arguments(name: str, words: Sequence[Word], places: range, found: Watched) -> None:
+    rest = [words[place].text for place in places]
+    for place, text in zip(places, rest, strict=True):
+        found.words[place] += _of_argument(name, text)
+    seen = [_seen(text) for text in rest]
+    if _HOOKED.fullmatch(name) and any(map(_HOOKS.fullmatch, seen)):
+        found.doubts.append(RUNS_OTHER)
+    if _TEXT_TOOLS.fullmatch(name) and any(map(_CODE.search, seen)):
+        found.doubts.append(OTHER_LANGUAGE)
+    found.codes += _handed_over(name, rest)
+
+
+def _starts(words: Sequence[Word]) -> Iterator[int]:
+    """Where programs stand: the first word, and after a wrapper each known name."""
+    if not words:
+        return
+    yield 0
+    if program(words[0]) not in _WRAPPERS.split():
+        return
+    for place in range(1, len(words)):
+        name = program(words[place])
+        known = name in _PROGRAMS or name in _WRAPPERS.split()
+        if name == ".":
+            continue  # a directory
+        if known or _SHELLS.fullmatch(name) or _LANGUAGES.fullmatch(name):
+            yield place
+
+
+def _interpreters(words: Sequence[Word], found: Watched, *, fed: bool) -> None:
+    name = program(words[0])
+    texts = [word.text for word in words[1:]]
+    if name in ("eval", "source", ".", "trap", "alias"):
+        found.doubts.append(FOREIGN_TEXT)
+    shell = _SHELLS.fullmatch(name)
+    if not shell and not _LANGUAGES.fullmatch(name):
+        return
+    codes = [n for n, text in enumerate(texts) if re.fullmatch(r"-\w*[ceEr]|/c", text)]
+    operands = [text for text in texts if not text.startswith("-")]
+    if shell and codes and len(texts) > codes[0] + 1:
+        found.codes.append(texts[codes[0] + 1])
+    elif codes or "-" in texts:
+        found.doubts.append(OTHER_LANGUAGE)
+    elif fed or "-s" in texts or not operands:
+        found.doubts.append(FOREIGN_TEXT)
+
+
+def _handed_over(name: str, rest: Sequence[str]) -> Iterator[str]:
+    """What this program gives to a shell, here or on another machine."""
+    if name == "watch":
+        yield " ".join(text for text in rest if not text.startswith("-"))
+    elif _HANDS_OVER.fullmatch(name) and "-c" in rest[:-1]:
+        yield rest[rest.index("-c") + 1]
+    elif name == "ssh":
+        operands = [
+            place
+            for place, text in enumerate(rest)
+            if not text.startswith("-")
+            and not (place and _SSH_TAKES.fullmatch(rest[place - 1]))
+        ]
+        if operands and rest[operands[0] + 1 :]:
+            yield " ".join(rest[operands[0] + 1 :])
+
+
+def _of_argument(name: str, text: str) -> list[str]:
+    return [
+        said
+        for programs, arguments, said in _RULES_READ
+        if programs.fullmatch(name) and arguments.fullmatch(_seen(text))
+    ]
+
+
+def _of_word(word: Word) -> Iterator[str]:
+    if paths.is_everything(word.text):
+        yield "A whole directory or disk"
+    if word.text.startswith(("/", "~", "..")) or "/" in word.text:
+        yield from (m for m in paths.marks(word.text, "/") if m != "Configuration")
+    if _DISK.search(word.text):
+        yield "A disk itself"
+    if "home" in word.marks:
+        yield "In somebody's home"
+    if word.marks & {"substitution", "process"}:
+        yield "Runs another command first"
+    if "variable" in word.marks:
+        yield "Variable: value not shown"
+
+
+def _of_redirect(redirect: Redirect) -> Iterator[str]:
+    target = redirect.target.text
+    if target == "/dev/null" and redirect.operator.startswith(">"):
+        yield "Hides what goes wrong" if redirect.number == "2" else "Hides its output"
+    elif redirect.operator in (">", ">|", "<>") and not target.startswith("&"):
+        yield "Overwrites a file"
+    elif redirect.operator == ">>":
+        yield "Adds to a file"
+    if target.startswith(("/dev/tcp/", "/dev/udp/")):
+        yield "Speaks to the network"
+    yield from paths.marks(target, "/")
+    if _DISK.match(target):
+        yield "A disk itself"
+    if paths.is_system(target) and target != "/dev/null":
+        yield "Part of the machine"
+
+
+def _reads(simple: Simple) -> bool:
+    return any(one.operator.startswith("<") for one in simple.redirects)
+
+
+def _is_read(name: str) -> bool:
+    """Whether it is known here: one that only reads, or whose code is opened."""
+    return bool(
+        name in _READERS or _SHELLS.fullmatch(name) or _LANGUAGES.fullmatch(name)
+    )
+
+
+def _is_script(word: Word) -> bool:
+    text = word.text
+    relative = "/" in text and not text.startswith(("/bin/", "/usr/", "/sbin/"))
+    return relative or text.endswith(
+        (".sh", ".py", ".pl", ".rb", ".js", ".bat", ".ps1")
+    )
+
+
+def _hosts(simple: Simple) -> Iterator[str]:
+    given = [*simple.words[1:], *(one.target for one in simple.redirects)]
+    for word in given:
+        match = _ADDRESS.search(_seen(word.text))
+        if match:
+            yield match[0]

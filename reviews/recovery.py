@@ -1,0 +1,168 @@
+"""After a backup was put back: notice it, hold everything, and begin a new epoch when
+two people have looked (proof.md T25). The guard itself is journal/restore_epochs.py."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from journal import clock, failpoints, high_water_mark, log, restore_epochs
+from journal.errors import Conflict, Unwritten
+from journal.models import Epoch
+from policies.models import Person
+
+from . import freezing, locks, permissions
+from .alarms import raising
+from .choices import AlarmKind, ExecutionStatus, RequestStatus
+from .grants import uncertain
+from .models import ApprovalRequest, Execution
+from .permissions import Permission
+
+
+def waiting() -> Epoch | None:
+    """The epoch that two people are to begin; None while all is well."""
+    return Epoch.objects.filter(began_at__isnull=True).order_by("-number").first()
+
+
+def latest() -> Epoch | None:
+    """The restore that the present history began with."""
+    return Epoch.objects.filter(began_at__isnull=False).order_by("-number").first()
+
+
+def watch() -> str:
+    """Compare with what was seen before; why nothing may run, or "". Where it is only
+    this host that knows, all others are told."""
+    why = restore_epochs.watch()
+    if why and why not in {restore_epochs.TOLD, restore_epochs.UNREAD}:
+        notice(why=why)
+    if why == restore_epochs.UNREADABLE:
+        high_water_mark.set_aside()
+    return why
+
+
+@transaction.atomic(durable=True)
+def notice(*, why: str) -> None:
+    """Have every host hold still, and people called: one row, however many notice."""
+    now = clock.now()
+    _notice(why, now)
+
+
+def _notice(why: str, now: datetime) -> None:
+    number = restore_epochs.next_number()
+    row = Epoch(number=number, noticed_at=now, why=why)
+    if waiting() is not None:
+        return
+    Epoch.objects.bulk_create([row], ignore_conflicts=True)
+    log.append(
+        "epoch.noticed",
+        actor=uncertain.RESTORE,
+        at=now,
+        data={"epoch": number, "code": why},
+    )
+    raising.raise_(
+        AlarmKind.RESTORED,
+        subject=f"epoch-{number}",
+        proposal=None,
+        data={"code": why},
+        now=now,
+        actor=uncertain.RESTORE,
+    )
+
+
+@transaction.atomic(durable=True)
+def look_at(*, person: Person, reason: str) -> Epoch:
+    """One person says what happened to the database; when another agrees, a new epoch
+    begins and things run again.
+
+    What was under way is UNKNOWN from then on, what waits for people has its whole time
+    again, and no record ever gets a number that one of the lost history had. Locks:
+    requests, executions. Raises NotYours, Unwritten,
+    Conflict.
+    """
+    permissions.check(person, Permission.LIFT)
+    if not reason.strip():
+        raise Unwritten(errors=[{"path": "reason", "message": "say what happened"}])
+    now = clock.now()
+    epoch = _held(now)
+    if not epoch.asked_by:
+        return _ask(epoch, person, reason.strip(), now)
+    if epoch.asked_by == person.public_id:  # guard: epoch-by-two
+        raise Conflict("You have looked already. A second person must look as well.")
+    return _begin(epoch, person, reason.strip(), now)
+
+
+def _held(now: datetime) -> Epoch:
+    """Noticed here, where no sweep had come by yet. Raises Conflict."""
+    why = restore_epochs.why()
+    if why and why != restore_epochs.UNREAD and waiting() is None:
+        _notice(why, now)
+    epoch = waiting()
+    if epoch is None:
+        raise Conflict("This database was not restored. Nothing was changed.")
+    return epoch
+
+
+def _ask(epoch: Epoch, person: Person, reason: str, now: datetime) -> Epoch:
+    unasked = Epoch.objects.filter(pk=epoch.pk, asked_by="", began_at__isnull=True)
+    if unasked.update(asked_by=person.public_id, reason=reason) != 1:
+        raise Conflict
+    epoch.asked_by, epoch.reason = person.public_id, reason
+    _tell("epoch.asked", epoch, person, reason, now)
+    return epoch
+
+
+def _begin(epoch: Epoch, person: Person, reason: str, now: datetime) -> Epoch:
+    restore_epochs.check_numbers()
+    highest = restore_epochs.highest_record()
+    restore_epochs.renumber(highest)
+    changes = {"by": person.public_id, "began_at": now, "from_record": highest}
+    agreed = Epoch.objects.filter(
+        pk=epoch.pk, asked_by=epoch.asked_by, began_at__isnull=True
+    )
+    if agreed.update(**changes) != 1:
+        raise Conflict
+    # Noticed by another host as well, under a number of its own.
+    Epoch.objects.filter(began_at__isnull=True).delete()
+    waiting = _give_time(now)
+    lost = _doubt_what_ran(now)
+    epoch.by, epoch.began_at, epoch.from_record = person.public_id, now, highest
+    _tell("epoch.began", epoch, person, reason, now, unknown=lost, waiting=waiting)
+    raising.close_itself(
+        AlarmKind.RESTORED, subject=f"epoch-{epoch.pk}", now=now, code="began"
+    )
+    failpoints.point("epoch_uncommitted", str(epoch.pk))
+    transaction.on_commit(restore_epochs.accept)
+    return epoch
+
+
+def _give_time(now: datetime) -> int:
+    """Each that waits for people has from now on at least as long as it was given: its
+    deadline may have passed while nobody could decide. How many."""
+    pending = ApprovalRequest.objects.filter(status=RequestStatus.PENDING)
+    rows = list(locks.requests_in_order(pending).values_list("pk", flat=True))
+    return freezing.begin_anew(rows, now)
+
+
+def _doubt_what_ran(now: datetime) -> int:
+    """Nobody holds a lease that a backup remembers."""
+    claimed = Execution.objects.filter(status=ExecutionStatus.CLAIMED)
+    found = 0
+    for pk in claimed.order_by("pk").values_list("pk", flat=True):
+        execution = locks.execution(pk)
+        if execution.status == ExecutionStatus.CLAIMED:
+            uncertain.lose(execution, uncertain.RESTORED, now)
+            found += 1
+    return found
+
+
+def _tell(
+    kind: str, epoch: Epoch, person: Person, reason: str, now: datetime, **data: int
+) -> None:
+    log.append(
+        kind,
+        actor=log.Actor("person", person.public_id),
+        at=now,
+        data={"epoch": epoch.pk, **data},
+        private={"reason": reason},
+    )

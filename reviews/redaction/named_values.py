@@ -1,0 +1,111 @@
+"""Values that a tool's policy names: found wherever they stand, however they are
+spaced, cut up or spelt in capitals (gate.md 4, "per-tool fields too")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from . import labels
+from .normalise import MASK, fold
+from .spans import Span
+
+LEAST = 3  # letters and digits; a shorter value would take whole texts apart
+EXACT = 5  # from here on what stands between the letters does not matter
+CERTAIN = 8  # from here on it is meant even in the middle of a word
+LINE = 16  # from here on a line of a longer value is a value of its own
+
+
+class Concealed(NamedTuple):
+    """One value to be found: its letters and digits alone, and the signs around."""
+
+    letters: str
+    before: str
+    after: str
+    kind: str
+    value: str
+
+
+def concealed(args: Mapping[str, Any], names: Iterable[str]) -> tuple[Concealed, ...]:
+    """The values of the named arguments (dotted paths without indices), with all that
+    is in them, longest first."""
+    wanted = frozenset(names)
+    if not wanted:
+        return ()
+    found = {one.letters: one for one in _walk(args, wanted, "", "", inside=False)}
+    return tuple(sorted(found.values(), key=lambda one: -len(one.letters)))
+
+
+def find(view: str, values: Iterable[Concealed]) -> Iterator[Span]:
+    """Every place of every value in a folded text; places may overlap."""
+    values = list(values)
+    if not values:
+        return
+    places = [at for at, char in enumerate(view) if char.isalnum() or char == MASK]
+    letters = "".join(_lower(view[at]) for at in places)
+    for value in values:
+        at = letters.find(value.letters)
+        while at >= 0:
+            start, end = places[at], places[at + len(value.letters) - 1] + 1
+            if _is_meant(view, start, end, value):
+                yield _widened(view, start, end, value)
+            at = letters.find(value.letters, at + 1)
+
+
+def _walk(
+    value: Any, wanted: frozenset[str], path: str, kind: str, *, inside: bool
+) -> Iterator[Concealed]:
+    inside = inside or path in wanted
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            within = f"{path}.{name}" if path else str(name)
+            said = labels.kind_of(str(name)) or kind
+            yield from _walk(item, wanted, within, said, inside=inside)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _walk(item, wanted, path, kind, inside=inside)
+    elif inside and value is not None and not isinstance(value, bool):
+        yield from _of(str(value), kind or labels.SECRET)
+
+
+def _of(text: str, kind: str) -> Iterator[Concealed]:
+    lines = [line for line in text.splitlines() if len(line) >= LINE]
+    for piece in [text, *lines]:
+        folded = fold(piece).text.strip()
+        letters = "".join(_lower(char) for char in folded if char.isalnum())
+        if len(letters) >= LEAST:
+            ends = [at for at, char in enumerate(folded) if char.isalnum()]
+            before, after = folded[: ends[0]], folded[ends[-1] + 1 :]
+            value = labels.normal(kind, folded)
+            yield Concealed(letters, before, after, kind, value)
+
+
+def _lower(char: str) -> str:
+    lower = char.lower()
+    return lower if len(lower) == 1 else char
+
+
+def _is_meant(view: str, start: int, end: int, value: Concealed) -> bool:
+    length = len(value.letters)
+    if length < EXACT and end - start != length:
+        return False
+    return length >= CERTAIN or not (
+        _within_word(view, start) or _within_word(view, end)
+    )
+
+
+def _within_word(view: str, place: int) -> bool:
+    """Whether a word, or a number, goes on across a place."""
+    if not 0 < place < len(view):
+        return False
+    left, right = view[place - 1], view[place]
+    return (left.isdigit() and right.isdigit()) or (left.isalpha() and right.isalpha())
+
+
+def _widened(view: str, start: int, end: int, value: Concealed) -> Span:
+    """With the value's own signs where they stand there as well."""
+    if value.before and view.endswith(value.before, 0, start):
+        start -= len(value.before)
+    if value.after and view.startswith(value.after, end):
+        end += len(value.after)
+    return Span(start, end, value.kind, value.value)

@@ -1,0 +1,234 @@
+"""A proposal's own life: submitted, superseded, withdrawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from journal import clock, failpoints, log, outbox
+from journal.errors import Conflict, Decided, NotFound, RationaleMissing, TooLittleTime
+from policies.choices import Tier
+from reviews import inherited, locks, transitions
+from reviews.choices import OPEN, ExecutionStatus, RequestStatus
+from reviews.governance.ruling import Action, Ruling, govern, observe
+from reviews.grants import grants
+from reviews.models import Proposal, Revision
+from reviews.stops import stops
+
+from . import versions
+from .revisions import Narrative, add_revision, redactor
+
+UNDER_WAY = (
+    ExecutionStatus.QUEUED,
+    ExecutionStatus.CLAIMED,
+    ExecutionStatus.UNKNOWN,
+)
+LEAST_SECONDS = 60  # a shorter wait is refused, never turned into NOTIFY
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a proposal comes from and how it is to be treated."""
+
+    barred: Sequence[str] = ()
+    kept_out: Sequence[str] = ()
+    on_behalf_of: Mapping[str, Any] = field(default_factory=dict)
+    parent: str = ""
+    supersedes: str = ""
+    group: str = ""
+    priority: str = "normal"
+    source: str = ""
+    expires_in: int | None = None
+    heard: bool = False  # somebody outside is to be told what becomes of it
+
+
+def submit(
+    action: Action,
+    narrative: Narrative,
+    origin: Origin,
+    *,
+    now: datetime,
+    by: log.Actor | None = None,
+    asks: bool = False,
+) -> Proposal:
+    """Store the proposal, ask the policy, and do what follows from its tier. `by` is
+    the person who proposes it in the agent's place; `asks` wants somebody's approval
+    also where the policy alone would allow it.
+
+    A step of the agents' propose operation. Raises AgentStopped, InvalidArgs,
+    RationaleMissing, TooLittleTime, Conflict. Caller holds the thread's lock.
+    """
+    stops.check_may_propose(action.agent, action.thread, action.tool)
+    actor = by or log.Actor("agent", action.agent)
+    check_time(origin.expires_in)
+    if origin.supersedes:
+        _supersede(origin.supersedes, action.agent, actor, now)
+    ruling = govern(action, now=now)
+    check_rationale(ruling, narrative)
+    proposal = Proposal.objects.create(
+        id=action.proposal,
+        agent=action.agent,
+        thread=action.thread,
+        tool_name=action.tool,
+        barred=list(origin.barred),
+        kept_out=list(origin.kept_out),
+        on_behalf_of=redactor(action, ruling).members(origin.on_behalf_of),
+        parent=origin.parent,
+        supersedes=origin.supersedes,
+        group=origin.group,
+        priority=origin.priority,
+        source=origin.source,
+        blocked_by=ruling.blocked_by,
+        heard=origin.heard,
+        created_at=now,
+    )
+    revision = add_revision(proposal, 1, action, narrative, ruling, actor, now)
+    _log_submitted(proposal, revision, ruling, actor, now)
+    if ruling.tier is not Tier.BLOCK:
+        asks = asks or ruling.tier in {Tier.APPROVE, Tier.ESCALATE}
+        observe(ruling, now=now, asks=asks)
+        _follow(proposal, revision, ruling, origin, actor, now, asks=asks)
+    return proposal
+
+
+def check_time(expires_in: int | None) -> None:
+    """Raises TooLittleTime when nobody could answer in so few seconds."""
+    if expires_in is not None and expires_in < LEAST_SECONDS:
+        raise TooLittleTime(
+            errors=[
+                {"path": "expires_in", "message": f"at least {LEAST_SECONDS} seconds"}
+            ]
+        )
+
+
+def check_rationale(ruling: Ruling, narrative: Narrative) -> None:
+    """Raises RationaleMissing where the tool asks for one."""
+    if ruling.evaluation.requires_rationale and not narrative.rationale.strip():
+        raise RationaleMissing(
+            errors=[{"path": "rationale", "message": "this tool requires one"}]
+        )
+
+
+def _follow(
+    proposal: Proposal,
+    revision: Revision,
+    ruling: Ruling,
+    origin: Origin,
+    actor: log.Actor,
+    now: datetime,
+    *,
+    asks: bool,
+) -> None:
+    if asks:
+        versions.open_request(
+            proposal,
+            revision,
+            ruling,
+            actor=actor,
+            now=now,
+            expires_in=origin.expires_in,
+        )
+        return
+    policy = log.Actor("system", f"policy:{revision.policy_number}")
+    tells = ruling.tier is Tier.NOTIFY
+    queue = versions.queue_of(ruling) if tells else None
+    grants.issue(proposal, revision, actor=policy, now=now, announced_in=queue)
+    if tells:
+        outbox.publish("proposal.announced", subject=proposal.pk)
+
+
+def _log_submitted(
+    proposal: Proposal,
+    revision: Revision,
+    ruling: Ruling,
+    actor: log.Actor,
+    now: datetime,
+) -> None:
+    log.append(
+        "proposal.blocked" if proposal.blocked_by else "proposal.submitted",
+        actor=actor,
+        at=now,
+        proposal=proposal.pk,
+        agent=proposal.agent,
+        thread=proposal.thread,
+        revision=revision.number,
+        action_hash=revision.action_hash,
+        policy=revision.policy_number,
+        steps=versions.steps_of(ruling.evaluation),
+        data={
+            "tool": proposal.tool_name,
+            "tier": ruling.tier,
+            "risk": ruling.evaluation.risk,
+            "rules": [rule.id for rule in ruling.evaluation.rules],
+        },
+    )
+
+
+def _supersede(proposal_id: str, agent: str, actor: log.Actor, now: datetime) -> None:
+    """The named proposal's request ends as SUPERSEDED. Raises NotFound, Conflict."""
+    request = locks.request_of(proposal_id)
+    # guard: own-superseded
+    if request is None or request.proposal.agent != agent:
+        raise NotFound("supersedes: no such waiting proposal of this agent.")
+    if request.status != RequestStatus.PENDING:
+        raise Conflict("supersedes: that proposal is no longer waiting.")
+    transitions.request.apply(
+        request, "supersede", actor=actor, now=now, changes={"settled_at": now}
+    )
+    inherited.release([proposal_id])
+
+
+def withdraw(
+    proposal_id: str, *, agent: str, actor: log.Actor, now: datetime, code: str
+) -> None:
+    """Take a proposal back: an open request ends, what waits to run is refused.
+
+    Raises NotFound, or Decided when there is nothing left to take back. Caller holds
+    the thread's lock or is a sweep that holds none.
+    """
+    proposal = Proposal.objects.filter(pk=proposal_id, agent=agent).first()
+    if proposal is None:
+        raise NotFound
+    request = locks.request_of(proposal_id)
+    if request is not None and request.status in OPEN:
+        transitions.request.apply(
+            request,
+            "withdraw",
+            actor=actor,
+            now=now,
+            changes={"settled_at": now, "recall_until": None},
+            data={"code": code},
+        )
+        inherited.release([proposal_id])
+    elif not grants.revoke(proposal, actor=actor, now=now, code=code):
+        raise Decided("There is nothing left to take back.")
+
+
+@transaction.atomic(durable=True)
+def withdraw_stopped(*, proposal_id: str, code: str) -> None:
+    """Take back one proposal of something that was stopped, as the system."""
+    now = clock.now()
+    proposal = Proposal.objects.get(pk=proposal_id)
+    actor = log.Actor("system", "stop")
+    withdraw(proposal_id, agent=proposal.agent, actor=actor, now=now, code=code)
+    failpoints.point("stop_uncommitted", proposal_id)
+
+
+def be_heard(agent: str) -> int:
+    """From now on somebody listens to what becomes of this agent's proposals: tell of
+    those under way too. Caller holds a transaction; whatever ends at this very moment
+    may end unheard."""
+    own = Proposal.objects.filter(agent=agent)
+    asked = own.filter(request__status__in=OPEN)
+    again = Q(
+        executions__status=ExecutionStatus.FAILED,
+        executions__grant__expires_at__gt=clock.now(),
+    )
+    runs = own.filter(Q(executions__status__in=UNDER_WAY) | again)
+    both = Q(pk__in=asked.values("pk")) | Q(pk__in=runs.values("pk"))
+    return Proposal.objects.filter(both, heard=False).update(heard=True)

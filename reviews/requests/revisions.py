@@ -1,0 +1,149 @@
+"""What is proposed, as immutable revisions, and how one takes the place of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from journal import canonical, log
+from policies.choices import Tier
+from reviews import transitions
+from reviews.governance.ruling import Action, Ruling, observe
+from reviews.models import ApprovalRequest, Proposal, Revision
+from reviews.redaction import redactor as redacting
+from reviews.redaction.redactor import Redactor
+
+from . import versions
+
+
+@dataclass(frozen=True, slots=True)
+class Narrative:
+    """What the agent says of its proposal: raw here, redacted before it is stored."""
+
+    rationale: str = ""
+    expected_outcome: str = ""
+    reversal: str = ""
+    alternatives: Sequence[Mapping[str, Any]] = ()
+    evidence: Sequence[Mapping[str, Any]] = ()
+
+
+def add_revision(
+    proposal: Proposal,
+    number: int,
+    action: Action,
+    narrative: Narrative,
+    ruling: Ruling,
+    author: log.Actor,
+    now: datetime,
+) -> Revision:
+    """Insert an immutable revision with its canonical bytes and redacted texts."""
+    tool = ruling.tool
+    blob = action.canonical(tool.version if tool else 0)
+    hider = redactor(action, ruling)
+    texts = hider.members(
+        {
+            "rationale": narrative.rationale,
+            "expected_outcome": narrative.expected_outcome,
+            "reversal": narrative.reversal,
+            "alternatives": list(narrative.alternatives),
+        }
+    )
+    return Revision.objects.create(
+        proposal=proposal,
+        number=number,
+        tool=tool,
+        canonical=blob,
+        action_hash=canonical.digest(blob),
+        author_kind=author.kind,
+        author_id=author.id,
+        agent_version=action.agent_version,
+        uncertain=action.uncertain,
+        reading=action.reading.as_json() if action.reading else {},
+        facts=dict(ruling.facts),
+        evaluation=ruling.evaluation.as_json(),
+        tier=ruling.tier,
+        risk=ruling.evaluation.risk,
+        amount_minor=ruling.money.minor if ruling.money else None,
+        currency=ruling.money.currency if ruling.money else "",
+        policy=ruling.policy,
+        created_at=now,
+        evidence=hider.items(narrative.evidence),
+        **texts,
+    )
+
+
+def redactor(action: Action, ruling: Ruling) -> Redactor:
+    """What hides the secrets in the texts of this proposal."""
+    return redacting.of(
+        action.agent,
+        action.thread,
+        ruling.definition,
+        action.args,
+        proposal=action.proposal,
+    )
+
+
+def replace_revision(
+    request: ApprovalRequest,
+    action: Action,
+    narrative: Narrative,
+    ruling: Ruling,
+    author: log.Actor,
+    now: datetime,
+    *,
+    event: str,
+    least: Tier = Tier.AUTO,
+) -> Revision:
+    """Revision n+1 and request version n+1, which asks for `least` at the least.
+    Caller holds the request's lock."""
+    proposal = request.proposal
+    revision = add_revision(
+        proposal, proposal.revision + 1, action, narrative, ruling, author, now
+    )
+    Proposal.objects.filter(pk=proposal.pk).update(revision=revision.number)
+    proposal.revision = revision.number
+    observe(ruling, now=now)
+    escalated_by = request.sealed.escalated_by
+    by_agent = author.kind == "agent"
+    asked = versions.asked_again(
+        request, ruling.evaluation, by_agent=by_agent, least=least
+    )
+    transitions.request.apply(
+        request,
+        event,
+        actor=author,
+        now=now,
+        changes=_asked_anew(request, revision, ruling, asked.tier),
+        policy=revision.policy_number,
+        steps=asked.steps,
+        data={"rules": [rule.id for rule in ruling.evaluation.rules]},
+    )
+    versions.seal(
+        request,
+        revision,
+        ruling.evaluation,
+        cause="revised" if event == "revise" else "modified",
+        now=now,
+        steps=asked.steps,
+        escalated_by=escalated_by,
+    )
+    return revision
+
+
+def _asked_anew(
+    request: ApprovalRequest, revision: Revision, ruling: Ruling, tier: Tier
+) -> dict[str, Any]:
+    """The request row's new columns; deadline and reminder are those of the row in
+    hand."""
+    return {
+        "version": request.version + 1,
+        "action_hash": revision.action_hash,
+        "tier": tier,
+        "risk": ruling.evaluation.risk,
+        "queue": versions.queue_of(ruling),
+        "expires_at": request.expires_at,
+        "reminded_at": request.reminded_at,
+        "recall_until": None,
+    }

@@ -1,0 +1,265 @@
+"""Opening the question and sealing its versions: steps that operations compose."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from journal import canonical, log, outbox
+from policies.choices import Risk, Role, Tier
+from policies.evaluation import Evaluation
+from policies.models import Queue
+from reviews import quorum, transitions
+from reviews.governance.ruling import Ruling
+from reviews.models import ApprovalRequest, Proposal, RequestVersion, Revision
+from reviews.quorum import StepData
+
+# What made a version that asks for a supervisor more.
+HANDED_UP = ("escalated", "verifier")
+ONE_MORE: StepData = {"role": Role.SUPERVISOR.value, "required": 1}
+# The order of lists: a band of risk first, in it the agent's own priority.
+BANDS = {Risk.CRITICAL: 0, Risk.HIGH: 1, Risk.MEDIUM: 2, Risk.LOW: 2}
+PRIORITIES = {"critical": 0, "normal": 1, "low": 2}
+
+
+def asked_tier(evaluation: Evaluation, least: Tier = Tier.APPROVE) -> Tier:
+    """The tier people are asked at: once asked, a person answers, whatever changed."""
+    return max(evaluation.tier, Tier.APPROVE, least, key=lambda tier: tier.rank)
+
+
+def open_request(
+    proposal: Proposal,
+    revision: Revision,
+    ruling: Ruling,
+    *,
+    actor: log.Actor,
+    now: datetime,
+    expires_in: int | None,
+) -> ApprovalRequest:
+    """Put the question: request PENDING with version 1. Caller holds the thread."""
+    evaluation = ruling.evaluation
+    seconds = seconds_to_answer(evaluation, expires_in)
+    request = ApprovalRequest(
+        proposal=proposal,
+        version=1,
+        action_hash=revision.action_hash,
+        tier=asked_tier(evaluation),
+        risk=evaluation.risk,
+        queue=queue_of(ruling),
+        opened_at=now,
+        expires_at=now + timedelta(seconds=seconds),
+        expires_at_most=now + timedelta(seconds=max(evaluation.timeout_max, seconds)),
+        **listed(proposal, revision, evaluation.risk, steps_of(evaluation)),
+    )
+    transitions.request.create(
+        request,
+        "open",
+        actor=actor,
+        now=now,
+        policy=revision.policy.number if revision.policy else None,
+        steps=steps_of(evaluation),
+    )
+    seal(request, revision, evaluation, cause="opened", now=now)
+    if ruling.definition is not None and ruling.definition.batchable:
+        outbox.publish("request.batchable", subject=request.pk)
+    return request
+
+
+def listed(
+    proposal: Proposal,
+    revision: Revision,
+    risk: Risk | str,
+    steps: Sequence[StepData],
+    closed_to: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The columns of the request row by which lists find and order it."""
+    return {
+        "agent": proposal.agent,
+        "tool_name": proposal.tool_name,
+        "repeat_key": repeat_key(proposal, revision),
+        "rank": BANDS[Risk(risk)] * 10 + PRIORITIES.get(proposal.priority, 1),
+        "supervisors_only": not any(
+            quorum.fills(Role.REVIEWER, step["role"]) for step in steps
+        ),
+        "barred": list(proposal.barred),
+        "closed_to": [*proposal.kept_out, *closed_to],
+    }
+
+
+def repeat_key(proposal: Proposal, revision: Revision) -> UUID:
+    """The same for the same agent, tool and canonical arguments, in whatever run."""
+    said = {
+        "agent": proposal.agent,
+        "tool": proposal.tool_name,
+        "args": revision.args,
+    }
+    return UUID(bytes=hashlib.sha256(canonical.encode(said)).digest()[:16])
+
+
+def seconds_to_answer(evaluation: Evaluation, expires_in: int | None) -> int:
+    """The time-out of a new version; the agent may only shorten it."""
+    return min(evaluation.timeout, expires_in or evaluation.timeout)
+
+
+def queue_of(ruling: Ruling) -> Queue:
+    """The queue the ruling names, mostly its tool's own; the policy's loading made
+    sure that it exists."""
+    name = ruling.evaluation.queue
+    if ruling.tool is not None and ruling.tool.queue.name == name:
+        return ruling.tool.queue
+    return Queue.objects.get(name=name)
+
+
+def steps_of(evaluation: Evaluation) -> list[StepData]:
+    """The evaluation's steps as they are stored; who asks at all asks one reviewer."""
+    steps: list[StepData] = [
+        {"role": step.role.value, "required": step.required}
+        for step in evaluation.steps
+    ]
+    return steps or [{"role": Role.REVIEWER.value, "required": 1}]
+
+
+def seal(
+    request: ApprovalRequest,
+    revision: Revision,
+    evaluation: Evaluation,
+    *,
+    cause: str,
+    now: datetime,
+    steps: Sequence[StepData] | None = None,
+    carried: Sequence[str] = (),
+    escalated_by: Sequence[str] = (),
+) -> RequestVersion:
+    """Write the immutable version that `request.version` names.
+
+    The request row already carries tier, queue and deadline. Caller holds its lock.
+    """
+    version = RequestVersion(
+        request=request,
+        number=request.version,
+        revision=revision,
+        cause=cause,
+        tier=request.tier,
+        risk=request.risk,
+        queue=request.queue,
+        steps=list(steps) if steps is not None else steps_of(evaluation),
+        carried=list(carried),
+        escalated_by=list(escalated_by),
+        requires_reason=evaluation.requires_reason,
+        step_up=evaluation.step_up or request.tier == Tier.ESCALATE,
+        recall_seconds=evaluation.recall,
+        expires_at=request.expires_at,
+        policy_id=_policy_of(revision),
+        rules=[rule.as_json() for rule in evaluation.rules],
+        created_at=now,
+    )
+    version.seal = canonical.digest(canonical.encode(_sealed(version)))
+    version.save(force_insert=True)
+    if version.number > 1:
+        _list_anew(version)
+    return version
+
+
+def _policy_of(revision: Revision) -> int:
+    """Its id alone: the document is large. What is asked was judged by some policy."""
+    if revision.policy_id is None:
+        raise LookupError(f"{revision} was judged by no policy.")
+    return revision.policy_id
+
+
+def _list_anew(version: RequestVersion) -> None:
+    """Put the row's copies right where the new version says something else."""
+    request = version.request
+    now = listed(
+        request.proposal,
+        version.revision,
+        version.risk,
+        version.steps,
+        [*version.carried, *version.escalated_by],
+    )
+    changed = {k: v for k, v in now.items() if getattr(request, k) != v}
+    if changed:
+        ApprovalRequest.objects.filter(pk=request.pk).update(**changed)
+    for name, value in changed.items():
+        setattr(request, name, value)
+
+
+def _sealed(version: RequestVersion) -> dict[str, Any]:
+    return {
+        "request": version.request_id,
+        "version": version.number,
+        "action_hash": version.revision.action_hash,
+        "revision": version.revision.number,
+        "cause": version.cause,
+        "tier": version.tier,
+        "risk": version.risk,
+        "queue": version.queue.name,
+        "steps": version.steps,
+        "carried": version.carried,
+        "escalated_by": version.escalated_by,
+        "requires_reason": version.requires_reason,
+        "step_up": version.step_up,
+        "recall_seconds": version.recall_seconds,
+        "expires_at": version.expires_at.isoformat(),
+        "policy": version.revision.policy_number,
+        "rules": version.rules,
+    }
+
+
+def evaluation_of(revision: Revision) -> Evaluation:
+    """What the policy said of this revision when it was made."""
+    return Evaluation.from_json(revision.evaluation)
+
+
+class Asked(NamedTuple):
+    """How much authority a question asks for."""
+
+    tier: Tier
+    steps: list[StepData]
+
+
+def was_escalated(request: ApprovalRequest) -> bool:
+    """Whether a person or a verifier handed this question up, in any version."""
+    return request.versions.filter(cause__in=HANDED_UP).exists()
+
+
+def escalated_until(request: ApprovalRequest, seconds: int) -> datetime:
+    """The deadline once it is handed up: it moves on the first time only, by the rule's
+    time-out, and never past the rule's most."""
+    if was_escalated(request):
+        return request.expires_at
+    later = request.expires_at + timedelta(seconds=seconds)
+    return min(later, request.expires_at_most)
+
+
+def is_handed_up(request: ApprovalRequest) -> bool:
+    """Whether it was handed up and not given back since."""
+    said = request.versions.filter(cause__in=[*HANDED_UP, "returned"])
+    newest = said.order_by("-number").values_list("cause", flat=True).first()
+    return newest in HANDED_UP
+
+
+def asked_again(
+    request: ApprovalRequest,
+    evaluation: Evaluation,
+    *,
+    by_agent: bool,
+    least: Tier = Tier.AUTO,
+) -> Asked:
+    """What a new revision asks for: the policy's answer, and a supervisor more where a
+    verifier asks for it, or where the agent replaced what was handed up: its data
+    never lowers the tier [I15]."""
+    asked = Asked(asked_tier(evaluation), steps_of(evaluation))
+    if asked.tier is Tier.ESCALATE:
+        return asked
+    keeps = by_agent and is_handed_up(request)
+    more = keeps or least is Tier.ESCALATE
+    return Asked(Tier.ESCALATE, [*asked.steps, ONE_MORE]) if more else asked
+
+
+def escalated_steps(version: RequestVersion, given: Sequence[int]) -> list[StepData]:
+    """The unfinished steps and one supervisor's more (gate.md section 6)."""
+    return [*quorum.unfinished(version.steps, given), ONE_MORE]

@@ -1,0 +1,99 @@
+"""What a Stop row is over: what a stop takes back, which is everything under it that
+has not run, and what a pause keeps."""
+
+from __future__ import annotations
+
+from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Concat
+
+from reviews.choices import OPEN, ExecutionStatus, Scope, StopMode
+from reviews.models import ApprovalRequest, Decision, Proposal, RequestVersion, Stop
+
+
+def under(stop: Stop) -> list[str]:
+    """Ids of the proposals to take back, oldest first; none under a mere pause."""
+    if stop.mode == StopMode.PAUSED or stop.lifted_at is not None:
+        return []
+    mine = Proposal.objects.filter(within(Scope(stop.scope), stop.key))
+    asked = mine.filter(request__status__in=OPEN)
+    queued = mine.filter(executions__status=ExecutionStatus.QUEUED)
+    ages = [rows.values_list("created_at", "pk") for rows in (asked, queued)]
+    return [pk for _, pk in ages[0].union(ages[1]).order_by("created_at")]
+
+
+def paused() -> Q:
+    """Of executions: whether a switch keeps them as they are, and none refuses them."""
+    return Q(_under(StopMode.PAUSED)) & ~Q(_under(StopMode.STOPPED))
+
+
+def taken_back() -> Exists:
+    """Of executions: whether a stop has come over it since it was granted, lifted or
+    not."""
+    since = Q(lifted_at__isnull=True) | Q(at__gte=OuterRef("grant__issued_at"))
+    return Exists(_over_row().filter(since, mode=StopMode.STOPPED))
+
+
+def revoked() -> Exists:
+    """Of executions: whether somebody whose vote counts was stopped since it."""
+    since = Q(lifted_at__isnull=True) | Q(at__gte=OuterRef("at"))
+    theirs = Stop.objects.filter(
+        since, scope=Scope.REVIEWER, key=OuterRef("reviewer__public_id")
+    )
+    votes = Decision.objects.filter(
+        Exists(theirs), request__proposal=OuterRef("proposal"), counts=True
+    )
+    return Exists(votes)
+
+
+def _under(mode: StopMode) -> Exists:
+    return Exists(_over_row().filter(mode=mode, lifted_at__isnull=True))
+
+
+def _over_row() -> QuerySet[Stop]:
+    run = Concat(
+        OuterRef("proposal__agent"),
+        Value("/"),
+        OuterRef("proposal__thread"),
+        output_field=CharField(),
+    )
+    over = (
+        Q(scope=Scope.EVERYTHING)
+        | Q(scope=Scope.AGENT, key=OuterRef("proposal__agent"))
+        | Q(scope=Scope.TOOL, key=OuterRef("proposal__tool_name"))
+        | Q(scope=Scope.THREAD, key=run)
+    )
+    return Stop.objects.filter(over)
+
+
+def within(scope: Scope, key: str, path: str = "") -> Q:
+    """What a switch is over. `path` leads from the rows asked for to their proposal:
+    `"proposal__"` for executions."""
+    if scope is Scope.EVERYTHING:
+        return Q()
+    if scope is Scope.AGENT:
+        return Q(**{f"{path}agent": key})
+    if scope is Scope.TOOL:
+        return Q(**{f"{path}tool_name": key})
+    if scope is Scope.THREAD:
+        agent, _, thread = key.partition("/")
+        return Q(**{f"{path}agent": agent, f"{path}thread": thread})
+    return Q(**{f"{path}request__in": approved_by(key)})
+
+
+def approved_by(reviewer: str) -> QuerySet[ApprovalRequest]:
+    """Requests in whose answer this person's approval counts: their vote on the version
+    of now, or their place in a step that was complete before it."""
+    mine = Decision.objects.filter(reviewer__public_id=reviewer, counts=True)
+    of_now = mine.filter(request=OuterRef("pk"), version=OuterRef("version"))
+    carried = RequestVersion.objects.filter(
+        request=OuterRef("pk"),
+        number=OuterRef("version"),
+        carried__contains=[reviewer],
+    )
+    found = ApprovalRequest.objects.filter(pk__in=mine.values("request"))
+    return found.filter(Exists(of_now) | Exists(carried))
+
+
+def counts(request: ApprovalRequest, reviewer: str) -> bool:
+    """The same of one request, for who holds its lock."""
+    return approved_by(reviewer).filter(pk=request.pk).exists()

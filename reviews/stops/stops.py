@@ -1,0 +1,253 @@
+"""Every switch is a Stop row: thread, agent, tool, reviewer, everything. Paused keeps
+what waits; stopped refuses and withdraws it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+from django.db import IntegrityError, connection, transaction
+
+from journal import clock, log, notify, outbox
+from journal.errors import AgentStopped, Conflict, Invalid, NotFound, NotYours, at
+from policies.models import Person
+from reviews import permissions
+from reviews.choices import Scope, StopMode
+from reviews.models import Stop
+
+# By hand: one round trip of the gate asks five times. The switch of everything has no
+# key. A stop that was lifted is over what had been granted when it came.
+# guard: stopped-since
+_OVER = """
+SELECT scope, key, mode FROM reviews_stop
+WHERE key = ANY(%(keys)s)
+  AND (lifted_at IS NULL OR mode = 'stopped' AND at >= %(since)s)
+"""
+ANY = "stops"  # announced: every page that shows something stoppable looks again
+Action = tuple[str, str, str]  # agent, thread, tool
+LONGEST_KEY = 200  # characters: an agent's slug, a slash and a thread's name
+
+
+def thread_key(agent: str, thread: str) -> str:
+    """The key of a thread's switch."""
+    return f"{agent}/{thread}"
+
+
+def in_force(agent: str, thread: str, tool: str) -> StopMode | None:
+    """The strictest switch over one action now: stopped, paused or None."""
+    action = (agent, thread, tool)
+    return in_force_over([action])[action]
+
+
+def over(action: Action, granted_at: datetime) -> StopMode | None:
+    """The strictest switch that keeps an effect from beginning: one in force, or a stop
+    that has come since it was granted, lifted or not. What a stop took back once is
+    asked anew."""
+    return _over([action], granted_at)[action]
+
+
+def in_force_over(actions: Collection[Action]) -> dict[Action, StopMode | None]:
+    """The same as `in_force` for many actions, in one query."""
+    return _over(actions, None)
+
+
+def _over(
+    actions: Collection[Action], since: datetime | None
+) -> dict[Action, StopMode | None]:
+    switches = {action: _switches(*action) for action in actions}
+    keys = {key for named in switches.values() for _, key in named}
+    with connection.cursor() as cursor:
+        cursor.execute(_OVER, {"keys": sorted(keys), "since": since})
+        off = cursor.fetchall()
+    return {
+        action: _strictest(mode for scope, key, mode in off if (scope, key) in named)
+        for action, named in switches.items()
+    }
+
+
+def _switches(agent: str, thread: str, tool: str) -> set[tuple[str, str]]:
+    return {
+        (Scope.AGENT, agent),
+        (Scope.THREAD, thread_key(agent, thread)),
+        (Scope.TOOL, tool),
+        (Scope.EVERYTHING, ""),
+    }
+
+
+def _strictest(modes: Iterable[str]) -> StopMode | None:
+    found = set(modes)
+    if StopMode.STOPPED in found:
+        return StopMode.STOPPED
+    return StopMode.PAUSED if found else None
+
+
+def check_may_propose(agent: str, thread: str, tool: str) -> None:
+    """Raises AgentStopped. A paused agent may still propose: people keep deciding."""
+    if in_force(agent, thread, tool) is StopMode.STOPPED:  # guard: propose-stop
+        raise AgentStopped
+
+
+@transaction.atomic(durable=True)
+def stop(
+    *,
+    scope: Scope,
+    key: str = "",
+    mode: StopMode = StopMode.STOPPED,
+    person: Person,
+    reason: str,
+    reason_code: str = "",
+    owns: bool = False,
+) -> Stop:
+    """Switch something off, at once; a pause is replaced by a stop, never a stop by a
+    pause. `reason_code` says the reason once more, for counting.
+
+    Raises NotYours, Invalid for a key that nothing has, or Conflict when the same
+    switch is off already. A task then withdraws and refuses what waits, in chunks.
+    """
+    permissions.check_can_stop(person, scope, mode, owns=owns)
+    key = _checked_key(scope, key)
+    if scope is Scope.REVIEWER:
+        _check_other(key, person)
+    now = clock.now()
+    if mode is StopMode.STOPPED:
+        _end_pause(scope, key, person, now)
+    row = Stop(
+        scope=scope, key=key, mode=mode, reason=reason, by=person.public_id, at=now
+    )
+    made = _switched_off(row, person, reason_code)
+    if made is None:
+        raise Conflict("This is switched off already. Nothing was changed.")
+    return made
+
+
+def pause_run(
+    *,
+    agent: str,
+    thread: str,
+    person: Person,
+    now: datetime,
+    reason: str,
+    reason_code: str,
+) -> None:
+    """Beside another change of this transaction: nothing more of the run starts. What
+    is switched off already stays so. Raises NotYours."""
+    permissions.check_can_stop(person, Scope.THREAD, StopMode.PAUSED)
+    row = Stop(
+        scope=Scope.THREAD,
+        key=thread_key(agent, thread),
+        mode=StopMode.PAUSED,
+        reason=reason,
+        by=person.public_id,
+        at=now,
+    )
+    _switched_off(row, person, reason_code)
+
+
+def stop_reviewer(*, reviewer: Person, person: Person, now: datetime) -> bool:
+    """Beside the deactivation of this transaction: their approvals of what has not run
+    are revoked. Whether they were not stopped already. Raises NotYours."""
+    permissions.check_can_stop(person, Scope.REVIEWER, StopMode.STOPPED)
+    _check_other(reviewer.public_id, person)
+    row = Stop(
+        scope=Scope.REVIEWER,
+        key=reviewer.public_id,
+        mode=StopMode.STOPPED,
+        reason="Their account was deactivated.",
+        by=person.public_id,
+        at=now,
+    )
+    return _switched_off(row, person, "deactivated") is not None
+
+
+def _switched_off(row: Stop, person: Person, reason_code: str) -> Stop | None:
+    """The row as it is kept; None when the same switch is off already, also since this
+    very moment."""
+    said = {"mode": row.mode, "reason": row.reason, "by": row.by, "at": row.at}
+    try:
+        kept, made = Stop.objects.get_or_create(
+            scope=row.scope, key=row.key, lifted_at=None, defaults=said
+        )
+    except IntegrityError:  # another's, which is lifted again by now
+        return None
+    if not made:
+        return None
+    _tell("stop.raised", kept, person, kept.at, kept.reason, reason_code)
+    outbox.publish("stop.raised", subject=str(kept.pk))
+    return kept
+
+
+def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:
+    """Make room for the stop that follows in the same transaction: at no moment is
+    nothing in force."""
+    pauses = Stop.objects.filter(scope=scope, key=key, mode=StopMode.PAUSED)
+    row = pauses.filter(lifted_at__isnull=True).first()
+    if row is not None:
+        _write(row, lifted_by=person.public_id, lifted_at=now)
+        _tell("stop.tightened", row, person, now, row.reason)
+
+
+def _check_other(key: str, person: Person) -> None:
+    """Raises NotYours for oneself: nobody takes their own votes out of the account."""
+    if key == person.public_id:
+        raise NotYours("Your own approvals must be revoked by someone else.")
+
+
+def _checked_key(scope: Scope, key: str) -> str:
+    """Everything is one switch, or a second key would hide that it is off already."""
+    if len(key) > LONGEST_KEY:
+        raise Invalid(errors=[at("target", "nothing has so long a name")])
+    return "" if scope is Scope.EVERYTHING else key
+
+
+@transaction.atomic(durable=True)
+def lift(*, stop_id: int, person: Person, reason: str) -> Stop:
+    """Switch back on. Everything takes two people: the first one's call only asks.
+
+    Raises NotFound, NotYours, or Conflict when another got there first.
+    """
+    permissions.check(person, permissions.Permission.LIFT)
+    row = Stop.objects.filter(pk=stop_id).first()
+    if row is None:
+        raise NotFound
+    if row.lifted_at is not None:
+        raise Conflict("This is switched on again already. Nothing was changed.")
+    if row.scope == Scope.REVIEWER and row.key == person.public_id:
+        raise NotYours("Your own decisions were stopped. Someone else must lift it.")
+    now = clock.now()
+    if row.scope == Scope.EVERYTHING and not row.lift_asked_by:
+        _write(row, lift_asked_by=person.public_id)
+        _tell("stop.lift_asked", row, person, now, reason)
+        return row
+    if row.lift_asked_by == person.public_id:  # guard: lift-by-two
+        raise NotYours("A second person must agree to switch everything on again.")
+    _write(row, lifted_by=person.public_id, lifted_at=now)
+    _tell("stop.lifted", row, person, now, reason)
+    return row
+
+
+def _write(row: Stop, **values: object) -> None:
+    found = Stop.objects.filter(
+        pk=row.pk, lifted_at__isnull=True, lift_asked_by=row.lift_asked_by
+    )
+    if found.update(**values) != 1:
+        raise Conflict
+    row.refresh_from_db()
+
+
+def _tell(
+    kind: str, row: Stop, person: Person, now: datetime, reason: str, code: str = ""
+) -> None:
+    notify.announce(ANY)
+    more = {"reason_code": code} if code else {}
+    agent, _, thread = (
+        row.key.partition("/") if row.scope == Scope.THREAD else ("",) * 3
+    )
+    log.append(
+        kind,
+        actor=log.Actor("person", person.public_id),
+        at=now,
+        agent=row.key if row.scope == Scope.AGENT else agent,
+        thread=thread,
+        data={"scope": row.scope, "key": row.key, "mode": row.mode, **more},
+        private={"reason": reason},
+    )

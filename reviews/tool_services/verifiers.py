@@ -1,0 +1,131 @@
+"""Second opinions by machine: registered checks that may refuse a decision or an
+effect, or ask for more authority. None of them can approve (gate.md 6).
+
+What cannot answer refuses: an error, a time-out and an answer in another shape are
+all a `Refusal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import structlog
+from django.conf import settings
+
+from policies import active
+from policies.choices import Tier
+from policies.documents import CallableVerifier, ToolDefinition, WebhookTarget
+from reviews.outbound import webhooks
+from reviews.outbound.callables import load
+from reviews.outbound.connection import Deadline
+
+log = structlog.get_logger(__name__)
+
+Stage = Literal["decision", "effect"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """No. The request stays pending, or before the effect the execution is refused."""
+
+    code: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Not with this authority: at least `tier`."""
+
+    tier: Tier
+
+
+Answer = Refusal | Demand | None
+Registered = CallableVerifier | WebhookTarget
+
+
+def registered(definition: ToolDefinition, queue: str) -> list[Registered]:
+    """Who is asked about an effect: the verifiers of its tool, as it was proposed, and
+    those that the policy in force names for its queue."""
+    policy = active.active_or_none()
+    document = active.compiled(policy) if policy else None
+    of_queue = document.verifiers.get(queue, []) if document else []
+    return [*definition.verifiers, *of_queue]
+
+
+def verify(
+    registered: Sequence[Registered], sealed: Mapping[str, Any], *, stage: Stage
+) -> Answer:
+    """Ask these verifiers, in order. Never raises.
+
+    `sealed` is the sealed request with the verdict and the final arguments (`args`).
+    The first refusal ends it; of several demands the highest tier is returned; None
+    means that nobody objects. All of them together get `http_timeout` seconds. Caller
+    holds no transaction.
+    """
+    deadline = Deadline(settings.HOLDPOINT.http_timeout)
+    demands: list[Demand] = []
+    for verifier in registered:
+        answer = _safely(verifier, sealed, stage, deadline)
+        if isinstance(answer, Refusal):
+            return answer
+        if answer is not None:
+            demands.append(answer)
+    return max(demands, key=lambda demand: demand.tier.rank, default=None)
+
+
+def _safely(
+    verifier: Registered,
+    sealed: Mapping[str, Any],
+    stage: Stage,
+    deadline: Deadline,
+) -> Answer:
+    try:
+        if verifier.kind == "webhook":
+            return _ask(verifier.url, sealed, stage, deadline)
+        return _call(verifier, sealed, stage)
+    except Exception as error:
+        # Never "no objection": a verifier that is down must not open the gate. Its
+        # text may quote the arguments, so only the kind of error is kept.
+        name = type(error).__name__
+        log.error("verifier_failed", verifier=verifier.kind, stage=stage, error=name)
+        return Refusal("verifier_failed", f"A verifier could not answer ({name}).")
+
+
+def _call(
+    verifier: CallableVerifier, sealed: Mapping[str, Any], stage: Stage
+) -> Answer:
+    answer = load(verifier.path)(sealed, stage=stage, **verifier.options)
+    if answer is None or isinstance(answer, Refusal | Demand):
+        return answer
+    raise TypeError(f"{verifier.path} returned neither a refusal, a demand nor None")
+
+
+def _ask(
+    url: str, sealed: Mapping[str, Any], stage: Stage, deadline: Deadline
+) -> Answer:
+    """The answer is `{"status": "ok"}`, `{"status": "refused", "code", "detail"}` or
+    `{"status": "more_authority", "tier"}`."""
+    payload = {"stage": stage, **sealed}
+    reply = webhooks.post(url, payload, timeout=deadline.remaining()).document()
+    status = reply.get("status")
+    if status == "ok":
+        return None
+    if status == "refused":
+        return Refusal(_short(reply, "code", 64) or "refused", _short(reply, "detail"))
+    if status == "more_authority":
+        return _demand(reply.get("tier"))
+    raise ValueError("the verifier's answer has no known status")
+
+
+def _demand(tier: Any) -> Answer:
+    demanded = Tier(tier)
+    if demanded is Tier.BLOCK:
+        return Refusal("blocked", "A verifier forbids this.")
+    return Demand(demanded)
+
+
+def _short(reply: Mapping[str, Any], name: str, length: int = 500) -> str:
+    value = reply.get(name)
+    return value[:length] if isinstance(value, str) else ""
