@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 
 from hitl.local import defaults
-from hitl.local.faults import Fault
+from hitl.local.layout import Fault
 
 
 def main() -> None:

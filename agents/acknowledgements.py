@@ -12,7 +12,7 @@ from journal.errors import Conflict, NotFound
 from journal.models import LogRecord
 from reviews.models import Execution, Proposal
 
-from . import locks, outcome_ids, representation, transitions
+from . import locks, representation, transitions
 from .choices import DeliveryStatus, TakenBy
 from .models import Acknowledgement, Agent, Delivery
 
@@ -72,15 +72,16 @@ def note(
 
 def _known(proposal: Proposal) -> set[str]:
     """What has come of it so far, or may have: an id cannot be told beforehand."""
-    found = {outcome_ids.settled(proposal.pk)}
+    found = {representation.settled(proposal.pk)}
     again = _offered_again(proposal)
     for execution in Execution.objects.filter(proposal=proposal):
         for fence in range(execution.fence + 1):
-            found.add(outcome_ids.offered(proposal.pk, fence))
+            found.add(representation.offered(proposal.pk, fence))
             found |= {
-                outcome_ids.ended(proposal.pk, e, fence) for e in representation.ENDED
+                representation.ended(proposal.pk, e, fence)
+                for e in representation.ENDED
             }
-            found |= {outcome_ids.offered(proposal.pk, fence, at) for at in again}
+            found |= {representation.offered(proposal.pk, fence, at) for at in again}
     return found
 
 

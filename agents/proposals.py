@@ -24,7 +24,6 @@ from journal.errors import (
 )
 from policies import tools
 from policies.choices import Risk
-from reviews import revising
 from reviews.choices import OPEN, ExecutionStatus
 from reviews.governance.ruling import Action
 from reviews.models import Execution, Proposal
@@ -189,7 +188,7 @@ def revise(*, agent: Agent, key: Key, proposal_id: str, asked: Asked) -> Stored:
     now = clock.now()
     if asked.suspended is not None:
         _suspend(thread, asked.suspended, asked, proposal_id, now)
-    revising.revise(
+    gate.revise(
         _action(agent, asked, proposal_id),
         asked.narrative,
         now=now,

@@ -13,7 +13,7 @@ from journal.errors import Conflict, Invalid, at
 from policies import active, people
 from policies.choices import Risk
 from policies.models import Person
-from reviews import concerned
+from reviews.people import identities
 
 from .models import Agent
 
@@ -75,7 +75,7 @@ def change(*, agent: Agent, change: AgentChange, by: Person) -> Agent:
     Agent.objects.filter(pk=agent.pk).update(**fresh)
     agent = Agent.objects.select_related("owner").get(pk=agent.pk)
     if change.owner is not None:
-        concerned.bar(agent.slug, change.owner)
+        identities.bar(agent.slug, change.owner)
     _tell("agent.changed", agent, by)
     return agent
 

@@ -19,7 +19,7 @@ from reviews.models import Proposal, Repair
 from reviews.redaction import redactor as redacting
 from reviews.stops import stops
 
-from . import checkpoints, locks, proposals, silence
+from . import checkpoints, locks, proposals, selectors
 from .choices import ThreadResult, ThreadStatus
 from .models import Agent, Checkpoint, Thread
 from .schemas import STATE_LIMIT
@@ -76,7 +76,7 @@ def _new(after: Mapping[str, Any]) -> dict[str, Any]:
 def _finishing(thread: Thread, now: datetime) -> Wanted:
     if thread.status != ThreadStatus.RUNNING:
         raise Conflict("This run is finished. There is nothing to mend.")
-    if not silence.is_silent(thread, now):
+    if not selectors.is_silent(thread, now):
         raise Conflict("It was heard of a moment ago. Stop it, or wait ten minutes.")
     before = {
         "status": thread.status,

@@ -1,5 +1,9 @@
 """A proposal as its agent sees it (api.md "Proposal out"): facts, and no reviewer's
-name. One shape for every call that returns one."""
+name. One shape for every call that returns one.
+
+The name of what happened to a proposal: a function of what happened, so that no row
+is needed to know it, and it is the same after every crash of anybody.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,10 @@ from django.db.models import Case, CharField, OuterRef, QuerySet, Subquery, Valu
 from django.db.models.functions import Coalesce
 from pydantic import ValidationError
 
-from journal import clock
+from journal import clock, ids
 from journal.errors import InvalidOutcome
 from policies import tools
 from policies.choices import ExecutionClass, Role
-from reviews import inherited
 from reviews.choices import (
     FINISHED,
     OPEN,
@@ -26,14 +29,42 @@ from reviews.choices import (
     RequestStatus,
     Verdict,
 )
-from reviews.executions import claims, results
-from reviews.grants import approved_tool, grants
+from reviews.executions import claims, record
+from reviews.grants import approved_tool, grants, uncertain
 from reviews.models import ApprovalRequest, Execution, Note, Proposal, Revision
 from reviews.redaction import redactor as redacting
 
-from . import outcome_ids
 from .models import Acknowledgement
 from .schemas import ProposalOut
+
+
+def settled(proposal: str) -> str:
+    """Of what was answered at once, or of the end of the question to people."""
+    return _of(proposal, "settled")
+
+
+def ended(proposal: str, status: str, fence: int) -> str:
+    """Of one attempt's end; a person who says later what is true makes another."""
+    return _of(proposal, "ended", status, fence)
+
+
+def offered(proposal: str, fence: int, again: datetime | None = None) -> str:
+    """Of a grant to redeem; the first one is what the people's answer came to. `again`
+    is when a person let it be tried once more: that is another offer."""
+    if not fence:
+        return settled(proposal)
+    more = [again.isoformat()] if again else []
+    return _of(proposal, "offered", fence, *more)
+
+
+def asked(proposal: str, event: str, version: int) -> str:
+    """Of a question put to people: nothing that an agent acts upon."""
+    return _of(proposal, event, version)
+
+
+def _of(proposal: str, *what: str | int) -> str:
+    return ids.derived("o", settings.HOLDPOINT.tag_key, "outcome", proposal, *what)
+
 
 EXECUTION_SAYS = {
     ExecutionStatus.QUEUED: "granted",
@@ -162,14 +193,14 @@ def _outcome(
 ) -> str | None:
     """The name of what there is to act upon, or None while there is nothing."""
     if execution is not None and execution.status in ENDED:
-        return outcome_ids.ended(proposal.pk, execution.status, execution.fence)
+        return ended(proposal.pk, execution.status, execution.fence)
     if execution is not None and grant is not None:
-        return outcome_ids.offered(proposal.pk, execution.fence, execution.retried_at)
-    return outcome_ids.settled(proposal.pk) if said in FINAL else None
+        return offered(proposal.pk, execution.fence, execution.retried_at)
+    return settled(proposal.pk) if said in FINAL else None
 
 
 def _may_have_run(request: ApprovalRequest) -> bool:
-    return request.status in UNGRANTED and inherited.may_have_run(request)
+    return request.status in UNGRANTED and uncertain.may_have_run(request)
 
 
 def _acknowledged_at(outcome: str | None) -> str | None:
@@ -315,7 +346,7 @@ def _execution(execution: Execution | None) -> dict[str, Any] | None:
     return {
         "id": execution.pk,
         "status": execution.status,
-        "result": results.result_of(execution),
+        "result": record.result_of(execution),
         "code": execution.code or None,
         "detail": execution.detail or None,
         "finished_at": stamp(execution.finished_at),

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.fields.json import KT
 
-from journal import clock, log, pruning
+from journal import clock, log, sweeps
 from journal.models import OutboxMessage
 from journal.state_machine import TOLD
 from reviews.choices import OPEN, AlarmKind, ExecutionStatus
@@ -39,7 +39,7 @@ KEEPER = log.Actor("system", "retention")
 
 def forget_keys() -> int:
     """Idempotency keys past the longest wait; how many."""
-    return pruning.head(
+    return sweeps.head(
         "agents_idempotencykey",
         made="created_at",
         days=settings.HOLDPOINT.keep_keys_days,

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from journal import clock
 from journal.errors import InvalidOutcome
-from reviews.alarms import raising
+from reviews.alarms import standing
 from reviews.choices import AlarmKind
 from reviews.models import Proposal
 
@@ -19,7 +19,7 @@ def alarm(*, error: InvalidOutcome, reference: str) -> None:
     """One alarm for each proposal, with the reference that its agent was given. Locks:
     the alarm."""
     logger.error("outcome_unfit", proposal=error.proposal, places=error.places)
-    raising.raise_(
+    standing.raise_(
         AlarmKind.INVALID_OUTCOME,
         subject=error.proposal,
         proposal=Proposal.objects.filter(pk=error.proposal).first(),

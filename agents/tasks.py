@@ -7,11 +7,11 @@ from contextlib import suppress
 
 from celery import shared_task
 
-from journal import dispatch, outbox, pruning
+from journal import dispatch, outbox, sweeps
 from journal.errors import NotFound
 
-from . import retention, rounds
-from .webhooks import enqueue, lanes, redelivery
+from . import retention
+from .webhooks import delivery, enqueue, lanes, redelivery
 
 POST = "agents.tasks.post"
 
@@ -28,7 +28,7 @@ def tell(message_id: int) -> None:
 def post(delivery_id: str) -> None:
     """One letter and those after it, and a word to whoever comes next."""
     with suppress(NotFound):  # a forged message names what is not there
-        dispatch.hand_over(POST, rounds.carry(delivery_id))
+        dispatch.hand_over(POST, delivery.carry(delivery_id))
 
 
 @shared_task
@@ -42,6 +42,6 @@ def post_due() -> int:
 def prune() -> int:
     """What is needed no more: answers to old keys, old letters, blobs of old runs."""
     gone = retention.forget_keys()
-    gone += pruning.pieces(retention.forget_letters, whole=retention.CHUNK)
+    gone += sweeps.pieces(retention.forget_letters, whole=retention.CHUNK)
     gone += retention.forget_places()
-    return gone + pruning.pieces(retention.erase_blobs, whole=retention.CHUNK)
+    return gone + sweeps.pieces(retention.erase_blobs, whole=retention.CHUNK)

@@ -8,7 +8,7 @@ import sys
 
 import django
 
-from hitl.local.faults import Fault
+from hitl.local.layout import Fault
 
 from . import servers
 from .report import Options

@@ -17,8 +17,8 @@ from policies.models import Person, Queue
 from policies.people import Newcomer
 from reviews.choices import OFFERED, Verdict
 from reviews.decisions import decide
+from reviews.decisions.submission import Said
 from reviews.models import Decision, Execution
-from reviews.said import Said
 from tests.races.together import Together, measured
 from tests.stack import wait_until
 

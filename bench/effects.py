@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reviews.executors import Call
+from reviews.tool_services.executors import Call
 
 
 def read(args: Mapping[str, Any]) -> dict[str, Any]:

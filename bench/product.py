@@ -18,9 +18,9 @@ from agents.schemas import ProposalIn
 from policies.models import Person
 from reviews.choices import OFFERED, Verdict
 from reviews.decisions import decide as decisions
+from reviews.decisions.submission import Said
 from reviews.executions import run as executions
 from reviews.models import ApprovalRequest
-from reviews.said import Said
 
 from .asked import body
 from .seed import House

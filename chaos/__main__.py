@@ -12,7 +12,7 @@ from typing import Any
 
 import django
 
-from hitl.local.faults import Fault
+from hitl.local.layout import Fault
 
 from .options import BETWEEN, RETAIL_BETWEEN, USUAL, Options
 
@@ -23,7 +23,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         # Only once its servers are named: what follows reads settings and models.
-        servers = importlib.import_module("chaos.servers")
+        servers = importlib.import_module("chaos.cluster")
         with servers.servers(options) as here:
             django.setup()
             name = "chaos.retail" if options.retail else "chaos.verdict"

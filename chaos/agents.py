@@ -1,24 +1,130 @@
-"""Agents at work: each wish is made when its time comes, and followed to its end."""
+"""Agents at work: each wish is made when its time comes, and followed to its end.
+
+What the people and agents of a run wrote down: every call until its answer, for the
+auditor and for the count of recoveries.
+
+An agent's connections, by the product's own client: the same key until there is an
+answer, at another web process when one is gone.
+"""
 
 from __future__ import annotations
 
 import queue
+import random
+import ssl
 import threading
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
 from bench.seed import slug
-from holdpoint_client import ApiError, Proposal, Redeemed
+from holdpoint_client import ApiError, Backoff, Client, Proposal, Redeemed, Unreachable
 
-from .calls import Notebook
-from .generator import Wish
-from .hand import Hand
-from .house import FROM_DRIVER
+from .generator import FROM_DRIVER, Wish
 from .receivers import Postbook, Word
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One thing somebody wanted from the web, from the first try to the answer."""
+
+    what: str
+    subject: str
+    began: float
+    ended: float
+    webs: tuple[int, ...]  # which of them were asked, in order
+
+
+@dataclass
+class Notebook:
+    """Shared by all threads of a run."""
+
+    calls: list[Call] = field(default_factory=list)
+    answered: dict[str, str] = field(default_factory=dict)  # key -> proposal
+    ended: dict[str, str] = field(default_factory=dict)  # proposal -> status
+    counts: Counter[str] = field(default_factory=Counter)
+    troubles: list[str] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def impatient(self) -> set[str]:
+        """The threads of these troubles."""
+        return {one.partition(":")[0] for one in self.troubles}
+
+    def called(self, call: Call) -> None:
+        with self._lock:
+            self.calls.append(call)
+
+    def count(self, what: str) -> None:
+        with self._lock:
+            self.counts[what] += 1
+
+    def trouble(self, what: str) -> None:
+        """Something that should not have been answered so."""
+        with self._lock:
+            self.troubles.append(what)
+
+
+Answer = TypeVar("Answer")
+
+PATIENCE_S = 90.0  # for one answer, over all tries
+PAUSE = Backoff(first=0.2, longest=2.0)  # before the other web process is asked
+_PLAIN = ssl.create_default_context()  # never used, and slow to make for each client
+QUICK = Backoff(attempts=2, first=0.1, longest=0.3, patience=5.0)
+RETRIED = {"in_progress", "conflict", "too_many"}
+
+
+@dataclass
+class Hand:
+    """One thread's connections: a client for each web process and agent."""
+
+    addresses: Sequence[str]
+    keys: Sequence[str]
+    notebook: Notebook
+    clients: dict[tuple[int, int], Client] = field(default_factory=dict)
+
+    def ask(
+        self, what: str, subject: str, agent: int, call: Callable[[Client], Answer]
+    ) -> Answer:
+        """The answer, from whoever lives. Raises ApiError for a refusal that stands,
+        TimeoutError when nobody answers."""
+        began, asked = time.time(), []
+        web = random.randrange(len(self.addresses))  # noqa: S311 - a balancer's choice
+        while time.time() < began + PATIENCE_S:
+            asked.append(web)
+            try:
+                answer = call(self._client(web, agent))
+            except (ApiError, Unreachable) as error:
+                if not _worth_another(error):
+                    raise
+                self.notebook.count("asked again")
+                web = (web + 1) % len(self.addresses)
+                time.sleep(PAUSE.delay(len(asked), None))
+                continue
+            if len(asked) > 1:
+                now = time.time()
+                self.notebook.called(Call(what, subject, began, now, tuple(asked)))
+            return answer
+        raise TimeoutError(f"{what} {subject}: no answer in {PATIENCE_S:g} s")
+
+    def _client(self, web: int, agent: int) -> Client:
+        if (web, agent) not in self.clients:
+            http = httpx.Client(trust_env=False, verify=_PLAIN)
+            self.clients[web, agent] = Client(
+                self.addresses[web], self.keys[agent], backoff=QUICK, http=http
+            )
+        return self.clients[web, agent]
+
+
+def _worth_another(error: ApiError | Unreachable) -> bool:
+    if isinstance(error, Unreachable):
+        return True
+    return error.status >= 500 or error.code in RETRIED
+
 
 HANDS = 64  # wishes under way at once
 WAIT_S = 15.0  # of one held call

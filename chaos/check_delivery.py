@@ -2,11 +2,19 @@
 agents' servers received and what agents did about it.
 
 A letter that was refused, or whose worker died, waits for the published schedule, so
-deliveries are not among the recoveries that are measured."""
+deliveries are not among the recoveries that are measured.
+
+Whether each mail that was promised reached the mail server, and how many came twice:
+the outbox promises at least once, for a worker may die between the server's 250 and its
+own note of it.
+
+What letters to agents and mails to people come to, together.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,14 +24,16 @@ from agents.choices import DeliveryStatus
 from agents.models import Delivery
 from agents.representation import EXECUTION_SAYS, REQUEST_SAYS
 from bench.seed import slug
-from journal.models import LogRecord
-from reviews.choices import ExecutionStatus, RequestStatus
-from reviews.models import Execution, Proposal
+from journal import clock
+from journal.models import LogRecord, OutboxMessage
+from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
+from reviews.models import Alarm, Execution, Notice, Proposal
+from reviews.notifications.delivery import WHAT
 
-from .house import HOOKED
+from .generator import HOOKED
+from .history import Trips
 from .receivers import Arrival, Postbook, Word
 from .run_result import Ran
-from .trips import Trips
 
 EXECUTION_ENDS = (
     "execution.succeeded",
@@ -63,7 +73,7 @@ class Deliveries:
     stands: Counter[str] = field(default_factory=Counter)
 
 
-def look(ran: Ran, book: Postbook, traces: Path) -> Deliveries:
+def check_deliveries(ran: Ran, book: Postbook, traces: Path) -> Deliveries:
     """Once all is quiet."""
     arrivals, said = book.arrivals(), book.acknowledgements()
     ends, found = Counter(_ends()), Deliveries()
@@ -186,3 +196,178 @@ def _rows(found: Deliveries, arrivals: list[Arrival]) -> None:
             found.unkept.append(f"{pk}: {status}")
         if status == DeliveryStatus.DELIVERED and (agent, event) not in well:
             found.unkept.append(f"{pk}: {status}, and {agent} never answered so")
+
+
+TASKS = "reviews.tasks.mail_"  # how the names begin of those that plan mails
+KINDS = {"announced": "ran"}  # what they plan, where it has another name
+Key = tuple[str, str, str]  # to whom, of what kind, about what
+GATHERED = "gathered"  # many in one mail, about nothing alone
+MANY = re.compile(r"\d+ (messages?|requests? waits?) for you")
+
+
+@dataclass
+class Mails:
+    """Sentences about what is wrong, and numbers about the rest."""
+
+    missing: list[str] = field(default_factory=list)
+    unplanned: list[str] = field(default_factory=list)
+    promises: int = 0  # kept, by the outbox
+    planned: int = 0  # by them, one a person
+    sent: int = 0
+    let_go: int = 0
+    later: int = 0  # one has had enough of them for an hour
+    arrived: int = 0
+    twice: int = 0
+
+
+def check_mails(book: Postbook) -> Mails:
+    """Once all is quiet."""
+    found, arrived = Mails(), Counter(_keys(book, kinds=_kinds()))
+    found.arrived = arrived.total()
+    rows = Notice.objects.select_related("person", "request", "execution", "alarm")
+    notices = list(rows)
+    _promises(found, notices)
+    sent: Counter[Key] = Counter()
+    for notice in notices:
+        sent[_key(notice)] += _went(found, notice) and not notice.digest
+    sent.update(_gathered(notices))
+    for key in sent.keys() | arrived.keys():
+        _compare(found, key, sent, arrived)
+    return found
+
+
+def _gathered(notices: list[Notice]) -> Counter[Key]:
+    """Mails of many messages: these were sent to one person in one moment."""
+    of = {(one.person.email, one.sent_at) for one in notices if one.digest}
+    return Counter((email, GATHERED, "") for email, at in of if at is not None)
+
+
+def _kinds() -> list[tuple[str, str]]:
+    """What a subject begins with, the longest first."""
+    words = ((what, kind) for kind, what in WHAT.items())
+    return sorted(words, key=lambda one: -len(one[0]))
+
+
+def _keys(book: Postbook, *, kinds: list[tuple[str, str]]) -> list[Key]:
+    return [_read(one.recipient, one.subject, kinds) for one in book.mails()]
+
+
+def _read(recipient: str, subject: str, kinds: list[tuple[str, str]]) -> Key:
+    if MANY.fullmatch(subject):
+        return recipient, GATHERED, ""
+    kind = next((kind for what, kind in kinds if subject.startswith(what)), "")
+    about = subject.rpartition("(")[2].removesuffix(")")
+    return recipient, kind, about
+
+
+def _key(notice: Notice) -> Key:
+    about = notice.request_id or notice.execution_id or notice.alarm_id or ""
+    return notice.person.email, notice.kind, str(about)
+
+
+def _promises(found: Mails, notices: list[Notice]) -> None:
+    """A promise that is kept has planned at least one person's mail."""
+    about = {(notice.kind, _key(notice)[2]) for notice in notices}
+    closed = Alarm.objects.filter(status=AlarmStatus.CLOSED)
+    over = {str(pk) for pk in closed.values_list("pk", flat=True)}
+    ran = dict(Execution.objects.values_list("proposal_id", "pk"))
+    kept = OutboxMessage.objects.filter(task__startswith=TASKS, done_at__isnull=False)
+    for task, subject in kept.values_list("task", "subject"):
+        found.promises += 1
+        name = task.removeprefix(TASKS)
+        told = KINDS.get(name, name), ran.get(subject, subject)
+        if subject not in over and told not in about:
+            found.missing.append(f"{name} {subject}: nobody was written to")
+
+
+def _went(found: Mails, notice: Notice) -> bool:
+    """Whether it was sent; the clock may forbid it, or nothing is left to say."""
+    found.planned += 1
+    found.sent += notice.sent_at is not None
+    found.let_go += bool(notice.let_go)
+    if notice.sent_at is None and not notice.let_go:
+        if notice.due_at > clock.now():
+            found.later += 1
+        else:
+            found.missing.append(f"{notice.kind} of {_key(notice)[2]}: never sent")
+    return notice.sent_at is not None
+
+
+def _compare(found: Mails, key: Key, sent: Counter[Key], arrived: Counter[Key]) -> None:
+    if key not in sent:
+        found.unplanned.append(" ".join(key))
+    if arrived[key] < sent[key]:
+        said = f"{arrived[key]} of {sent[key]} arrived"
+        found.missing.append(f"{' '.join(key)}: {said}")
+    found.twice += max(arrived[key] - max(sent[key], 1), 0)
+
+
+@dataclass
+class Post:
+    """Of a run that is quiet."""
+
+    letters: Deliveries = field(default_factory=Deliveries)
+    mails: Mails = field(default_factory=Mails)
+
+    @property
+    def violations(self) -> dict[str, list[str]]:
+        """Everything that must be empty, by its name."""
+        letters, mails = self.letters, self.mails
+        return {
+            "outcomes that an agent did not hear of": letters.unheard,
+            "letters with a bad signature": letters.unsigned,
+            "names and bodies that changed": letters.unlike,
+            "letters after the agent's word": letters.untimely,
+            "outcomes not acted on once": letters.unacted,
+            "letters not kept": letters.unkept,
+            "mails missing": mails.missing,
+            "mails that nobody planned": mails.unplanned,
+        }
+
+    @property
+    def claims(self) -> Iterator[tuple[str, int, int]]:
+        """What must hold, on how many trials, and how often it did not."""
+        of, mails = self.letters, self.mails
+        unheard, unacted = len(of.unheard), len(of.unacted)
+        yield (
+            "outcomes that an agent with an endpoint did not hear of",
+            of.ends,
+            unheard,
+        )
+        yield "outcomes not acted on exactly once", of.acts, unacted
+        yield "letters with a bad signature", of.arrivals, len(of.unsigned)
+        yield (
+            "letters with two bodies, outcomes with two names",
+            of.names,
+            len(of.unlike),
+        )
+        begun = "letters begun after the agent's word was answered"
+        yield begun, of.acknowledged, len(of.untimely)
+        yield "letters left over, or delivered to nobody", of.letters, len(of.unkept)
+        wrong = len(mails.missing) + len(mails.unplanned)
+        yield (
+            "mails promised that did not arrive, or not promised",
+            mails.planned,
+            wrong,
+        )
+
+    @property
+    def numbers(self) -> dict[str, dict[str, int]]:
+        """How letters were answered and where they stand, and of mails how many."""
+        of = self.mails
+        counted = {
+            "arrived": of.arrived,
+            "came twice": of.twice,
+            "let go, nothing left to say": of.let_go,
+            "later, an hour's share is used up": of.later,
+        }
+        return {
+            "letters answered": dict(self.letters.answers.most_common()),
+            "letters": dict(self.letters.stands.most_common()),
+            "mails": counted,
+        }
+
+
+def check_post(ran: Ran, book: Postbook, traces: Path) -> Post:
+    """Once all is quiet."""
+    return Post(check_deliveries(ran, book, traces), check_mails(book))

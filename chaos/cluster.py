@@ -1,20 +1,112 @@
 """What a run plays on: places for processes, hosts and addresses. What dies by itself
-is started again, as a supervisor would."""
+is started again, as a supervisor would.
+
+The product's processes and the world around them: with what environment and on which
+host each is started.
+
+Who belongs to whom, by what the kernel says.
+
+The servers of a run, on a host of their own, and its folders; gone afterwards.
+
+A place in which a process of a run lives, dies and is started again.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import signal
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
-from hitl.local.layout import Layout
-from hitl.local.process import Child, kill_group
+import httpx
 
-from .network import DATA, Host, Network
-from .options import Options
-from .slots import Slot
+from bench.servers import folders
+from hitl.local import installation, keys, postgres, valkey
+from hitl.local.layout import Layout
+from hitl.local.process import Child, Program, kill_group
+from tests.stack import free_port, wait_until
+
+from . import services
+from . import traces as trace
+from .network import DATA, Host, Network, build, on
+from .options import LADDER, Options
+
+
+def group(pid: int) -> list[int]:
+    """All living processes of a group, its leader first."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and _group_of(int(folder.name)) == pid:
+            found.append(int(folder.name))
+    return sorted(found, key=lambda one: (one != pid, one))
+
+
+def _group_of(pid: int) -> int | None:
+    stat = _stat(pid)
+    return int(stat[2]) if stat and stat[0] != "Z" else None
+
+
+def _stat(pid: int) -> list[str]:
+    """From the state on: state, parent, group, ..."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return []
+    return text.rsplit(")", 1)[1].split()
+
+
+def stopped_group(pid: int) -> int | None:
+    """The leader of this process's group, while it is stopped."""
+    stat = _stat(pid)
+    return int(stat[2]) if stat and stat[0] == "T" else None
+
+
+def signal_all(leader: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, number)
+
+
+def signal_one(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+@dataclass
+class Slot:
+    """One such place, on one host."""
+
+    name: str
+    start: Callable[[], Child]
+    host: str = DATA
+    child: Child = field(init=False)
+    again_at: float | None = None
+    frozen: bool = False
+    starts: int = 0
+
+    def run(self) -> None:
+        self.child = self.start()
+        self.starts += 1
+        self.again_at = None
+        self.frozen = False
+
+    @property
+    def alive(self) -> bool:
+        return self.again_at is None and self.child.exit_code() is None
+
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """The whole group: what it started must not live on."""
+        if number is signal.SIGKILL:
+            kill_group(self.child.pid)
+        else:
+            self.child.process.send_signal(number)
+        self.child.process.wait()
+
 
 AGAIN_S = 0.5  # after which the dead are started again
 STEP_S = 0.02  # between two looks at everything
@@ -115,3 +207,165 @@ class Stage:
         shutil.rmtree(folder, ignore_errors=True)
         if broken:
             shutil.copytree(self.here.logs, folder)
+
+
+START_S = 60.0
+POOL = 2  # processes of a worker
+BEATS = 2  # workers that also tell the time; one must be left when the other dies
+# Each server by its usual port: a host has its ports to itself. Valkey asks nobody for
+# a password, on a bridge that nobody else can reach.
+SERVERS = "postgresql://holdpoint:{password}@{at}/holdpoint", "redis://{at}:6379/0"
+
+
+def open_up(stage: Stage, outside: Sequence[str] = ()) -> None:
+    """Start the product and the world, and wait until all of them are ready. `outside`
+    names another module that plays the world, with its arguments."""
+    stage.launch("provider", partial(Child, _provider(stage, outside)))
+    for number, port in enumerate(stage.ports):
+        web, host = _web(stage, number, port), stage.host(number)
+        stage.launch(f"web-{number}", partial(Child, web), host.name)
+    for number in range(stage.options.workers):
+        worker, host = _worker(stage, number), stage.host(number)
+        stage.launch(f"worker-{number}", partial(Child, worker), host.name)
+    for address in stage.addresses:
+        wait_until(partial(_ready, address), START_S, partial(stage.log, "web-0"))
+    for slot in stage.workers:
+        said = partial(stage.log, slot.name)
+        wait_until(partial(_says_ready, said), START_S, said)
+
+
+def _environ(stage: Stage, **more: str) -> dict[str, str]:
+    """As in production, a line a request in JSON, with every fault point armed."""
+    return {
+        **os.environ,
+        "BASE_URL": stage.addresses[0],
+        "LOG_LEVEL": "INFO",
+        "LOG_FORMAT": "json",
+        "HOLDPOINT_FAULT": str(stage.faults),
+        "ALLOWED_HOSTS": ",".join(host.address for host in stage.network.apps),
+        **_served(stage),
+        **more,
+    }
+
+
+def _served(stage: Stage) -> dict[str, str]:
+    """The servers as they are called from another host."""
+    if not stage.network.real:
+        return {}
+    password = keys.read(stage.here.keys, "database_password")
+    database, broker = (
+        one.format(password=password, at=stage.network.data.address) for one in SERVERS
+    )
+    return {"DATABASE_URL": database, "REDIS_URL": broker}
+
+
+def _web(stage: Stage, number: int, port: int) -> Program:
+    host = stage.host(number)
+    environ = _environ(stage, PORT=str(port), HOST=host.address)
+    program = on(host, installation.web(stage.here, environ))
+    return _named(stage, program, f"web-{number}", program.argv)
+
+
+def _worker(stage: Stage, number: int) -> Program:
+    name = f"worker-{number}"
+    more = {trace.FOLDER: str(stage.traces), trace.NAME: name}
+    program = installation.worker(stage.here, _environ(stage, **more))
+    argv = [part for part in program.argv if number < BEATS or part != "--beat"]
+    argv[argv.index("--concurrency") + 1] = str(POOL)
+    argv += ["--include", "chaos.traces", "--hostname", f"{name}@%h"]
+    return _named(stage, program, name, [*stage.host(number).prefix, *argv])
+
+
+def _named(stage: Stage, program: Program, name: str, argv: Sequence[str]) -> Program:
+    log = stage.here.logs / f"{name}.log"
+    return replace(program, name=name, argv=argv, log=log)
+
+
+def _provider(stage: Stage, outside: Sequence[str]) -> Program:
+    secret = keys.read(stage.here.keys, "webhook_secret")
+    address = f"{stage.outside}:{stage.provider_port}"
+    usual = ("chaos.services", address, str(stage.ledger))
+    program = installation.worker(stage.here, dict(os.environ))
+    return replace(
+        program,
+        name="provider",
+        argv=[program.argv[0], "-m", *(outside or usual)],
+        env={**os.environ, services.SECRET: secret},
+        log=stage.here.logs / "provider.log",
+    )
+
+
+def _ready(address: str) -> bool:
+    try:
+        answer = httpx.get(f"{address}/readyz", trust_env=False, timeout=5)
+    except httpx.TransportError:
+        return False
+    return answer.status_code == 200
+
+
+def _says_ready(said: Callable[[], str]) -> bool:
+    return " ready." in said()
+
+
+GATE = {
+    "AGENT_RATE_PER_MINUTE": "100000",
+    **{name: str(seconds) for name, seconds in LADDER.items()},
+}
+HBA = "local all all scram-sha-256\nhost all all {range} scram-sha-256\n"
+
+
+@contextmanager
+def servers(options: Options) -> Iterator[Stage]:
+    """A private PostgreSQL, which waits for the disk, and Valkey, on a host of their
+    own and named in the environment; stopped and removed afterwards, with all that was
+    started on them.
+
+    *Raises* Fault.
+    """
+    with ExitStack() as stack:
+        here = stack.enter_context(folders("chaos", **GATE))
+        # Where PostgreSQL runs as somebody else, that one may not enter a host.
+        alone = postgres.host(here).user is not None
+        hosts = build(options.hosts, stack, alone=alone)
+        # For us too, who register agents' endpoints there.
+        for name in ("WEBHOOK_NETWORKS", "CALLBACK_NETWORKS"):
+            os.environ[name] = f"{hosts.outside}/32"
+        ports = [free_port() for _ in range(options.webs)]
+        stage = Stage(here, options, hosts, ports, free_port())
+        stack.callback(_stop, stage)
+        for folder in (stage.faults, stage.traces, here.logs):
+            folder.mkdir(exist_ok=True)
+        _launch_servers(stage)
+        yield stage
+
+
+def _launch_servers(stage: Stage) -> None:
+    """They answer on their sockets to us, and on their host to everybody else."""
+    here, data = stage.here, stage.network.data
+    hba = here.state / "hba.conf"
+    hba.write_text(HBA.format(range=stage.network.range))
+    hba.chmod(0o644)
+
+    def database(program: Program) -> Program:
+        more = [f"listen_addresses={data.address}", f"hba_file={hba}"]
+        switches = [part for one in more for part in ("-c", one)]
+        return on(data, program, *switches) if stage.network.real else program
+
+    def broker(program: Program) -> Program:
+        more = f"--port 6379 --bind {data.address} --protected-mode no".split()
+        return on(data, program, *more) if stage.network.real else program
+
+    password = keys.read(here.keys, "database_password")
+    start = partial(postgres.start, here, password, adapt=database)
+    stage.launch("postgres", start)
+    stage.launch("valkey", partial(valkey.start, here, broker))
+
+
+def _stop(stage: Stage) -> None:
+    """In the order in which they need one another."""
+    for slot in reversed(list(stage.slots.values())):
+        signal_all(slot.child.pid, signal.SIGCONT)
+        if slot.name in {"postgres", "valkey"}:
+            slot.child.stop(within=5)
+        else:
+            slot.kill()

@@ -1,12 +1,89 @@
-"""What is asked of the gate, drawn from a seed: the same seed asks the same."""
+"""What is asked of the gate, drawn from a seed: the same seed asks the same.
+
+People, a policy in force and agents, made by the operations that people use.
+
+How long and how hard, and the ladder of time-outs that recovery is measured by.
+
+The policy of a run: every tier and every execution class, a recall window, a tool
+that is decided in batches and one that agents perform themselves.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from agents import keys as agents_keys
+from agents.models import Agent
+from agents.webhooks import endpoints
+from bench.seed import DECIDING, Cast, everybody, in_force, slug
+from bench.seed import agent as seed_agent
+from reviews.people import preferences
+from reviews.people import tokens as people_tokens
+from reviews.people.preferences import Notifications
 
 from .options import Options
+from .receivers import Listener
+
+AGENTS = 8
+HOOKED = 4  # of them, the first ones, hear of outcomes by post
+CALLS = 2  # the one of these that says by a call of the gate that it has an outcome
+FROM_DRIVER = 3  # from this one on, agents also say so when they see the end themselves
+MAILS_AN_HOUR = 100  # to each person: letters and effects must not wait for mails
+
+
+@dataclass(frozen=True)
+class House:
+    """Who knocks and who decides, by what they carry."""
+
+    keys: dict[str, str]  # agent -> its key
+    tokens: dict[str, str]  # person -> personal token
+    secrets: dict[str, str]  # agent -> its endpoint's secret
+
+    def listeners(self, gate: Sequence[str]) -> list[Listener]:
+        """The agents' servers; `gate` are the addresses of the web processes."""
+        return [
+            Listener(
+                agent,
+                secret,
+                self.keys[agent],
+                " ".join(gate),
+                "call" if agent == slug(CALLS) else "answer",
+            )
+            for agent, secret in self.secrets.items()
+        ]
+
+
+def house(document: dict[str, Any], hooks: str) -> House:
+    """A gate that is ready to be asked; `hooks` is where agents' servers are."""
+    cast = everybody()
+    for name in DECIDING:
+        asked = Notifications(per_hour=MAILS_AN_HOUR)
+        preferences.save(person=cast[name], notifications=asked)
+    in_force(document, cast)
+    agents = [
+        seed_agent(number, cast, list(document["tools"])) for number in range(AGENTS)
+    ]
+    return House(
+        {
+            agent.slug: agents_keys.issue(agent=agent, by=cast["owen"])
+            for agent in agents
+        },
+        {
+            name: people_tokens.mint(person=cast[name], name="chaos")
+            for name in DECIDING
+        },
+        {agent.slug: _endpoint(agent, hooks, cast) for agent in agents[:HOOKED]},
+    )
+
+
+def _endpoint(agent: Agent, hooks: str, cast: Cast) -> str:
+    """Its secret."""
+    url = f"{hooks}/{agent.slug}"
+    return endpoints.register(agent=agent, url=url, by=cast["owen"])[1]
+
 
 # kind -> (tool, how many of a hundred). What becomes of one is in its kind alone, which
 # its thread's name carries, so that people know what to say.
@@ -103,3 +180,83 @@ def _kind(drawn: random.Random, at: float, options: Options) -> str:
     # It ends a minute later, and nobody wants to wait for the last one.
     late = at > max(options.seconds - SHORTEST_WAIT_S, options.seconds * 0.3)
     return "keyed" if kind == "expire" and late else kind
+
+
+RECALL_S = 2
+ATTEMPTS = 10  # after which even a keyed effect is a person's question
+PAYMENT = {
+    "type": "object",
+    "properties": {
+        "customer": {"type": "string", "maxLength": 40},
+        "amount": {"type": "string"},
+        "currency": {"enum": ["USD"]},
+        "note": {"type": "string", "maxLength": 40},
+    },
+    "required": ["customer", "amount", "currency"],
+}
+GRAVE = {"reversible": False, "blast_radius": 4, "monetary": True, "external": True}
+SENTENCE = "{verb} {{amount}} {{currency}} to {{customer}}"
+
+
+def document(service: str) -> dict[str, Any]:
+    """The policy as data; `service` is where the services answer."""
+    high = {"risk": "high", "profile": GRAVE}
+    return {
+        "name": "chaos",
+        "currency": "USD",
+        "zone": "UTC",
+        "queues": {"money": "Money", "grave": "Grave"},
+        "recall": {"low": 0, "medium": 0, "high": RECALL_S, "critical": 0},
+        "steps": {
+            "approve": [{"role": "reviewer", "required": 1}],
+            "escalate": [{"role": "supervisor", "required": 2}],
+        },
+        "tools": {
+            "note": _tool(service, "note", "keyed", **_light("low", 1)),
+            "tag": _tool(service, "tag", "queryable", **_light("medium", 3)),
+            "pay": _tool(service, "pay", "keyed", **high),
+            "ship": _tool(service, "ship", "queryable", **high),
+            "letter": _tool(service, "letter", "opaque", **high),
+            "repay": _tool(service, "repay", "keyed", **high, **_batchable()),
+            "deploy": _tool(service, "deploy", "keyed", **high)
+            | {"executor": {"kind": "agent"}},
+            "wipe": _tool(
+                service, "wipe", "keyed", risk="critical", profile=GRAVE, queue="grave"
+            ),
+        },
+    }
+
+
+def _light(risk: str, radius: int) -> dict[str, Any]:
+    because = "The service forgets it with the run."
+    profile = {"reversible": True, "blast_radius": radius}
+    return {"risk": risk, "profile": {**profile, "reversible_because": because}}
+
+
+def _tool(service: str, name: str, way: str, **more: Any) -> dict[str, Any]:
+    url = f"{service}/{name}"
+    tool = {
+        "title": name.capitalize(),
+        "schema": PAYMENT,
+        "money": [{"amount": "amount", "currency": "currency"}],
+        "queue": "money",
+        "effect": SENTENCE.format(verb=name.capitalize()),
+        "timeout": "30m",
+        "retry": {"attempts": ATTEMPTS, "base_seconds": 1, "most_seconds": 4},
+        "execution_class": way,
+        "executor": {"kind": "webhook", "url": url},
+        **more,
+    }
+    return tool | ({"look_up": {"url": f"{url}/look-up"}} if way == "queryable" else {})
+
+
+def _batchable() -> dict[str, Any]:
+    return {
+        "reversal": {"kind": "partly", "undo": "Ask for it.", "stays": "The fee."},
+        "batchable": {
+            "items": 50,
+            "per_item": {"amount": "200.00", "currency": "USD"},
+            "total": {"amount": "5000.00", "currency": "USD"},
+            "varying": ["customer", "amount", "note"],
+        },
+    }

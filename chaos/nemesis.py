@@ -1,26 +1,230 @@
-"""What strikes next, drawn from a seed, and doing it to the stage."""
+"""What strikes next, drawn from a seed, and doing it to the stage.
+
+Hosts that are cut off for a while.
+
+Named points of the product (journal/failpoints.py) at which whoever passes first is
+killed, broken or frozen.
+
+Processes that are frozen past their lease and go on, not knowing that they slept.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import redis
 
 from journal import failpoints
 
-from . import processes
-from .cables import Cables
-from .cluster import Stage
+from . import cluster
+from .cluster import Slot, Stage
 from .fault import CABLES, KINDS, Strike
 from .network import DATA
 from .options import LEASE_S, Options
-from .points import Armed, Points, Stopped
-from .sleepers import Sleepers
-from .slots import Slot
+
+
+@dataclass
+class Cut:
+    """A cable that is out, and when it is put back."""
+
+    host: str
+    strike: Strike
+    mend_at: float
+
+
+@dataclass
+class Cables:
+    """One at a time, or nobody would be left to go on."""
+
+    stage: Stage
+    cuts: list[Cut] = field(default_factory=list)
+
+    def pull(self, kind: str, host: str, seconds: float) -> Strike | None:
+        """The fault, which ends when that time is over; None when one is out."""
+        if self.cuts:
+            return None
+        self.stage.network.cut(host)
+        now = time.time()
+        slots = tuple(s.name for s in self.stage.slots.values() if s.host == host)
+        strike = Strike(kind, now, now + seconds, host, slots=slots)
+        self.cuts.append(Cut(host, strike, time.monotonic() + seconds))
+        return strike
+
+    def mend(self, *, everything: bool = False) -> None:
+        """Put back what is due."""
+        for cut in list(self.cuts):
+            if everything or time.monotonic() >= cut.mend_at:
+                self.stage.network.mend(cut.host)
+                cut.strike.until = time.time()
+                self.cuts.remove(cut)
+
+
+UNMET_S = 5.0  # after which an armed point that nobody passed is taken down
+# Points that somebody passes every few seconds; of the others one in so many is tried.
+BUSY = (
+    "proposed_uncommitted", "decided_uncommitted", "grant_uncommitted",
+    "window_uncommitted", "before_nudge", "before_announce", "message_uncommitted",
+    "message_claimed", "before_claim", "claim_uncommitted", "after_claim", "rechecked",
+    "before_effect", "after_effect", "before_record", "record_uncommitted",
+    "after_record", "before_done", "sequence_uncommitted", "mail_taken",
+    "letters_uncommitted", "letter_taken", "letter_answered", "letter_uncommitted",
+    "acknowledged_uncommitted",
+)  # fmt: skip
+SELDOM = 5
+# Where somebody holds a claim who is to sleep past its lease.
+HOLDING = (
+    "after_claim", "rechecked", "before_effect", "after_effect", "before_record",
+    "letter_taken", "letter_answered",
+)  # fmt: skip
+ACTIONS = (failpoints.Action.KILL, failpoints.Action.RAISE, failpoints.Action.STOP)
+
+
+@dataclass
+class Armed:
+    """A point that somebody will pass."""
+
+    name: str
+    action: failpoints.Action
+    flag: Path
+    since: float
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A process that froze at a point."""
+
+    name: str
+    kind: str
+    slot: Slot
+    pid: int
+
+
+@dataclass
+class Points:
+    """What is armed now."""
+
+    stage: Stage
+    drawn: random.Random
+    armed: list[Armed] = field(default_factory=list)
+    kinds: dict[str, str] = field(default_factory=dict)  # by point, armed or passed
+    unmet: int = 0
+
+    def anywhere(self, kind: str, *, rare: bool) -> None:
+        """Any point and any action; now and then one that is seldom passed."""
+        rare = not self.drawn.randrange(SELDOM) and rare
+        name = self.drawn.choice(sorted(failpoints.POINTS) if rare else BUSY)
+        self._arm(kind, name, self.drawn.choice(ACTIONS))
+
+    def holding(self, kind: str) -> None:
+        """Freeze whoever holds a claim."""
+        self._arm(kind, self.drawn.choice(HOLDING), failpoints.Action.STOP)
+
+    def _arm(self, kind: str, name: str, action: failpoints.Action) -> None:
+        flag = self.stage.faults / name
+        if flag.exists():
+            return
+        draft = flag.with_name(f".draft-{name}")
+        draft.write_text(action)
+        draft.rename(flag)
+        self.armed.append(Armed(name, action, flag, time.monotonic(), kind))
+        self.kinds[name] = kind
+
+    def met(self) -> Iterator[Armed]:
+        """Those at which somebody died or broke. What nobody passes is taken down, and
+        a busy one armed instead."""
+        for one in list(self.armed):
+            if not one.flag.exists():
+                self.armed.remove(one)
+                if one.action is not failpoints.Action.STOP:
+                    yield one
+            elif time.monotonic() > one.since + UNMET_S:
+                self.unmet += 1
+                self._disarm(one)
+                self._arm(one.kind, self.drawn.choice(BUSY), one.action)
+
+    def disarm(self) -> None:
+        for one in list(self.armed):
+            self._disarm(one)
+
+    def _disarm(self, one: Armed) -> None:
+        self.armed.remove(one)
+        with contextlib.suppress(FileNotFoundError):
+            one.flag.unlink()
+
+    def stopped(self) -> Iterator[Stopped]:
+        """Whose process stopped itself, whether or not its point still counts as armed:
+        somebody must wake it. All of that group must be frozen, or its master would end
+        it for the time that it takes."""
+        for file in self.stage.faults.glob(f"{failpoints.STOPPED}*"):
+            pid = int(file.name.removeprefix(failpoints.STOPPED))
+            leader = cluster.stopped_group(pid)
+            for slot in self.stage.slots.values():
+                if slot.child.pid == leader and not slot.frozen:
+                    name = file.read_text()
+                    yield Stopped(name, self.kinds[name], slot, pid)
+
+
+FIRST_AWAKE_S = 0.3  # the master sleeps so much longer, or it would kill its children
+POLL_S = 0.05
+
+
+@dataclass
+class Sleeper:
+    """A frozen worker, or web process, and when it goes on."""
+
+    slot: Slot
+    strike: Strike
+    wake_at: float
+    leader_at: float = 0.0
+
+
+@dataclass
+class Sleepers:
+    """Who is frozen now."""
+
+    asleep: list[Sleeper] = field(default_factory=list)
+
+    def freeze(self, kind: str, slot: Slot, target: str, seconds: float) -> Strike:
+        """All of its processes, for so long."""
+        pids = tuple(cluster.group(slot.child.pid))
+        cluster.signal_all(slot.child.pid, signal.SIGSTOP)
+        slot.frozen = True
+        now = time.time()
+        strike = Strike(kind, now, now + seconds, target, pids, slot.name)
+        self.asleep.append(Sleeper(slot, strike, time.monotonic() + seconds))
+        return strike
+
+    def wake(self) -> None:
+        """Those whose time has come. First those who work: what they have to say must
+        be refused."""
+        now = time.monotonic()
+        for sleeper in list(self.asleep):
+            leader = sleeper.slot.child.pid
+            if sleeper.leader_at and now >= sleeper.leader_at:
+                cluster.signal_all(leader, signal.SIGCONT)
+                sleeper.slot.frozen = False
+                self.asleep.remove(sleeper)
+            elif not sleeper.leader_at and now >= sleeper.wake_at:
+                for pid in cluster.group(leader)[1:]:
+                    cluster.signal_one(pid, signal.SIGCONT)
+                sleeper.strike.until = time.time()
+                sleeper.leader_at = now + FIRST_AWAKE_S
+
+    def wake_all(self) -> None:
+        """Returns when everybody is up."""
+        for sleeper in self.asleep:
+            sleeper.wake_at = 0.0
+        while self.asleep:
+            self.wake()
+            time.sleep(POLL_S)
+
 
 TWICE = 2  # of each, however short the run
 DOWN_S = 1.0  # at most, before a server is started again
@@ -110,7 +314,7 @@ class Arsenal:
         slot = self._one(self.stage.workers)
         if slot is None:
             return None
-        pids = tuple(processes.group(slot.child.pid))
+        pids = tuple(cluster.group(slot.child.pid))
         now = time.time()
         slot.kill()
         return Strike("worker", now, now, slot.name, pids)
@@ -118,12 +322,12 @@ class Arsenal:
     def _child(self) -> Strike | None:
         """One that runs tasks, or the one that tells the time."""
         slot = self._one(self.stage.workers)
-        children = processes.group(slot.child.pid)[1:] if slot else []
+        children = cluster.group(slot.child.pid)[1:] if slot else []
         if slot is None or not children:
             return None
         pid = self._drawn.choice(children)
         now = time.time()
-        processes.signal_one(pid, signal.SIGKILL)
+        cluster.signal_one(pid, signal.SIGKILL)
         return Strike("child", now, now, slot.name, (pid,))
 
     def _web(self) -> Strike | None:

@@ -3,8 +3,8 @@
 A fault of PostgreSQL or Valkey hits whatever was under way, and counts from the moment
 the server answers again; so does a cut host for what was on it. A killed or frozen
 process hits what it held: what it had received, or begun and not ended
-(chaos/traces.py). A killed web process hits the calls that were at it. Timers are hit by
-whatever hits workers and servers."""
+(chaos/traces.py). A killed web process hits the calls that were at it. Timers are hit
+by whatever hits workers and servers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from journal.models import LogRecord
 from reviews.models import Execution
 
 from .fault import Strike
-from .history import Span, spans
-from .holds import Hold, Holds, holds
+from .history import Hold, Holds, Span, holds, spans
 from .run_result import Ran
 
 SERVERS = {"postgres", "valkey", "flush", "outage"}

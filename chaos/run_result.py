@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from .calls import Notebook
+from .agents import Notebook
 from .nemesis import Arsenal
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from hitl.environment import ROOT
 from tests import prove
 
-from . import check_effects, post, report, table, tally
+from . import check_delivery, check_effects, report
 from .cluster import Stage
-from .figures import Claim, Figures
-from .generator import wishes
-from .house import AGENTS
-from .ledger import Ledger
-from .live import Live
+from .generator import AGENTS, wishes
 from .options import Options
 from .receivers import Postbook
+from .report import Claim, Figures
+from .run import Live
 from .run import run as play
+from .services import Ledger
 
 BY = "make chaos"  # who measured it, in docs/proof.md
 # The claims that stand in docs/proof.md, by their first word.
@@ -30,13 +29,13 @@ def run(stage: Stage, options: Options) -> int:
     ran = play(stage, options, live)
     live.say("auditing")
     ledger, book = Ledger(stage.ledger), Postbook(stage.ledger)
-    came = post.look(ran, book, stage.traces)
+    came = check_delivery.check_post(ran, book, stage.traces)
     book.close()
     found = check_effects.audit(ran, wishes(options, AGENTS), ledger, came)
-    made = tally.figures(stage, options, ran, found, ledger)
+    made = report.figures(stage, options, ran, found, ledger)
     ledger.close()
     _keep(stage, made)
-    live.say(table.table(made))
+    live.say(report.table(made))
     live.say(f"    {FOLDER / 'report.html'}")
     if made.held and not options.short:
         return _prove(made, of)

@@ -10,4 +10,4 @@ class HitlConfig(AppConfig):
         # Registers the checks and what a worker does first, and makes our Celery app
         # the one that tasks belong to, in the web process too; they read settings, so
         # not before this point.
-        pass
+        from . import celery, checks, restore_watch  # noqa: F401

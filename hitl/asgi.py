@@ -1,8 +1,9 @@
 """The web process: one port, uvicorn in front.
 
 Everything is answered by Django's WSGI handler in a fixed pool of threads, each with a
-persistent connection; whoever waits, waits on the event loop (hitl/live/long_poll.py), and so
-does a page that hears what is new (hitl/live/event_stream.py).
+persistent connection. A call that waits for an outcome waits on the event loop
+(hitl/live/long_poll.py), and so does a page that hears what is new
+(hitl/live/event_stream.py).
 """
 
 from __future__ import annotations
@@ -26,18 +27,8 @@ _wsgi = get_wsgi_application()
 # Only now: they ask the product's own queries, and those need its models.
 from .checks import refuse_unsafe  # noqa: E402
 from .live.anonymous_limit import Strangers  # noqa: E402
-from .live.buffering import (
-    App,  # noqa: E402
-    Few,  # noqa: E402
-    Receive,  # noqa: E402
-    Room,  # noqa: E402
-    Scope,  # noqa: E402
-    Send,  # noqa: E402
-)
-from .live.callers import (
-    Callers,  # noqa: E402
-    Introduced,  # noqa: E402
-)
+from .live.buffering import App, Few, Receive, Room, Scope, Send  # noqa: E402
+from .live.callers import Callers, Introduced  # noqa: E402
 from .live.event_stream import Streams  # noqa: E402
 from .live.listen import Hub  # noqa: E402
 from .live.long_poll import LongPoll  # noqa: E402

@@ -23,15 +23,7 @@ from celery.signals import (
 from structlog.contextvars import bind_contextvars, clear_contextvars
 from structlog.stdlib import get_logger
 
-from . import (
-    broker_messages,
-    celery_workarounds,
-    checks,
-    child_processes,
-    heartbeats,
-    reuse,
-    timekeeper,
-)
+from . import broker_messages, celery_workarounds, checks, child_processes, heartbeats
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 
@@ -73,7 +65,7 @@ app = celery.Celery("holdpoint")
 app.set_default()
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.conf[reuse.SETTING] = reuse.TASKS
+app.conf[celery_workarounds.SETTING] = celery_workarounds.TASKS
 pulse = heartbeats.Pulse({*SWEEPS, *heartbeats.PERFORM})
 app.conf.beat_schedule = {
     name: {"task": name, "schedule": seconds} for name, seconds in SWEEPS.items()
@@ -144,6 +136,6 @@ def leave_within(seconds: float) -> None:
     timer.start()
 
 
-app.steps["worker"].update([LastCall, timekeeper.KeepBeat])
+app.steps["worker"].update([LastCall, celery_workarounds.KeepBeat])
 app.steps["consumer"].update([*celery_workarounds.STEPS, *broker_messages.STEPS])
 broker_messages.distrust_the_broker()

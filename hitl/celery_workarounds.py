@@ -1,14 +1,27 @@
 """What a worker needs beside Celery's own in order to carry on when its broker had been
-away: it must notice that, and must not lose its place in what its pool tells it."""
+away: it must notice that, and must not lose its place in what its pool tells it.
+
+A process of a worker keeps its database connection from task to task, by the rules
+that Django has for web requests: CONN_MAX_AGE, and a look whether it still works.
+
+Celery would open one for every task, which costs more than most tasks do.
+
+The beat inside a worker (`--beat`) is a process like any other: it may be killed.
+"""
 
 from __future__ import annotations
 
 import logging
+import sys
 from functools import partial
 from typing import Any
 
-from celery import bootsteps
+from celery import bootsteps, states
+from celery.beat import EmbeddedService
+from celery.signals import task_postrun, task_prerun
+from django.db import close_old_connections, connections
 from kombu.transport import virtual
+from structlog.stdlib import get_logger
 
 Errors = tuple[type[Exception], ...]
 
@@ -77,3 +90,64 @@ def _read_and_reset(hub: Any, results: Any) -> None:
 
 
 STEPS = (NoticeLostAcks, KeepResults)
+
+
+# Celery's own name for how many tasks one connection serves.
+SETTING, TASKS = "CELERY_DB_REUSE_MAX", sys.maxsize
+
+
+@task_prerun.connect
+def begin(task: Any, **kwargs: Any) -> None:
+    """The next statement asks first whether the connection still works."""
+    if not task.request.is_eager:
+        close_old_connections()
+
+
+@task_postrun.connect
+def end(task: Any, state: str | None, **kwargs: Any) -> None:
+    """A task that raised may have been interrupted in the middle of a statement."""
+    if task.request.is_eager:
+        return
+    if state == states.SUCCESS:
+        close_old_connections()
+    else:
+        connections.close_all()
+
+
+LOOK_S = 1.0
+
+logger = get_logger(__name__)
+
+
+class KeepBeat(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
+    """Starts another beat when the worker's own has died. Celery's worker does not
+    notice, and goes on without a sweep: nothing would lapse, recover or be sent again.
+    """
+
+    requires = (
+        "celery.worker.components:Timer",
+        "celery.worker.components:Beat",
+    )
+    first = None
+
+    def start(self, parent: Any) -> None:
+        """Does nothing in a worker without a beat."""
+        if parent.beat is not None:
+            self.first = parent.beat
+            parent.timer.call_repeatedly(LOOK_S, self.look, (parent,))
+
+    def look(self, parent: Any) -> None:
+        if parent.beat.is_alive():
+            return
+        logger.error("beat_died", exitcode=parent.beat.exitcode)
+        parent.beat = EmbeddedService(
+            parent.app,
+            schedule_filename=parent.schedule_filename,
+            scheduler_cls=parent.scheduler,
+        )
+        parent.beat.start()
+
+    def stop(self, parent: Any) -> None:
+        """The first one is stopped by who started it."""
+        if parent.beat is not self.first:
+            parent.beat.stop()

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
-from reviews import grant_keys
+from reviews.grants import tokens
 
 # How long a service may keep them: a new key is published for longer before it signs.
 FRESH_S = 300
@@ -19,4 +19,4 @@ FRESH_S = 300
 def jwks(request: HttpRequest) -> HttpResponse:
     """A JWK set (RFC 7517), for everybody."""
     kind = "application/jwk-set+json"
-    return JsonResponse(grant_keys.published(), content_type=kind)
+    return JsonResponse(tokens.published(), content_type=kind)

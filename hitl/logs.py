@@ -14,7 +14,7 @@ import redis
 import structlog
 from structlog.types import EventDict, Processor
 
-from reviews.presenters.codepoints import is_hidden
+from reviews.presenters.unicode import is_hidden
 
 SHARED: tuple[Processor, ...] = (
     structlog.contextvars.merge_contextvars,

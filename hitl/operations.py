@@ -178,8 +178,8 @@ REVIEWS = (
         after="mail, nudge to the worker, wake-up of the waiting agent",
     ),
     Operation(
-        ("reviews.previews.preview",),
-        private=("reviews.previews._weigh",),
+        ("reviews.decisions.modify.preview",),
+        private=("reviews.decisions.modify._weigh",),
         locks="sums",
         writes="none: the transaction is rolled back",
     ),
@@ -259,7 +259,7 @@ REVIEWS = (
         logs="incident.held",
     ),
     Operation(
-        ("reviews.holds.take.take", "reviews.leases.passing.hand_over"),
+        ("reviews.holds.take.take", "reviews.holds.take.hand_over"),
         locks="request, the person's leases (advisory), Lease; those that make room "
         "(skip locked)",
         writes="Lease",
@@ -268,22 +268,22 @@ REVIEWS = (
         after="mail, wake-up",
     ),
     Operation(
-        ("reviews.leases.passing.break_hold",),
+        ("reviews.holds.take.break_hold",),
         locks="request, Lease",
         writes="Lease",
         logs="lease.broken",
         after="mail, wake-up",
     ),
     Operation(
-        ("reviews.leases.ending.release",),
+        ("reviews.holds.rows.release",),
         locks="Lease",
         writes="Lease",
         logs="lease.released",
         after="mail, wake-up",
     ),
-    Operation(("reviews.leases.passing.ask",), locks="Lease", writes="Lease"),
+    Operation(("reviews.holds.take.ask",), locks="Lease", writes="Lease"),
     Operation(
-        ("reviews.leases.ending.lapse_chunk",),
+        ("reviews.holds.rows.lapse_chunk",),
         locks="leases (skip locked)",
         writes="Lease",
         logs="lease.lapsed",
@@ -302,7 +302,7 @@ REVIEWS = (
         after="what each decision leaves",
     ),
     Operation(
-        ("reviews.batches.recalling.recall_all",),
+        ("reviews.batches.follow_up.recall_all",),
         locks="Batch, requests by id",
         writes="the rows of each recall",
         logs="batch.recalled, request.recalled",
@@ -322,13 +322,13 @@ REVIEWS = (
         (
             "reviews.batches.formation.form_around",
             "reviews.batches.formation.form_all",
-            "reviews.forming.tidying.tidy",
-            "reviews.forming.tidying.free_recalled",
+            "reviews.batches.formation.tidy",
+            "reviews.batches.formation.free_recalled",
         ),
         private=(
             "reviews.batches.formation._gather",
-            "reviews.forming.tidying.tidy",
-            "reviews.forming.tidying.free_recalled",
+            "reviews.batches.formation.tidy",
+            "reviews.batches.formation.free_recalled",
         ),
         locks="Batch",
         writes="Batch, BatchItem",
@@ -346,8 +346,8 @@ REVIEWS = (
     Operation(
         (
             "reviews.executions.record.record",
-            "reviews.executions.refusing.refuse",
-            "reviews.executions.refusing.give_back",
+            "reviews.executions.record.refuse",
+            "reviews.executions.record.give_back",
         ),
         locks="grant, execution, Alarm",
         writes="Execution, Grant, Observation, Batch (halted), LateReport, Alarm",
@@ -372,7 +372,10 @@ REVIEWS = (
         after="the look-up itself, between the two",
     ),
     Operation(
-        ("reviews.audits.begin", "reviews.audits.keep"),
+        (
+            "reviews.executions.reconcile.begin",
+            "reviews.executions.reconcile.keep_audit",
+        ),
         locks="grant, execution, Alarm",
         writes="Execution, Observation, LateReport, Alarm",
         logs="execution.reported_late, alarm.raised",
@@ -411,20 +414,20 @@ REVIEWS = (
         after="a task that withdraws and refuses what waits",
     ),
     Operation(
-        ("reviews.alarms.answering.acknowledge", "reviews.alarms.answering.close"),
+        ("reviews.alarms.standing.acknowledge", "reviews.alarms.standing.close"),
         locks="Alarm",
         writes="Alarm",
         logs="alarm.acknowledged, alarm.closed",
     ),
     Operation(
-        ("reviews.alarms.dropping.dropped",),
+        ("reviews.alarms.standing.dropped",),
         locks="Alarm",
         writes="Alarm",
         logs="alarm.raised, alarm.repeated",
         after="mail",
     ),
     Operation(
-        ("reviews.alarms.watching.find", "reviews.alarms.watching.ran_after_all"),
+        ("reviews.alarms.watch.find", "reviews.alarms.watch.ran_after_all"),
         locks="grant, execution, Alarm",
         writes="Alarm",
         logs="alarm.raised, alarm.closed",
@@ -454,13 +457,13 @@ REVIEWS = (
         logs="epoch.noticed, epoch.asked, epoch.began, alarm.raised, execution.unknown",
         after="the host's note in `$STATE/epoch`",
     ),
-    Operation(("reviews.notes.add",), writes="Note", logs="note.added"),
+    Operation(("reviews.decisions.drafts.add",), writes="Note", logs="note.added"),
     Operation(
         ("reviews.evidence.reveals.reveal",),
         logs="value.revealed, durable before the value is shown",
     ),
     Operation(
-        ("reviews.sightings.see",),
+        ("reviews.evidence.reveals.see",),
         writes="Sighting",
         logs="announced.seen, announced.near_miss",
     ),
@@ -484,7 +487,7 @@ REVIEWS = (
         (
             "reviews.notifications.plan.plan",
             "reviews.notifications.plan.ask_test",
-            "reviews.channels.delivery.postpone",
+            "reviews.notifications.delivery.postpone",
         ),
         writes="Notice",
         after="mail, at the time that each reader chose",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from csp.constants import NONE, SELF
 
-from . import connections, database, environment, logs, mail
+from . import connections, environment, logs
 
 HOLDPOINT = environment.load()
 BASE_DIR = environment.ROOT
@@ -96,9 +96,11 @@ TEMPLATES = [
 ]
 
 # The database. Operations open their own transactions (house.md): ATOMIC_REQUESTS is
-# False, said aloud in hitl/database.py.
+# False, said aloud in hitl/connections.py.
 DATABASES = {
-    "default": database.config(HOLDPOINT.database_url, application_name="holdpoint")
+    "default": connections.database_config(
+        HOLDPOINT.database_url, application_name="holdpoint"
+    )
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -107,7 +109,7 @@ CELERY_BROKER_URL = connections.broker_url(HOLDPOINT.redis_url)
 CELERY_BROKER_TRANSPORT_OPTIONS = connections.transport_options(
     HOLDPOINT.visibility_timeout
 )
-CELERY_BROKER_CONNECTION_TIMEOUT = connections.CONNECT_TIMEOUT_S
+CELERY_BROKER_CONNECTION_TIMEOUT = connections.BROKER_CONNECT_TIMEOUT_S
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_QUEUES, CELERY_TASK_ROUTES = connections.QUEUES, connections.ROUTES
@@ -251,7 +253,7 @@ USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
 
-_MAIL = mail.config(HOLDPOINT.mail_url)
+_MAIL = connections.mail_config(HOLDPOINT.mail_url)
 EMAIL_BACKEND = _MAIL.backend
 EMAIL_FILE_PATH = HOLDPOINT.state / "mail"
 EMAIL_HOST, EMAIL_PORT = _MAIL.host, _MAIL.port

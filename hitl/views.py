@@ -55,8 +55,8 @@ def _database() -> str:
 def _broker() -> str:
     client = redis.Redis.from_url(
         settings.HOLDPOINT.redis_url,
-        socket_connect_timeout=connections.CONNECT_TIMEOUT_S,
-        socket_timeout=connections.CONNECT_TIMEOUT_S,
+        socket_connect_timeout=connections.BROKER_CONNECT_TIMEOUT_S,
+        socket_timeout=connections.BROKER_CONNECT_TIMEOUT_S,
     )
     try:
         client.ping()

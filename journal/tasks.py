@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 from django.conf import settings
 
-from . import pruning, sequencer, sweeps
+from . import sequencer, sweeps
 
 MOST_ROUNDS = 10  # so that a long backlog stays within one task's time limit
 
@@ -20,7 +20,7 @@ def sweep_outbox() -> int:
 def prune_outbox() -> int:
     """Forget promises that were kept long ago; how many."""
     days = settings.HOLDPOINT.keep_outbox_days
-    return pruning.head("journal_outboxmessage", made="done_at", days=days)
+    return sweeps.head("journal_outboxmessage", made="done_at", days=days)
 
 
 @shared_task(ignore_result=True)

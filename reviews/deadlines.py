@@ -14,15 +14,15 @@ from journal.errors import Conflict, Decided, Expired
 from policies.choices import ExecutionClass
 from policies.models import Person
 
-from . import freezing, inherited, locks, permissions, transitions
+from . import locks, permissions, transitions
 from .alarms import standing
 from .batches import membership
 from .choices import ExecutionStatus, RequestStatus
 from .decisions import tally
-from .grants import approvers, sequence
+from .grants import approvers, sequence, uncertain
 from .models import ApprovalRequest, Execution, RequestVersion
 from .models.executions import BLIND
-from .stops import scope
+from .stops import incidents, scope
 
 CHUNK = 500
 # All that is said of a request that expires: thousands may be due in one second.
@@ -43,7 +43,7 @@ def expire_chunk() -> list[str]:
     locks.deadlines(shared=True)
     # guard: expire-overdue
     overdue = ApprovalRequest.objects.filter(
-        ~freezing.is_frozen(),
+        ~incidents.is_frozen(),
         status=RequestStatus.PENDING,
         expires_at__lte=clock.ClockTimestamp(),
     )
@@ -53,7 +53,7 @@ def expire_chunk() -> list[str]:
         rows, "expire", actor=TIMER, now=now, changes={"settled_at": now}
     )
     proposals = [row.proposal_id for row in rows]
-    inherited.release(proposals)
+    uncertain.release(proposals)
     failpoints.point("expiry_uncommitted")
     return proposals
 
@@ -88,7 +88,7 @@ def remind() -> int:
     now = clock.now()
     waited = (F("expires_at") - F("opened_at") - F("frozen_for")) * 0.2
     near = ApprovalRequest.objects.filter(
-        ~freezing.is_frozen(),
+        ~incidents.is_frozen(),
         status=RequestStatus.PENDING,
         reminded_at__isnull=True,
         expires_at__gt=now,
@@ -111,12 +111,12 @@ def extend(*, request_id: str, person: Person) -> ApprovalRequest:
     """
     request = locks.approval_request(request_id)
     now = clock.now()
-    freezing.catch_up(request, now)
+    incidents.catch_up(request, now)
     if request.status != RequestStatus.PENDING:
         raise Decided("There is nothing to decide here any more. Nothing was changed.")
     if request.expires_at <= now:
         raise Expired(
-            f"This has expired, so it cannot be extended. {inherited.said_of(request)}"
+            f"This has expired, so it cannot be extended. {uncertain.said_of(request)}"
         )
     permissions.check_can_decide(person, request, request.sealed)
     later, before = extended(request, request.sealed), request.expires_at

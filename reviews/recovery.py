@@ -12,12 +12,13 @@ from journal.errors import Conflict, Unwritten
 from journal.models import Epoch
 from policies.models import Person
 
-from . import freezing, locks, permissions
-from .alarms import raising
+from . import locks, permissions
+from .alarms import standing
 from .choices import AlarmKind, ExecutionStatus, RequestStatus
 from .grants import uncertain
 from .models import ApprovalRequest, Execution
 from .permissions import Permission
+from .stops import incidents
 
 
 def waiting() -> Epoch | None:
@@ -60,7 +61,7 @@ def _notice(why: str, now: datetime) -> None:
         at=now,
         data={"epoch": number, "code": why},
     )
-    raising.raise_(
+    standing.raise_(
         AlarmKind.RESTORED,
         subject=f"epoch-{number}",
         proposal=None,
@@ -128,7 +129,7 @@ def _begin(epoch: Epoch, person: Person, reason: str, now: datetime) -> Epoch:
     lost = _doubt_what_ran(now)
     epoch.by, epoch.began_at, epoch.from_record = person.public_id, now, highest
     _tell("epoch.began", epoch, person, reason, now, unknown=lost, waiting=waiting)
-    raising.close_itself(
+    standing.close_itself(
         AlarmKind.RESTORED, subject=f"epoch-{epoch.pk}", now=now, code="began"
     )
     failpoints.point("epoch_uncommitted", str(epoch.pk))
@@ -141,7 +142,7 @@ def _give_time(now: datetime) -> int:
     deadline may have passed while nobody could decide. How many."""
     pending = ApprovalRequest.objects.filter(status=RequestStatus.PENDING)
     rows = list(locks.requests_in_order(pending).values_list("pk", flat=True))
-    return freezing.begin_anew(rows, now)
+    return incidents.begin_anew(rows, now)
 
 
 def _doubt_what_ran(now: datetime) -> int:

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import transaction
 
-from journal import clock, log, pruning
+from journal import clock, log, sweeps
 
 from . import locks
 from .models import Execution
@@ -20,7 +20,7 @@ KEEPER = log.Actor("system", "retention")
 
 def forget_notices() -> int:
     """Messages to people that were sent, or let go, long ago; how many."""
-    return pruning.head(
+    return sweeps.head(
         "reviews_notice",
         made="at",
         days=settings.HOLDPOINT.keep_notices_days,

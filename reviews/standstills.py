@@ -13,7 +13,7 @@ from django.db import transaction
 from journal import clock, heartbeats, restore_epochs
 
 from . import deadlines, locks
-from .alarms import raising
+from .alarms import standing
 from .choices import AlarmKind
 from .models import Alarm
 from .models.alarms import STANDING
@@ -126,6 +126,6 @@ def tell(*, subject: str, late: bool, data: Mapping[str, object]) -> None:
     many processes notice."""
     now, kind = clock.now(), AlarmKind.STANDSTILL
     if not late:
-        raising.close_itself(kind, subject=subject, now=now, code="running")
+        standing.close_itself(kind, subject=subject, now=now, code="running")
     elif locks.standing_alarm(kind, subject) is None:
-        raising.raise_(kind, subject=subject, proposal=None, data=data, now=now)
+        standing.raise_(kind, subject=subject, proposal=None, data=data, now=now)

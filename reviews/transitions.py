@@ -1,5 +1,5 @@
 """Every legal step of a request, a grant and an execution (gate.md section 3). This
-module and `journal.state_machine` are the only door through which a status is written."""
+module and `journal.state_machine` are the only ones that write a status."""
 
 from __future__ import annotations
 

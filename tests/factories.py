@@ -27,9 +27,8 @@ from policies.models import Person, PolicyVersion, Queue, QueueUserPermission
 from reviews import deadlines
 from reviews.choices import Verdict
 from reviews.decisions import decide as decisions
+from reviews.decisions.submission import Proof, Said
 from reviews.models import ApprovalRequest, Execution, Proposal
-from reviews.said import Said
-from reviews.step_up import Proof
 
 POLICY = Path(__file__).parent / "policy.yaml"
 LOOPBACK = ip_network("127.0.0.1/32")

@@ -9,12 +9,11 @@ from journal import clock
 from journal.errors import NotFound
 from policies.models import Person
 from reviews.decisions.submission import Seen
-from reviews.desk.batches import load
+from reviews.desk.batches import load, page
 from reviews.desk.components import page_evidence
 from reviews.desk.components.regions import Regions
 from reviews.governance import readings
 from reviews.models import ApprovalRequest, Batch
-from reviews.queries.batches import timing
 
 LONG_AGO = timedelta(hours=1)
 
@@ -50,6 +49,6 @@ def batch_token(batch: Batch, by: str = "rita") -> str:
     """The same of a batch's page, as it is now; nothing for who has none."""
     person = Person.objects.get(username=by)
     try:
-        return timing.token(load.load(person, batch.pk, clock.now()), before="")
+        return page.timing_token(load.load(person, batch.pk, clock.now()), before="")
     except NotFound:
         return ""

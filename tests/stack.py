@@ -30,7 +30,7 @@ from django.conf import settings
 from django.db import connection
 
 from hitl.environment import LOOPBACK
-from hitl.local import programs
+from hitl.local import installation
 from hitl.local.layout import Layout
 from hitl.local.process import Child, Program
 from journal.failpoints import Action
@@ -98,7 +98,7 @@ class Stack:
         if self.web is not None and self.web.exit_code() is None:
             return
         self.collect()
-        self.web = Child(programs.web(self._layout, self.environ))
+        self.web = Child(installation.web(self._layout, self.environ))
         wait_until(self._ready, START_S, lambda: self.log("web"))
 
     def start_worker(self, *, beat: bool = True, processes: int = 2) -> Child:
@@ -145,7 +145,7 @@ class Stack:
         return Layout(self.state, self.state / "run")
 
     def _worker(self, *, beat: bool, processes: int) -> Program:
-        program = programs.worker(self._layout, self.environ)
+        program = installation.worker(self._layout, self.environ)
         argv = [part for part in program.argv if beat or part != "--beat"]
         argv[argv.index("--concurrency") + 1] = str(processes)
         argv[argv.index("--app") + 1] = self.app

@@ -122,7 +122,7 @@ def calls_in(function: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
 OWN_CLOCK = {
     "hitl/beat.py",  # to see that it jumped
     "reviews/tool_services/readers.py",  # when a service was asked, as it is shown
-    "reviews/outbound/webhooks.py",  # in a signature: the receiver compares it with its own
+    "reviews/outbound/webhooks.py",  # in a signature, which the receiver compares
 }
 OWN_TIME = re.compile(
     r"\btimezone\.now\(|\b(datetime|date)\.(now|today|utcnow)\(|\btime\.(time|localtime|gmtime)\("

@@ -17,28 +17,23 @@ import pytest
 from chaos import (
     check_effects,
     check_states,
-    ends,
     generator,
-    plot,
-    policy,
     recovery_times,
     report,
     run,
     services,
-    table,
 )
 from chaos.agents import Driver
 from chaos.fault import KINDS, Strike
-from chaos.figures import Claim, Figures
-from chaos.history import Span
-from chaos.holds import Hold, Holds
-from chaos.ledger import Asked, Ledger
+from chaos.history import Hold, Holds, Span
 from chaos.nemesis import Arsenal
 from chaos.options import BETWEEN, RETAIL, SHORT, Options
+from chaos.report import Claim, Figures
+from chaos.services import Asked, Ledger
 from journal import clock, errors, log, sequencer
 from policies import callables
 from policies.documents import parse
-from reviews.alarms import raising
+from reviews.alarms import standing
 from reviews.choices import AlarmKind
 from reviews.executions import redeem, settle
 from reviews.models import Execution
@@ -155,7 +150,7 @@ def test_the_auditor_sees_what_ended_as_nobody_asked(
 ) -> None:
     request = propose(gate.agent, thread=f"c00001-{kind}").request
     decide(request, gate.rita, verdict)
-    found = ends.look({})
+    found = check_effects.look({})
     assert (found.asked, not found.unasked) == (1, bool(fine))
 
 
@@ -165,15 +160,15 @@ def test_the_auditor_compares_what_agents_were_told(gate: Gate) -> None:
     decide(request, gate.rita, "reject")
     proposal = request.proposal_id
     for said, fine in (("rejected", True), ("unknown", False), ("executed", False)):
-        found = ends.look({proposal: said})
+        found = check_effects.look({proposal: said})
         assert (found.seen, not found.otherwise) == (1, fine)
 
 
 @pytest.mark.django_db
 def test_the_auditor_sees_alarms_but_for_those_that_must_be() -> None:
     for kind, alarming in ((AlarmKind.LATE_REPORT, 0), (AlarmKind.TWICE, 1)):
-        raising.raise_(kind, subject="x-1", proposal=None, data={}, now=clock.now())
-        assert len(ends.look({}).alarming) == alarming
+        standing.raise_(kind, subject="x-1", proposal=None, data={}, now=clock.now())
+        assert len(check_effects.look({}).alarming) == alarming
 
 
 @pytest.mark.django_db
@@ -270,7 +265,7 @@ def test_the_page_and_the_table_say_what_was_found(
     assert "<b>two" not in text  # whatever it is about, it is text
     assert found.command.replace("'", "&#x27;") in text
     assert "http" not in text.replace("http_timeout", "")
-    assert ("BROKEN" in table.table(found)) == bool(failures)
+    assert ("BROKEN" in report.table(found)) == bool(failures)
     assert json.loads(found.as_json())["held"] == (not failures)
 
 
@@ -284,10 +279,12 @@ def test_a_bound_is_three_by_n() -> None:
 
 
 def test_rates_are_a_second() -> None:
-    width, values = plot.rates([0.5, 0.6, 5.0], 10.0)
+    width, values = report.rates([0.5, 0.6, 5.0], 10.0)
     assert (width, values[0], sum(values) * width) == (1.0, 2.0, 3.0)
 
 
 def test_its_policy_can_be_followed() -> None:
-    document = parse(policy.document("http://127.0.0.1:1"), further=callables.problems)
+    document = parse(
+        generator.document("http://127.0.0.1:1"), further=callables.problems
+    )
     assert document.tools["deploy"].executor.kind == "agent"

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from chaos import points, processes
-from chaos.cluster import Stage
+from chaos import cluster, nemesis
+from chaos.cluster import Slot, Stage
 from chaos.nemesis import Arsenal
 from chaos.network import Network
 from chaos.options import BETWEEN, SHORT, Options
-from chaos.slots import Slot
 from hitl.local.layout import Layout
 from hitl.local.process import Child, Program
 from tests.guards import ROOT
@@ -23,9 +22,9 @@ from tests.stack import wait_until
 
 OPTIONS = Options(**SHORT, between=BETWEEN[True], seed=7, short=True)  # type: ignore[arg-type]
 PASSES = f"""
-from journal import faults
-for name in {points.HOLDING!r}:
-    faults.point(name)
+from journal import failpoints
+for name in {nemesis.HOLDING!r}:
+    failpoints.point(name)
 """
 
 
@@ -46,7 +45,7 @@ def passing(stage: Stage) -> Slot:
 
 
 def frozen(slot: Slot) -> bool:
-    return processes.stopped_group(slot.child.pid) == slot.child.pid
+    return cluster.stopped_group(slot.child.pid) == slot.child.pid
 
 
 def test_who_froze_after_its_flag_was_taken_down_goes_on(stage: Stage) -> None:

@@ -16,15 +16,13 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from standardwebhooks.webhooks import Webhook
 
-from agents import acknowledgements, outcome_ids
-from chaos import check_delivery, hooks, mails
-from chaos.calls import Notebook
+from agents import acknowledgements, representation
+from chaos import check_delivery, receivers
+from chaos.agents import Notebook
 from chaos.check_delivery import Deliveries
-from chaos.hooks import Hooks
-from chaos.mailbox import Mailbox
-from chaos.receivers import Arrival, Listener, Postbook, Word
+from chaos.history import LONGEST_S, Trips
+from chaos.receivers import Arrival, Hooks, Listener, Mailbox, Postbook, Word
 from chaos.run_result import Ran
-from chaos.trips import LONGEST_S, Trips
 from policies.choices import Role
 from reviews.models import Notice
 from reviews.notifications import plan
@@ -58,7 +56,7 @@ def letter(outcome: str, secret: str = SECRET) -> tuple[dict[str, str], bytes]:
 
 
 def test_a_letter_is_written_down_acted_on_once_and_answered(book: Postbook) -> None:
-    assert not hooks._mishap(OUTCOME, 0)
+    assert not receivers._mishap(OUTCOME, 0)
     served = Hooks(book)
     for _ in range(2):
         assert served.hear("agent-0", *letter(OUTCOME)).status == 200
@@ -76,11 +74,11 @@ def test_a_bad_signature_is_kept_and_refused(book: Postbook) -> None:
 
 def test_mishaps_are_of_every_kind_and_heal() -> None:
     ids = [f"o-{number}" for number in range(3000)]
-    first = Counter(hooks._mishap(one, 0) for one in ids)
+    first = Counter(receivers._mishap(one, 0) for one in ids)
     assert set(first) == {"", "refused", "asked to wait", "lost", "unsaid", "late"}
     assert first[""] > 0.85 * len(ids)
-    assert {hooks._mishap(one, 1) for one in ids} == {"", "refused"}
-    assert not any(hooks._mishap(one, 2) for one in ids)
+    assert {receivers._mishap(one, 1) for one in ids} == {"", "refused"}
+    assert not any(receivers._mishap(one, 2) for one in ids)
 
 
 def test_an_agent_that_cannot_tell_the_gate_takes_no_letter(book: Postbook) -> None:
@@ -173,8 +171,8 @@ def test_the_log_and_the_rows_are_held_against_what_agents_kept(
     post.register(gate.agent, "https://agent.example/hook", gate.owen)
     proposal = post.rejected(gate)
     post.promised()
-    outcome = outcome_ids.settled(proposal.pk)
-    assert check_delivery.look(quiet(), book, traces).unheard
+    outcome = representation.settled(proposal.pk)
+    assert check_delivery.check_deliveries(quiet(), book, traces).unheard
     said = Word(slug, proposal.pk, "rejected", outcome, "hook", 20.0)
     came = arrival(agent=slug, message=outcome, outcome=outcome)
     came = replace(came, proposal=proposal.pk, status="rejected")
@@ -184,13 +182,13 @@ def test_the_log_and_the_rows_are_held_against_what_agents_kept(
     book.arrive(came)
     book.act(said)
     book.acknowledge(said)
-    fine = check_delivery.look(quiet(), book, traces)
+    fine = check_delivery.check_deliveries(quiet(), book, traces)
     assert (fine.ends, fine.acts, fine.acknowledged, fine.letters) == (1, 1, 1, 2)
     assert (fine.unheard, fine.unlike, fine.unacted, fine.untimely) == ([], [], [], [])
     assert "waiting" in fine.unkept[0]  # that it was opened: nobody sent it
     book.arrive(replace(came, at=30.0))
     book.act(replace(said, outcome="o-2"))
-    wrong = check_delivery.look(quiet(), book, traces)
+    wrong = check_delivery.check_deliveries(quiet(), book, traces)
     assert (len(wrong.untimely), len(wrong.unacted)) == (1, 1)
 
 
@@ -224,12 +222,12 @@ def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: Postbook) -> Non
     subject = f"Waits for you: pay, high ({request.pk})"
     for person in people:
         book.mail(person, subject)
-    fine = mails.look(book)
+    fine = check_delivery.check_mails(book)
     assert fine.sent == fine.arrived == len(people) > 1
     assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)
     book.mail(people[0], subject)
     book.mail(people[0], "Expires soon: pay, high (r-1)")
-    more = mails.look(book)
+    more = check_delivery.check_mails(book)
     assert (more.twice, len(more.unplanned)) == (1, 1)
 
 
@@ -237,9 +235,9 @@ def test_mails_are_missing_twice_or_unplanned(gate: Gate, book: Postbook) -> Non
 def test_a_mail_that_never_came_is_missed(gate: Gate, book: Postbook) -> None:
     request = factories.propose(gate.agent, "pay").request
     plan.tell(request, "opened", roles=[Role.SUPERVISOR])
-    assert "0 of 1 arrived" in mails.look(book).missing[0]
+    assert "0 of 1 arrived" in check_delivery.check_mails(book).missing[0]
     Notice.objects.update(sent_at=None)
-    assert "never sent" in mails.look(book).missing[0]
+    assert "never sent" in check_delivery.check_mails(book).missing[0]
 
 
 @pytest.mark.django_db
@@ -253,8 +251,8 @@ def test_a_mail_about_many_is_one_a_person_and_moment(
     people = {one.person.email for one in Notice.objects.select_related("person")}
     for person in people:
         book.mail(person, "2 requests wait for you")
-    fine = mails.look(book)
+    fine = check_delivery.check_mails(book)
     assert fine.sent == 2 * fine.arrived == 2 * len(people)
     assert (fine.missing, fine.unplanned, fine.twice) == ([], [], 0)
     Notice.objects.update(sent_at=None)
-    assert len(mails.look(book).unplanned) == len(people)
+    assert len(check_delivery.check_mails(book).unplanned) == len(people)

@@ -17,7 +17,7 @@ from typing import Any
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connection
 
-from reviews.executors import Call, KnownFailure
+from reviews.tool_services.executors import Call, KnownFailure
 
 LEDGER = "HOLDPOINT_TEST_LEDGER"
 TAKES = "HOLDPOINT_TEST_TAKES"  # seconds that an effect takes before it is there

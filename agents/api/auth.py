@@ -60,7 +60,7 @@ def _unasked(text: str) -> int:
 
 
 def answered(body: dict[str, Any], *, status: int = 200, wait: int = 0) -> HttpResponse:
-    """A proposal as JSON; the header tells hitl.live.long_poll that there is to wait."""
+    """A proposal as JSON; a header tells hitl.live.long_poll that there is to wait."""
     bind_contextvars(proposal=body["id"])
     response = JsonResponse(body, status=status)
     if wait and not representation.is_final(body):

@@ -14,9 +14,9 @@ from journal import log
 from journal.errors import NotFound
 from reviews.executions import redeem as redeeming
 from reviews.executions.claims import Claim
-from reviews.executors import Outcome
 from reviews.models import Execution
 from reviews.tool_services import executors
+from reviews.tool_services.executors import Outcome
 
 from .auth import (
     AgentAuth,

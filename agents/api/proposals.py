@@ -1,9 +1,15 @@
-"""Proposals: made, read, revised, taken back, and their outcomes acknowledged."""
+"""Proposals: made, read, revised, taken back, and their outcomes acknowledged.
+
+Proposing one action, alone or as one of many.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Router
+from pydantic import ValidationError
 
 from agents import (
     acknowledgements,
@@ -13,26 +19,95 @@ from agents import (
     representation,
     selectors,
 )
-
-from ..schemas import (
+from agents.idempotency import Stored
+from agents.models import Agent
+from agents.schemas import (
     AcknowledgeIn,
     BatchIn,
+    BatchItemIn,
     BatchOut,
     ProposalIn,
     ProposalOut,
     ProposalPage,
     RevisionIn,
 )
-from . import proposing
+from journal.errors import DomainError, Invalid
+
 from .auth import (
     AgentAuth,
     IdempotencyHeader,
     Wait,
     agent_of,
     answered,
+    note_refusal,
     own_proposal,
     replaying,
 )
+
+
+def propose_action(agent: Agent, header: str | None, body: ProposalIn) -> Stored:
+    """What this key was answered with, now or the first time. Raises the agents' codes
+    of api.md."""
+    key = intake.key_of(header, "POST", "/proposals", _said(body))
+    stored = idempotency.replay(agent, key.text, key.fingerprint)
+    if stored is not None:
+        return stored
+    intake.check_key(key)
+    asked = intake.asked_to_propose(agent, body)
+    return proposals.propose(agent=agent, key=key, asked=asked)
+
+
+def _said(body: ProposalIn) -> dict[str, Any]:
+    """What a key stands for. Who names no callback sends what the release before knew,
+    so that a key given then is still known."""
+    said = body.model_dump(mode="json", exclude={"idempotency_key"})
+    if body.callback_url is None:
+        del said["callback_url"]
+    return said
+
+
+def status_of(stored: Stored) -> int:
+    """200 for what was there already."""
+    return 200 if stored.replayed else stored.status
+
+
+def propose_item(
+    request: HttpRequest, agent: Agent, said: dict[str, Any]
+) -> dict[str, Any]:
+    """The answer of one item of a batch, whatever becomes of the others."""
+    try:
+        item = _checked_item(said)
+        stored = propose_action(agent, item.idempotency_key, item)
+    except DomainError as error:
+        note_refusal(request, error)
+        problem = {
+            "code": error.code,
+            "detail": error.detail,
+            "errors": error.errors,
+            **error.facts,
+        }
+        return {"status": error.status, "problem": problem}
+    return {
+        "status": status_of(stored),
+        "replayed": stored.replayed,
+        "proposal": stored.body,
+    }
+
+
+def _checked_item(said: dict[str, Any]) -> BatchItemIn:
+    try:
+        return BatchItemIn.model_validate(said)
+    except ValidationError as error:
+        raise Invalid(
+            errors=[
+                {
+                    "path": ".".join(str(part) for part in fault["loc"]),
+                    "message": fault["msg"],
+                }
+                for fault in error.errors()
+            ]
+        ) from None
+
 
 PAGE = 50
 router = Router(auth=AgentAuth(), tags=["agents"])
@@ -47,13 +122,13 @@ def propose(
 ) -> HttpResponse:
     """Propose one action. 200 with `Idempotent-Replayed: true` on replay."""
     agent = agent_of(request)
-    stored = proposing.propose(agent, key, body)
+    stored = propose_action(agent, key, body)
     said = stored.body
     if wait and stored.replayed:  # whoever waits asks what became of it meanwhile
         said = representation.describe(own_proposal(request, said["id"]))
     return replaying(
         stored.replayed,
-        answered(said, status=proposing.status_of(stored), wait=wait),
+        answered(said, status=status_of(stored), wait=wait),
     )
 
 
@@ -61,7 +136,7 @@ def propose(
 def propose_batch(request: HttpRequest, body: BatchIn) -> HttpResponse:
     """Up to 200 proposals, one transaction each, answered per item."""
     agent = agent_of(request)
-    items = [proposing.propose_item(request, agent, item) for item in body.items]
+    items = [propose_item(request, agent, item) for item in body.items]
     return JsonResponse({"items": items})
 
 

@@ -1,9 +1,13 @@
-"""One agent: what the registry says of it, its day, its runs and what went wrong."""
+"""One agent: what the registry says of it, its day, its runs and what went wrong.
+
+What went wrong with an agent lately: failures, refusals, rejections, blocks, lost
+outcomes and near misses, as they were recorded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,8 +17,6 @@ from django.urls import reverse
 
 from agents.choices import ThreadStatus
 from agents.models import Agent, Thread
-from agents.queries import history as queries_history
-from agents.queries.history import History
 from agents.representation import with_status
 from policies import active
 from policies import tools as policies_tools
@@ -23,11 +25,66 @@ from reviews.choices import OPEN, Scope, StopMode
 from reviews.desk.components import switches as components_switches
 from reviews.desk.components import visibility
 from reviews.desk.components.switches import Switch
-from reviews.models import ApprovalRequest, Proposal, Stop
+from reviews.models import ApprovalRequest, Proposal, Sighting, Stop
 from reviews.stops import stops
 
 from . import activity, deliveries, steps
+from .steps import Step
 from .visibility import AgentLine, line_of, load, running_word
+
+LATELY = timedelta(days=30)
+# Of no more of its proposals than this, the newest: any agent's page costs the same.
+MOST_HISTORY = 1000
+SHOWN = 15
+WRONG = {
+    "failed": "failed",
+    "unknown": "outcome unknown",
+    "refused": "refused before the effect",
+    "rejected": "rejected by people",
+    "blocked": "blocked by the policy",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """`read`: how many proposals were looked at; `near_misses` among them."""
+
+    read: int = 0
+    figures: list[tuple[str, int]] = field(default_factory=list)
+    near_misses: int = 0
+    newest: list[Step] = field(default_factory=list)
+
+    @property
+    def is_all(self) -> bool:
+        return self.read < MOST_HISTORY
+
+
+def lately(person: Person, mine: QuerySet[Proposal], now: datetime) -> History:
+    """Of these proposals. Two queries, and those of the newest that went wrong."""
+    newest = mine.filter(created_at__gt=now - LATELY).order_by("-created_at")
+    found = _with_outcome(
+        Proposal.objects.filter(pk__in=newest.values("pk")[:MOST_HISTORY])
+    )
+    rows = list(
+        found.values_list("said", "near_miss").annotate(n=Count("pk")).order_by()
+    )
+    counts: dict[str, int] = {}
+    for said, _, n in rows:
+        counts[said] = counts.get(said, 0) + n
+    wrong = found.filter(Q(said__in=WRONG) | Q(near_miss=True)).order_by("-created_at")
+    return History(
+        read=sum(counts.values()),
+        figures=[(WRONG[one], counts[one]) for one in WRONG if one in counts],
+        near_misses=sum(n for _, missed, n in rows if missed),
+        newest=steps.read(person, wrong[:SHOWN], now),
+    )
+
+
+def _with_outcome(found: QuerySet[Proposal]) -> QuerySet[Any]:
+    missed = Sighting.objects.filter(execution__proposal=OuterRef("pk"), near_miss=True)
+    rows: QuerySet[Any] = with_status(found).annotate(near_miss=Exists(missed))
+    return rows
+
 
 RUNS = 50
 GOING_ON = 10  # shown at once; of those that were left, who opens them sees the rest
@@ -134,7 +191,7 @@ def agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
         keys=_keys(agent, now),
         tools=_tools(agent.tools),
         outcomes=_today(mine, now),
-        history=queries_history.lately(person, mine, now),
+        history=lately(person, mine, now),
         runs=[_run(agent, run, waiting, modes[run.name]) for run in runs],
         not_over=every.filter(status=ThreadStatus.RUNNING).count(),
         switches=held,

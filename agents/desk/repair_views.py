@@ -9,11 +9,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from agents import repairs as operations
 from agents import reversals
-from agents.queries import undoing
 from journal.errors import DomainError
 from reviews.desk.components import frame, htmx
+from reviews.desk.components.frame import person
 from reviews.executions import repairs as gate
-from reviews.views.who import person
 
 from . import repairs as queries
 from . import visibility
@@ -24,7 +23,7 @@ from .forms import AnswerForm, RepairForm, UndoForm
 def reversal(request: HttpRequest, pk: str) -> HttpResponse:
     """What would undo an effect, and proposing it."""
     form = UndoForm(request.POST or None)
-    undoing.page(person(request), pk, frame.of(request).now)
+    queries.undo_page(person(request), pk, frame.of(request).now)
     error = None
     if form.is_valid():
         error = htmx.attempt(lambda: _undo(request, pk, form))
@@ -39,7 +38,7 @@ def _undo(request: HttpRequest, pk: str, form: UndoForm) -> None:
 
 
 def _undoing(request: HttpRequest, pk: str) -> HttpResponse:
-    found = undoing.page(person(request), pk, frame.of(request).now)
+    found = queries.undo_page(person(request), pk, frame.of(request).now)
     messages.success(request, f"{found.word}. Someone else decides it.")
     return redirect(found.word_url)
 
@@ -47,7 +46,7 @@ def _undoing(request: HttpRequest, pk: str) -> HttpResponse:
 def _reversal_page(
     request: HttpRequest, pk: str, form: UndoForm, error: DomainError | None
 ) -> HttpResponse:
-    page = undoing.page(person(request), pk, frame.of(request).now)
+    page = queries.undo_page(person(request), pk, frame.of(request).now)
     context = {"page": page, "form": form, "problem": error}
     status = htmx.status_of(error, sent=request.method == "POST")
     return render(request, "agents/reversal.html", context, status=status)

@@ -1,4 +1,7 @@
-"""What can be mended by hand in a run, what was proposed, and what it would change."""
+"""What can be mended by hand in a run, what was proposed, and what it would change.
+
+What would be proposed to undo an effect, before anybody does.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,21 @@ from typing import Any
 
 from django.urls import reverse
 
-from agents import silence
+from agents import selectors
 from agents.choices import ThreadStatus
 from agents.models import Checkpoint, Thread
 from journal.errors import DomainError, NotFound
 from policies.models import Person
 from reviews import permissions
 from reviews.choices import ExecutionStatus, RepairChange, RepairStatus, RepairSubject
-from reviews.desk.components import navigation
+from reviews.desk.components import navigation, undo, visibility
 from reviews.desk.components.navigation import UpkeepTab
 from reviews.effects import describe
 from reviews.effects.wording import lines_of
-from reviews.executions import repairs
+from reviews.executions import repairs, reversals
 from reviews.models import Execution, Repair
 from reviews.permissions import Permission
+from reviews.presenters import present
 from reviews.presenters.shapes import Part
 
 from .visibility import load
@@ -288,7 +292,7 @@ def _offers(
 
 
 def _may_finish(thread: Thread, now: datetime) -> bool:
-    return thread.status == ThreadStatus.RUNNING and silence.is_silent(thread, now)
+    return thread.status == ThreadStatus.RUNNING and selectors.is_silent(thread, now)
 
 
 def _proposed(thread: Thread) -> set[str]:
@@ -333,3 +337,66 @@ def check_of_run(execution_id: str, slug: str, name: str) -> None:
 def is_of_execution(pk: str) -> bool:
     """Whether the gate itself applies it."""
     return Repair.objects.filter(pk=pk, subject=RepairSubject.EXECUTION).exists()
+
+
+@dataclass(frozen=True, slots=True)
+class ReversalPage:
+    """`why_not`: why it cannot be proposed, in the operation's own words."""
+
+    id: str
+    effect: tuple[Part, ...]
+    back: str
+    would: tuple[Part, ...]
+    tool: str
+    agent: str
+    thread: str
+    thread_url: str
+    word: str
+    word_url: str
+    why_not: str
+
+
+def undo_page(person: Person, pk: str, now: datetime) -> ReversalPage:
+    """Raises NotFound for an effect that this person may not see."""
+    mine = visibility.proposals(person).values("pk")
+    rows = Execution.objects.select_related(
+        "proposal__request", "grant__revision__tool"
+    )
+    execution = rows.filter(pk=pk, proposal__in=mine).first()
+    if execution is None:
+        raise NotFound
+    would, tool, why_not = _would(person, execution, now)
+    proposal, revision = execution.proposal, execution.grant.revision
+    known = undo.of_execution(person, execution, proposal, revision.tool_id, now)
+    return ReversalPage(
+        id=pk,
+        effect=describe.effect(revision),
+        back=_back(execution),
+        would=would,
+        tool=tool,
+        agent=proposal.agent,
+        thread=proposal.thread,
+        thread_url=reverse("agents:thread", args=[proposal.agent, proposal.thread]),
+        word=known.word,
+        word_url=known.url,
+        why_not=why_not,
+    )
+
+
+def _would(
+    person: Person, execution: Execution, now: datetime
+) -> tuple[tuple[Part, ...], str, str]:
+    try:
+        found = reversals.of(execution.pk, person, now)
+    except DomainError as error:
+        return (), "", error.detail.removesuffix(" Nothing was recorded.")
+    shown = present(found.definition, found.args)
+    return tuple(shown.sentence), found.tool.name, ""
+
+
+def _back(execution: Execution) -> str:
+    request = getattr(execution.proposal, "request", None)
+    if request is not None:
+        return reverse("reviews:request_detail", args=[request.pk])
+    run = [execution.proposal.agent, execution.proposal.thread]
+    return reverse("agents:thread", args=run)

@@ -23,6 +23,7 @@ from reviews.choices import (
     RequestStatus,
     Verdict,
 )
+from reviews.desk.components import retry as retrying
 from reviews.desk.components import states, undo, visibility
 from reviews.desk.components.states import State, Tally
 from reviews.desk.components.undo import Undo
@@ -30,7 +31,6 @@ from reviews.effects import describe
 from reviews.effects.describe import Brief
 from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
 from reviews.presenters.shapes import Part
-from reviews.queries import retrying
 
 _SHOWN = ("proposal", "number", "risk", "tier", "action_hash", "tool")
 

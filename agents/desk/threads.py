@@ -1,21 +1,27 @@
 """One run: whose turn it is, what it proposed and used, what is under way, and where
-its checkpoint stands."""
+its checkpoint stands.
+
+Runs that a run started, and the one that started it: proposals name a `parent`.
+
+A checkpoint as people may read it: what the agent says of its own goal, plan and
+budget set apart, the rest of its state as a typed table. Never the blob.
+
+`goal`, `plan` and `budget` are names that an agent may use in `checkpoint.state`; all
+of it is the agent's own word.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F, Min, Q, QuerySet, Sum
 from django.urls import reverse
 
 from agents.choices import ThreadStatus
 from agents.models import Agent, Checkpoint, Thread
-from agents.queries import relatives, suspended
-from agents.queries.relatives import Relative
-from agents.queries.suspended import Told
 from agents.representation import with_status
 from journal.errors import NotFound
 from policies.models import Person
@@ -26,7 +32,8 @@ from reviews.desk.components import in_flight, visibility
 from reviews.desk.components import switches as components_switches
 from reviews.desk.components.in_flight import Action
 from reviews.desk.components.switches import Switch
-from reviews.models import ApprovalRequest
+from reviews.effects.wording import lines_of, scalar
+from reviews.models import ApprovalRequest, Proposal
 from reviews.permissions import Permission
 from reviews.stops import stops
 
@@ -34,6 +41,154 @@ from . import activity
 from . import steps as desk_steps
 from .steps import Step
 from .visibility import load, running_word
+
+MOST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """Another run. `proposals`: how many of its proposals name this run, or this run
+    names of it."""
+
+    agent: str
+    thread: str
+    since: datetime
+    proposals: int
+
+    @property
+    def url(self) -> str:
+        return reverse("agents:thread", args=[self.agent, self.thread])
+
+
+def children(person: Person, agent: str, thread: str) -> list[Relative]:
+    """Runs whose proposals name one of this run's as what they are part of."""
+    own = Proposal.objects.filter(agent=agent, thread=thread).values("pk")
+    # The first condition is the partial index's own.
+    found = visibility.proposals(person).exclude(parent="").filter(parent__in=own)
+    return _runs(found, agent, thread)
+
+
+def parents(person: Person, agent: str, thread: str) -> list[Relative]:
+    """Runs of which this one's proposals are a part."""
+    named = Proposal.objects.filter(agent=agent, thread=thread).exclude(parent="")
+    found = visibility.proposals(person).filter(pk__in=named.values("parent"))
+    return _runs(found, agent, thread)
+
+
+def _runs(found: QuerySet[Proposal], agent: str, thread: str) -> list[Relative]:
+    runs = (
+        found.exclude(Q(agent=agent) & Q(thread=thread))
+        .values_list("agent", "thread")
+        .annotate(since=Min("created_at"), n=Count("pk", distinct=True))
+        .order_by("since")
+    )
+    return [Relative(*one) for one in runs[:MOST]]
+
+
+MOST_ROWS = 200
+DEEPEST = 12
+# A sign for the words that agents use most; any other word stands alone.
+SIGNS = {
+    "done": "ok",
+    "doing": "run",
+    "waiting": "pause",
+    "next": "wait",
+    "skipped": "void",
+    "failed": "no",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    text: str
+    state: str = ""
+
+    @property
+    def icon(self) -> str:
+        return SIGNS.get(self.state, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One leaf of the state: where it is, what kind of value, and the value."""
+
+    path: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an agent's state says."""
+
+    goal: str = ""
+    plan: list[PlanStep] = field(default_factory=list)
+    budget: list[tuple[str, str]] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    more: int = 0
+
+    @property
+    def any(self) -> bool:
+        return bool(self.goal or self.plan or self.budget)
+
+
+def told(state: Mapping[str, Any]) -> Told:
+    """The state with the three names set apart, where they have a shape that can be."""
+    rest = dict(state)
+    goal, plan = state.get("goal"), _plan(state.get("plan"))
+    budget = state.get("budget")
+    if isinstance(goal, str):
+        rest.pop("goal")
+    if plan:
+        rest.pop("plan")
+    if isinstance(budget, dict):
+        rest.pop("budget")
+    cells = list(_cells(rest))
+    return Told(
+        goal=goal if isinstance(goal, str) else "",
+        plan=plan,
+        budget=list(lines_of(budget)) if isinstance(budget, dict) and budget else [],
+        cells=cells[:MOST_ROWS],
+        more=max(len(cells) - MOST_ROWS, 0),
+    )
+
+
+def _plan(said: Any) -> list[PlanStep]:
+    """Sentences, or pairs `{"step": …, "state": …}`; anything else is no plan."""
+    steps = [_plan_step(one) for one in said] if isinstance(said, list) else []
+    return [one for one in steps if one] if all(steps) else []
+
+
+def _plan_step(one: Any) -> PlanStep | None:
+    if isinstance(one, str):
+        return PlanStep(one)
+    if isinstance(one, dict) and set(one) <= {"step", "state"} and "step" in one:
+        return PlanStep(scalar(one["step"]), scalar(one.get("state", "")))
+    return None
+
+
+def _cells(value: Any, path: str = "", depth: int = 0) -> Iterator[Cell]:
+    if isinstance(value, dict) and value and depth < DEEPEST:
+        for key, inner in value.items():
+            yield from _cells(inner, f"{path}.{key}" if path else str(key), depth + 1)
+    elif isinstance(value, list) and value and depth < DEEPEST:
+        for number, inner in enumerate(value, 1):
+            yield from _cells(inner, f"{path} {number}".strip(), depth + 1)
+    elif path:
+        yield Cell(path, _kind(value), scalar(value))
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes or no"
+    if isinstance(value, int | float):
+        return "number"
+    if value is None:
+        return "nothing"
+    if isinstance(value, list):
+        return "list"
+    return "group" if isinstance(value, dict) else "text"
+
 
 STEPS = 200
 UNDER_WAY = ("granted", "executing")
@@ -112,11 +267,11 @@ def thread_page(person: Person, slug: str, name: str, now: datetime) -> ThreadPa
         used=used,
         actions=_under_way(person, slug, name) if used.count(*UNDER_WAY) else [],
         checkpoint=checkpoint,
-        told=suspended.told(checkpoint.state if checkpoint else {}),
+        told=told(checkpoint.state if checkpoint else {}),
         steps=found,
         stop_url=reverse("agents:stop_thread", args=[slug, name]),
         repair_url=_repair_url(person, slug, name),
-        children=relatives.children(person, slug, name),
+        children=children(person, slug, name),
         parents=_parents(person, slug, name, found),
     )
 
@@ -131,7 +286,7 @@ def _parents(
     person: Person, slug: str, name: str, found: Iterable[Step]
 ) -> list[Relative]:
     named = any(step.parent for step in found)
-    return relatives.parents(person, slug, name) if named else []
+    return parents(person, slug, name) if named else []
 
 
 def _under_way(person: Person, slug: str, name: str) -> list[Action]:

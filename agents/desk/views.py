@@ -15,9 +15,9 @@ from agents.models import Agent
 from agents.webhooks import endpoints as places
 from agents.webhooks import redelivery
 from reviews.desk.components import frame
+from reviews.desk.components.frame import person
 from reviews.desk.stop import views
 from reviews.desk.stop.page import Asked
-from reviews.views.who import person
 
 from . import agents as queries
 from . import deliveries as desk_deliveries

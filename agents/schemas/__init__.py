@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from .executions import AcknowledgeIn, OutcomeIn, RedeemIn, RedeemOut
-from .proposals import BatchOut, ProposalOut, ProposalPage
-from .proposing import (
+from .proposals import (
     ARGS_LIMIT,
     STATE_LIMIT,
     WORDS_LIMIT,
     ActionIn,
     BatchIn,
     BatchItemIn,
+    BatchOut,
     CheckpointIn,
     ProposalIn,
+    ProposalOut,
+    ProposalPage,
     RevisionIn,
 )
 from .threads import FinishIn, ResumeOut, ThreadOut, ToolOut, WhoamiOut

@@ -1,13 +1,31 @@
-"""What every call answers that returns a proposal."""
+"""What every call answers that returns a proposal.
+
+What an agent proposes, with where it stands and why it asks.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
-from pydantic import Field
+from pydantic import AfterValidator, Field, StrictBool, StrictInt
 
-from .types import Demand, Hash, Level, Moment, Progress, Verdict, Word
+from reviews.choices import REVERSAL
+
+from .types import (
+    Demand,
+    Hash,
+    Level,
+    Moment,
+    Progress,
+    Short,
+    Strict,
+    Text,
+    Verdict,
+    Word,
+)
 
 
 class StepOut(Schema):
@@ -114,3 +132,111 @@ class BatchItemOut(Schema):
 
 class BatchOut(Schema):
     items: list[BatchItemOut]
+
+
+THREAD = r"^[A-Za-z0-9._:-]{1,128}$"
+MOST_EVIDENCE = 50  # items that any policy may allow; one names its own most
+ARGS_LIMIT = 64 * 1024  # bytes of canonical JSON
+WORDS_LIMIT = 128 * 1024  # the same, of everything said around the arguments
+STATE_LIMIT = 64 * 1024  # the same, of a checkpoint's structured state
+BLOB_LIMIT = 512 * 1024  # bytes
+
+
+def _base64(text: str) -> str:
+    try:
+        size = len(base64.b64decode(text, validate=True))
+    except binascii.Error:
+        raise ValueError("must be base64") from None
+    if size > BLOB_LIMIT:
+        raise ValueError(f"must be at most {BLOB_LIMIT} bytes")
+    return text
+
+
+def _place(name: str) -> str:
+    """In an address these would lead to another page: nobody could stop the run."""
+    if name in {".", ".."}:
+        raise ValueError("must be a name, not . or ..")
+    return name
+
+
+def _source(name: str) -> str:
+    if name == REVERSAL:
+        raise ValueError("must be another word: this one says that a person proposed")
+    return name
+
+
+class Alternative(Strict):
+    action: Text
+    why_not: Text = ""
+
+
+class Evidence(Strict):
+    kind: Short
+    source: Short = ""
+    text: Text
+    at: Short = ""
+
+
+class CheckpointIn(Strict):
+    """Where the agent stands. People read the summary and the state, redacted; in the
+    state they see `goal`, `plan` (a list of sentences or of `{"step", "state"}`) and
+    `budget` (an object) apart from the rest."""
+
+    summary: Text = ""
+    state: dict[str, Any] = {}
+    blob: Annotated[str, AfterValidator(_base64)] | None = None
+    resume_at: Short = ""
+
+
+class OnBehalfOf(Strict):
+    kind: Literal["customer", "user", "agent", "schedule"]
+    id: Short = ""
+    chain: Annotated[list[Short], Field(max_length=32)] = []
+
+
+Uncertain = StrictBool | Annotated[float, Field(ge=0, le=1)]
+
+
+class ActionIn(Strict):
+    """What a proposal and a revision have in common."""
+
+    args: dict[str, Any]
+    rationale: Text = ""
+    expected_outcome: Text = ""
+    reversal: Text = ""
+    alternatives: Annotated[list[Alternative], Field(max_length=12)] = []
+    uncertain: Uncertain = False
+    evidence: Annotated[list[Evidence], Field(max_length=MOST_EVIDENCE)] = []
+    checkpoint: CheckpointIn | None = None
+    preconditions: dict[str, Any] = {}
+    expires_in: Annotated[StrictInt, Field(ge=1, le=90 * 24 * 3600)] | None = None
+
+
+class ProposalIn(ActionIn):
+    """`POST /proposals`. Only thread, tool and args are required."""
+
+    thread: Annotated[str, Field(pattern=THREAD), AfterValidator(_place)]
+    tool: Annotated[str, Field(min_length=1, max_length=64)]
+    on_behalf_of: OnBehalfOf | None = None
+    parent: Annotated[str, Field(max_length=40)] = ""
+    supersedes: Annotated[str, Field(max_length=40)] = ""
+    source: Annotated[str, Field(max_length=64), AfterValidator(_source)] = ""
+    group: Short = ""
+    priority: Literal["low", "normal", "critical"] = "normal"
+    callback_url: Annotated[str, Field(max_length=2048)] | None = None
+
+
+class RevisionIn(ActionIn):
+    """`POST /proposals/{id}/revisions`: the tool and thread stay."""
+
+
+class BatchItemIn(ProposalIn):
+    """One proposal of a batch, with the key that a single call has in its header."""
+
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class BatchIn(Strict):
+    """`POST /proposals/batch`. Items are checked one by one, as `BatchItemIn`."""
+
+    items: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=200)]

@@ -1,11 +1,19 @@
 """One letter on its way to one endpoint: taken, sent outside any transaction, and what
 came of it written. A letter that is received twice has the same id both times; the
-order of letters is not promised."""
+order of letters is not promised.
+
+What one try of a letter came to, and when the next one is due. Pure.
+
+A round of the post: letter after letter in one lane, while there is time for one
+more. The way through the queue would take longer than most letters do.
+"""
 
 from __future__ import annotations
 
 import time
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import structlog
@@ -13,18 +21,80 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
-from agents import acknowledgements, answers, locks, transitions
-from agents.answers import Answer
+from agents import acknowledgements, locks, transitions
 from agents.choices import DeliveryStatus, TakenBy
 from agents.models import Callback, Delivery, DeliveryAttempt, Endpoint
 from journal import clock, failpoints
-from reviews.alarms import raising
+from reviews.alarms import standing
 from reviews.choices import AlarmKind
 from reviews.models import Proposal
 from reviews.outbound import webhooks
 
 from . import endpoints, lanes, payloads
 from .enqueue import POST
+
+FIRST_REST, LONGEST_REST = timedelta(seconds=5), timedelta(hours=6)
+LONGEST_ASKED = timedelta(hours=12)  # of a Retry-After
+SLOW = 3.0  # seconds; whoever takes longer goes with those that fail
+GONE = 410
+ASKS_TO_WAIT = frozenset({429, 503})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came. `status` is None when nobody answered; `error` is in our words, for
+    an answer's own are not kept."""
+
+    status: int | None
+    error: str = ""
+    retry_after: str = ""
+    seconds: float = 0.0
+
+    @property
+    def well(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def gone(self) -> bool:
+        return self.status == GONE
+
+    @property
+    def fails(self) -> bool:
+        """Whether others must not wait for letters to this place."""
+        return not self.well or self.seconds > SLOW
+
+    def asked_rest(self, now: datetime) -> timedelta | None:
+        """How long it asks to be left alone: seconds or a date (RFC 9110 10.2.3)."""
+        text = self.retry_after.strip()
+        if self.status not in ASKS_TO_WAIT:
+            return None
+        if text.isascii() and text.isdecimal() and len(text) < 10:
+            return min(timedelta(seconds=int(text)), LONGEST_ASKED)
+        try:
+            until = parsedate_to_datetime(text)
+        except (ValueError, OverflowError):  # a year that no clock shows
+            return None
+        until = until if until.tzinfo else until.replace(tzinfo=UTC)
+        return min(max(until - now, timedelta()), LONGEST_ASKED)
+
+
+def read_answer(status: int, retry_after: str, seconds: float) -> Answer:
+    """An answer came."""
+    if 200 <= status < 300:
+        return Answer(status, "", retry_after, seconds)
+    error = f"it answered {status}"
+    if 300 <= status < 400:
+        error += "; redirects are not followed"
+    return Answer(status, error, retry_after, seconds)
+
+
+def later_answer(attempts: int, answer: Answer, now: datetime) -> datetime:
+    """The next try: after 5 s, doubling to 6 h; and never sooner than was asked for."""
+    rest = min(FIRST_REST * 2 ** min(attempts - 1, 16), LONGEST_REST)
+    asked = answer.asked_rest(now)
+    wait: timedelta = max(rest, asked) if asked else rest
+    return now + wait
+
 
 Said = dict[str, Any]  # columns of a letter
 
@@ -100,7 +170,7 @@ def _sent(letter: Delivery, body: bytes) -> Answer:
     spent = time.monotonic() - began
     if why:
         return Answer(None, why, seconds=spent)
-    return answers.heard(heard.status, heard.retry_after, spent)
+    return read_answer(heard.status, heard.retry_after, spent)
 
 
 @transaction.atomic(durable=True)
@@ -125,7 +195,7 @@ def record(*, delivery_id: str, attempt: int, answer: Answer) -> None:
     elif answer.gone or now >= letter.give_up_at:
         give_up(letter, said, now)
     else:
-        later = min(answers.later(letter.attempts, answer, now), letter.give_up_at)
+        later = min(later_answer(letter.attempts, answer, now), letter.give_up_at)
         Delivery.objects.filter(pk=letter.pk).update(
             **said, next_at=later, busy_until=None
         )
@@ -157,7 +227,7 @@ def _delivered(letter: Delivery, said: Said, now: datetime) -> None:
         acknowledgements.note(agent, proposal, outcome, TakenBy.WEBHOOK, now)
     if letter.endpoint.slow_since is not None and not _dead(letter.endpoint).exists():
         kind, subject = AlarmKind.DELIVERY_DEAD, letter.endpoint_id
-        raising.close_itself(kind, subject=subject, now=now, code="delivered")
+        standing.close_itself(kind, subject=subject, now=now, code="delivered")
 
 
 def _dead(endpoint: Endpoint) -> QuerySet[Delivery]:
@@ -177,7 +247,7 @@ def _end(letter: Delivery, event: str, said: Said, now: datetime) -> None:
 
 def _alarm(kind: AlarmKind, letter: Delivery, subject: str, now: datetime) -> None:
     """Of an endpoint there is one, however many letters it does not take."""
-    raising.raise_(
+    standing.raise_(
         kind,
         subject=subject,
         proposal=Proposal.objects.get(pk=letter.proposal),
@@ -196,3 +266,25 @@ def hold(*, delivery_id: str, why: str) -> None:
         return
     _end(letter, "hold", {"last_error": f"it does not fit at {why}"[:200]}, now)
     _alarm(AlarmKind.INVALID_OUTCOME, letter, letter.pk, now)
+
+
+def carry(delivery_id: str) -> list[str]:
+    """Try this letter, then those that wait in the same lane; the ids of whose
+    turn it is when the round is over. Who was not needed names nobody, or words would
+    beget words for as long as anything waits. Raises NotFound."""
+    until = time.monotonic() + spare_seconds()
+    while post(delivery_id):
+        following = lanes.next_of(delivery_id)
+        if not following:
+            return lanes.slow_letters()
+        if time.monotonic() >= until:
+            return following
+        (delivery_id,) = following
+    return []
+
+
+def spare_seconds() -> float:
+    """How long a round may go on before its last try: half of what a task has beyond
+    that one."""
+    house = settings.HOLDPOINT
+    return (house.soft_time_limit - house.http_timeout) / 2

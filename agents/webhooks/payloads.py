@@ -9,13 +9,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agents import outcome_ids, representation
+from agents import representation
 from agents.representation import EXECUTION_SAYS, REQUEST_SAYS
 from agents.schemas import LetterOut
 from journal import canonical
 from journal.models import OutboxMessage
-from reviews import inherited
 from reviews.choices import UNGRANTED, ExecutionStatus, ReasonCode, RequestStatus
+from reviews.grants import uncertain
 from reviews.models import ApprovalRequest, Execution, Proposal
 
 ASKED = frozenset({"request.opened", "request.escalated"})
@@ -30,13 +30,13 @@ def event_of(message: OutboxMessage) -> str:
     """The id of what happened, the same for every endpoint and every try."""
     proposal, facts = message.subject, message.facts
     if facts["event"] in ASKED:
-        return outcome_ids.asked(proposal, facts["event"], facts["version"])
+        return representation.asked(proposal, facts["event"], facts["version"])
     if "request" in facts:
-        return outcome_ids.settled(proposal)
+        return representation.settled(proposal)
     if facts["status"] == ExecutionStatus.QUEUED:
         again = datetime.fromisoformat(facts["again"])
-        return outcome_ids.offered(proposal, facts["fence"], again)
-    return outcome_ids.ended(proposal, facts["status"], facts["fence"])
+        return representation.offered(proposal, facts["fence"], again)
+    return representation.ended(proposal, facts["status"], facts["fence"])
 
 
 def write(message: OutboxMessage, proposal: Proposal) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _doubt(request: ApprovalRequest | None) -> dict[str, bool]:
     release before this one that sends the letter knows no such word."""
     if request is None or request.status not in UNGRANTED:
         return {}
-    return {"may_have_run": True} if inherited.may_have_run_by_now(request) else {}
+    return {"may_have_run": True} if uncertain.may_have_run_by_now(request) else {}
 
 
 def fitting(payload: Mapping[str, Any]) -> bytes:

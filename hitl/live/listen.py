@@ -15,7 +15,7 @@ import psycopg
 import structlog
 from psycopg.conninfo import make_conninfo
 
-from hitl import database
+from hitl import connections
 from journal.notify import CHANNEL
 
 # A quiet connection is asked this often, in seconds, whether it is still one.
@@ -121,9 +121,9 @@ class Hub:
     async def _connect(self) -> psycopg.AsyncConnection[tuple[object, ...]]:
         conninfo = make_conninfo(
             self._conninfo,
-            connect_timeout=database.CONNECT_TIMEOUT_S,
+            connect_timeout=connections.DATABASE_CONNECT_TIMEOUT_S,
             application_name="holdpoint hub",
-            **database.OURS,
+            **connections.OURS,
         )
         connection = await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
         await connection.execute(f"LISTEN {CHANNEL}")

@@ -8,8 +8,7 @@ from pathlib import Path
 from hitl.environment import LOOPBACK, ROOT
 
 from . import keys
-from .faults import Fault
-from .layout import Layout, layout
+from .layout import Fault, Layout, layout
 
 # The store takes the port ten above.
 HIGHEST_PORT = 65526

@@ -1,32 +1,139 @@
-"""The steps of `manage.py up`, each said as it is done."""
+"""The steps of `manage.py up`, each said as it is done.
+
+The hashed and compressed copies of static files, made anew only when a source or
+Django itself changed: they take longer than the rest of a second start.
+
+The processes of a private installation, as the supervisor starts them.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import io
 import json
+import signal
+import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+import django
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import DatabaseError, connections
 
 from hitl import checks
-from hitl.environment import LOOPBACK
+from hitl.environment import LOOPBACK, ROOT
 
-from . import defaults, files, keys, postgres, preflight, programs, valkey
-from .faults import Fault
-from .layout import Layout, make_run
+from . import defaults, keys, postgres, preflight, valkey
+from .layout import Fault, Layout, make_run
 from .process import Child, Program
 from .supervisor import Interrupted, Service, Supervisor
+
+
+def collect(here: Layout) -> None:
+    """Bring `STATE/static` up to date."""
+    stamp = here.state / "static.stamp"
+    found = _sources()
+    if stamp.exists() and stamp.read_text() == found:
+        return
+    stamp.unlink(missing_ok=True)
+    call_command("collectstatic", interactive=False, clear=True, stdout=io.StringIO())
+    stamp.write_text(found)
+
+
+def _sources() -> str:
+    """Changes when a file was added, changed or removed."""
+    seen = hashlib.sha256(f"{django.__version__} {settings.STATIC_ROOT}".encode())
+    for finder in get_finders():
+        for name, storage in finder.list(ignore_patterns=None):
+            stat = (storage.path(name), storage.size(name))
+            seen.update(f"{stat} {storage.get_modified_time(name)}\n".encode())
+    return seen.hexdigest()
+
+
+WEB_LAST_CALLS_S = 1
+WORKER_PROCESSES = 2
+# The shop and its agent know the gate's addresses, and nothing of its database.
+NOT_FOR_THE_DEMO = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"}
+
+
+def web(here: Layout, environ: Mapping[str, str]) -> Program:
+    """uvicorn on one port. No proxy stands before it, so forwarding headers are not
+    believed."""
+    host = environ.get("HOST", LOOPBACK)
+    return _python(
+        here,
+        environ,
+        "web",
+        "-m uvicorn hitl.asgi:application --lifespan on "
+        f"--http hitl.protocol:Protocol --host {host} "
+        f"--port {environ['PORT']} --no-access-log --no-server-header "
+        f"--no-proxy-headers --timeout-graceful-shutdown {WEB_LAST_CALLS_S}",
+    )
+
+
+def worker(here: Layout, environ: Mapping[str, str]) -> Program:
+    """Celery with its beat inside: there is one worker, so there is one beat.
+
+    It is stopped by SIGQUIT: running tasks get `worker_soft_shutdown_timeout`, then
+    their messages go back to the broker. SIGTERM would wait for them without end.
+    When the supervisor is killed so is the broker: then there is nobody to give a
+    message back to, and a worker that tries never ends.
+    """
+    program = _python(
+        here,
+        environ,
+        "worker",
+        f"-m celery --app hitl.celery worker --beat --concurrency {WORKER_PROCESSES} "
+        "--without-gossip --without-mingle --without-heartbeat",
+        stop_signal=signal.SIGQUIT,
+    )
+    return replace(program, orphan_signal=signal.SIGKILL)
+
+
+def store(here: Layout, environ: Mapping[str, str]) -> Program:
+    """The demo's shop: a service of somebody else, as far as the gate is concerned."""
+    secret = environ.get("WEBHOOK_SECRET") or keys.read(here.keys, "webhook_secret")
+    env = _for_demo(environ) | {"HOLDPOINT_WEBHOOK_SECRET": secret}
+    return _python(here, env, "store", "-m demo.store")
+
+
+def riley(here: Layout, environ: Mapping[str, str]) -> Program:
+    """The demo's agent."""
+    return _python(here, _for_demo(environ), "riley", "-m demo.riley")
+
+
+def _for_demo(environ: Mapping[str, str]) -> dict[str, str]:
+    return {k: v for k, v in environ.items() if k not in NOT_FOR_THE_DEMO}
+
+
+def _python(
+    here: Layout,
+    environ: Mapping[str, str],
+    name: str,
+    args: str,
+    *,
+    stop_signal: signal.Signals = signal.SIGTERM,
+) -> Program:
+    return Program(
+        name=name,
+        argv=[sys.executable, *args.split()],
+        env={**environ, "PYTHONUNBUFFERED": "1"},
+        log=here.logs / f"{name}.log",
+        stop_signal=stop_signal,
+        cwd=ROOT,
+    )
+
 
 READY_TIMEOUT_S = 60
 # Those of one group are asked one after the other and waited for together. The groups
@@ -60,7 +167,7 @@ class Installation:
         self._broker()
         with self._step("migrations and files"):
             _command("migrate", interactive=False)
-            files.collect(self.here)
+            collect(self.here)
         with self._step("demo data"):
             _command("seed_demo")
         connections.close_all()
@@ -97,12 +204,12 @@ class Installation:
 
     def _processes(self) -> None:
         with self._step("web, worker and store"):
-            self._run(programs.store(self.here, self.environ), OTHERS_STOP_S)
-            self._run(programs.web(self.here, self.environ), TASKS_STOP_S)
-            self._run(programs.worker(self.here, self.environ), TASKS_STOP_S)
+            self._run(store(self.here, self.environ), OTHERS_STOP_S)
+            self._run(web(self.here, self.environ), TASKS_STOP_S)
+            self._run(worker(self.here, self.environ), TASKS_STOP_S)
             self._wait_ready()
         if self.environ.get("DEMO") != "0":
-            self._run(programs.riley(self.here, self.environ), TASKS_STOP_S)
+            self._run(riley(self.here, self.environ), TASKS_STOP_S)
 
     def _run(self, program: Program, stop_within: float) -> None:
         start, ends = partial(Child, program), program.name == "riley"

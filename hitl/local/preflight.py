@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 import psycopg
 import redis
 
-from .faults import Fault
-from .layout import Layout
+from .layout import Fault, Layout
 
 NEEDED_MB = 300
 PORT_PATIENCE_S = 5.0

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from . import process
-from .faults import Fault
+from .layout import Fault
 from .process import Child
 
 BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import redis
 
-from .faults import Fault
-from .layout import Layout
+from .layout import Fault, Layout
 from .process import Adapt, Child, Program, as_it_is
 
 START_TIMEOUT_S = 15

@@ -1,20 +1,181 @@
-"""What an alarm is raised for while it happens, by whoever holds the execution."""
+"""What an alarm is raised for while it happens, by whoever holds the execution.
+
+What a supervisor does with an alarm: look at it, and close it with a note.
+
+Messages that workers could not read: counted in the broker, told by an alarm.
+
+Raising an alarm, and letting one close itself, inside the transaction that found
+out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet, TextField, Value
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, QuerySet, TextField, Value
 from django.db.models.functions import Concat
 
-from journal import canonical
+from journal import canonical, clock, log
+from journal.errors import Conflict, NotYours, Unwritten
 from policies.choices import ExecutionClass
-from reviews.choices import AlarmKind, GrantStatus, RequestStatus
-from reviews.models import Alarm, ApprovalRequest, Execution, LateReport
+from policies.models import Person
+from reviews import locks, permissions, transitions
+from reviews.choices import (
+    AlarmKind,
+    AlarmStatus,
+    ClosedHow,
+    GrantStatus,
+    RequestStatus,
+)
+from reviews.models import Alarm, ApprovalRequest, Execution, LateReport, Proposal
+from reviews.permissions import Permission
 
-from .raising import close_itself, raise_
+CHUNK = 100  # alarms that one sweep raises or closes
+
+
+def check_may_answer(person: Person, alarm: Alarm) -> None:
+    """A supervisor of its queue, or any for what is everybody's. Raises NotYours."""
+    permissions.check(person, Permission.ANSWER_ALARMS)
+    if alarm.queue_id and alarm.queue_id not in permissions.queues_of(person):
+        raise NotYours("You are not admitted to this queue. Nothing was recorded.")
+
+
+@transaction.atomic(durable=True)
+def acknowledge(*, alarm_id: int, person: Person) -> Alarm:
+    """Say that somebody looks at it. Raises NotFound, NotYours, Conflict."""
+    alarm = locks.alarm(alarm_id)
+    check_may_answer(person, alarm)
+    if alarm.status != AlarmStatus.OPEN:
+        raise Conflict("Somebody was at it before you. Nothing was changed.")
+    now = clock.now()
+    changes = {"acknowledged_by": person, "acknowledged_at": now}
+    _apply(alarm, "acknowledge", person, now, changes)
+    return alarm
+
+
+@transaction.atomic(durable=True)
+def close(*, alarm_id: int, person: Person, note: str) -> Alarm:
+    """Say what it was and what was done about it.
+
+    Raises NotFound, NotYours, Unwritten without a note, Conflict.
+    """
+    alarm = locks.alarm(alarm_id)
+    check_may_answer(person, alarm)
+    if not note.strip():
+        raise Unwritten(errors=[{"path": "note", "message": "say what you found"}])
+    if alarm.status == AlarmStatus.CLOSED:
+        raise Conflict("This alarm was closed before you. Your note was not recorded.")
+    now = clock.now()
+    changes = {
+        "closed_by": person,
+        "closed_at": now,
+        "closed_how": ClosedHow.PERSON,
+        "note": note.strip(),
+    }
+    _apply(alarm, "close", person, now, changes, private={"note": note.strip()})
+    return alarm
+
+
+def _apply(
+    alarm: Alarm,
+    event: str,
+    person: Person,
+    now: datetime,
+    changes: dict[str, Any],
+    **said: Any,
+) -> None:
+    transitions.alarm.apply(
+        alarm,
+        event,
+        actor=log.Actor("person", person.public_id),
+        now=now,
+        changes=changes,
+        data={"code": str(alarm.kind), "subject": alarm.subject},
+        **said,
+    )
+
+
+WATCH = log.Actor("system", "watch")
+
+
+def raise_(
+    kind: AlarmKind,
+    *,
+    subject: str,
+    proposal: Proposal | None,
+    data: Mapping[str, Any],
+    now: datetime,
+    actor: log.Actor = WATCH,
+    of_queue: bool = True,
+) -> Alarm:
+    """Have people told of it, once: raised again while it stands it is only counted.
+    It is a matter of the proposal's queue, unless it is everybody's.
+
+    `data` holds facts and codes, never anybody's words. Caller holds a transaction, and
+    takes no other lock after this.
+    """
+    standing = locks.standing_alarm(kind, subject)
+    if standing is not None:
+        return _again(standing, now, actor)
+    alarm = Alarm(
+        kind=kind,
+        subject=subject,
+        proposal=proposal,
+        queue_id=_queue_of(proposal) if of_queue else None,
+        data=dict(data),
+        opened_at=now,
+        last_seen_at=now,
+    )
+    said = _said(alarm) | {"facts": dict(data)}
+    return transitions.alarm.create(alarm, "raise", actor=actor, now=now, data=said)
+
+
+def _again(alarm: Alarm, now: datetime, actor: log.Actor) -> Alarm:
+    Alarm.objects.filter(pk=alarm.pk).update(times=F("times") + 1, last_seen_at=now)
+    alarm.times, alarm.last_seen_at = alarm.times + 1, now
+    log.append(
+        "alarm.repeated",
+        actor=actor,
+        at=now,
+        **transitions.alarm.context(alarm),
+        data=_said(alarm) | {"times": alarm.times},
+    )
+    return alarm
+
+
+def _said(alarm: Alarm) -> dict[str, Any]:
+    return {"code": str(alarm.kind), "subject": alarm.subject}
+
+
+def _queue_of(proposal: Proposal | None) -> int | None:
+    """Where it was asked, or the home of its tool."""
+    if proposal is None:
+        return None
+    asked = ApprovalRequest.objects.filter(proposal=proposal)
+    queue: int | None = asked.values_list("queue_id", flat=True).first()
+    tool = None if queue else proposal.current.tool
+    return tool.queue_id if tool else queue
+
+
+def close_itself(kind: AlarmKind, *, subject: str, now: datetime, code: str) -> bool:
+    """What it warned of holds no more; whether there was one. Caller holds a
+    transaction, and takes no other lock after this."""
+    alarm = locks.standing_alarm(kind, subject)
+    if alarm is None:
+        return False
+    transitions.alarm.apply(
+        alarm,
+        "close",
+        actor=WATCH,
+        now=now,
+        changes={"closed_at": now, "closed_how": ClosedHow.ITSELF},
+        data=_said(alarm) | {"because": code},
+    )
+    return True
+
 
 # Somebody wanted it not to run: that is no surprise to anybody.
 DELIBERATE = frozenset(
@@ -119,3 +280,24 @@ def unsaid_without_votes(
     )
     said = Alarm.objects.filter(kind=AlarmKind.WITHOUT_VOTES, subject=subject)
     return requests.filter(~Exists(said))
+
+
+BROKER = "broker"
+
+
+@transaction.atomic(durable=True)
+def dropped(*, count: int) -> Alarm | None:
+    """Have people told that so many more messages of the broker were dropped."""
+    if count < 1:
+        return None
+    alarm = raise_(
+        AlarmKind.UNREADABLE,
+        subject=BROKER,
+        proposal=None,
+        data={"messages": count},
+        now=clock.now(),
+    )
+    if alarm.times > 1:
+        alarm.data = {"messages": int(alarm.data.get("messages", 0)) + count}
+        alarm.save(update_fields=["data"])
+    return alarm

@@ -13,8 +13,7 @@ from reviews.governance import voters
 from reviews.models import Alarm
 from reviews.models.alarms import STANDING
 
-from .raising import close_itself, raise_
-from .watch import CHUNK
+from .standing import CHUNK, close_itself, raise_
 
 KIND = AlarmKind.UNDECIDABLE
 

@@ -1,12 +1,16 @@
 """What stands against a promise in the rows, whoever wrote them: the guarantee behind
 what is noticed while it happens. Each search walks a partial index of what is rare, and
-no further back than the horizon, so that its cost does not grow with history."""
+no further back than the horizon, so that its cost does not grow with history.
+
+The sweep of what nobody noticed while it happened.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models import (
     BooleanField,
     Exists,
@@ -19,19 +23,21 @@ from django.db.models import (
     TextField,
 )
 
-from journal import restore_epochs
+from journal import clock, restore_epochs
+from reviews import locks
 from reviews.choices import AlarmKind, ExecutionStatus, GrantStatus, RequestStatus
 from reviews.evidence import log_hashes
 from reviews.models import Alarm, ApprovalRequest, Execution, LateReport
 from reviews.models.alarms import STANDING
 
+from . import undecidable
 from .late_reports import ABOUT_REPORTS
-from .standing import DELIBERATE
+from .standing import CHUNK, DELIBERATE, close_itself
+from .standing import about as standing_about
 
 HORIZON = timedelta(hours=24)
 # After its window a queued execution has this long to be refused by those who do that.
 GRACE = timedelta(minutes=1)
-CHUNK = 100
 Search = Callable[[datetime], QuerySet[Execution]]
 
 
@@ -179,4 +185,40 @@ def _promised(rows: QuerySet[Execution]) -> QuerySet[Execution]:
     rows = rows.annotate(asked_status=Subquery(asked.values("status")[:1]))
     return rows.filter(
         Q(announced_in__isnull=False) | Q(asked_status=RequestStatus.AUTHORIZED)
+    )
+
+
+def watch() -> int:
+    """Raise what stands in the rows, and close what holds no more; how many. Safe to
+    run any number of times at once."""
+    now, changed = clock.now(), 0
+    for kind, name, search in SEARCHES:
+        for execution_id in search(now).values_list("pk", flat=True)[:CHUNK]:
+            changed += find(kind=kind, name=name, search=search, pk=execution_id)
+    for subject in after_all(now).values_list("subject", flat=True)[:CHUNK]:
+        changed += ran_after_all(execution_id=subject)
+    return changed + undecidable.watch()
+
+
+@transaction.atomic(durable=True)
+def find(*, kind: AlarmKind, name: str, search: Search, pk: str) -> bool:
+    """Raise one, unless it was raised or ceased to be meanwhile. Raises NotFound."""
+    execution = locks.execution(pk)
+    now = clock.now()
+    if not search(now).filter(pk=pk).exists():
+        return False
+    facts = {"code": execution.code} if execution.status == "refused" else {}
+    standing_about(execution, kind, now, found=name, recorded=execution.status, **facts)
+    return True
+
+
+@transaction.atomic(durable=True)
+def ran_after_all(*, execution_id: str) -> bool:
+    """Let the alarm close itself. Raises NotFound."""
+    locks.execution(execution_id)
+    now = clock.now()
+    if not after_all(now).filter(subject=execution_id).exists():
+        return False
+    return close_itself(
+        AlarmKind.NEVER_EXECUTED, subject=execution_id, now=now, code="executed"
     )

@@ -1,28 +1,104 @@
 """Batches for people's programs: the same list, digest and checks as the page, without
-its samples."""
+its samples.
+
+What the batches' calls take and give, as OpenAPI tells it.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from ninja import Query, Router
+from ninja import Query, Router, Schema
+from pydantic import ConfigDict, Field, StrictBool
 
 from journal import clock
 from policies import money
 from policies.models import Person
-from reviews.batch_schemas import BatchDetailOut, BatchesOut, DecideBatchIn
 from reviews.batches import decide, similarity
+from reviews.batches.decide import SaidOfMany
 from reviews.batches.membership import Member
-from reviews.batches.said import SaidOfMany
 from reviews.choices import Verdict
 from reviews.desk.batches import lists, load, table
 from reviews.desk.batches.load import Loaded
 from reviews.desk.components import cursors
-from reviews.queries import sensitive
 
-from . import parameters
+from . import parameters, requests
 from .people import PersonAuth, person_of
+
+MOST = 50
+
+RequestId = Annotated[str, Field(max_length=40)]
+
+
+class DecideBatchIn(Schema):
+    """One verdict on an exact ordered list. `digest` is SHA-256 over the RFC 8785 bytes
+    of the items' `entry` in this order; `GET` gives it for any selection."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    digest: Annotated[str, Field(max_length=80)]
+    items: Annotated[list[RequestId], Field(min_length=1, max_length=MOST)]
+    # Members that were seen and are left out: in neither list is what came since.
+    left_out: list[RequestId] = Field(default_factory=list, max_length=MOST)
+    verdict: Literal["approve", "reject", "escalate"]
+    reason_code: Annotated[str, Field(max_length=16)] = ""
+    reason: Annotated[str, Field(max_length=4096)] = ""
+    stop_at_failure: StrictBool = True
+
+
+class EntryOut(Schema):
+    request: str
+    version: int
+    action_hash: str
+    seal: str
+    reading: str
+
+
+class BatchMemberOut(Schema):
+    entry: EntryOut
+    position: int
+    args: dict[str, Any]
+    amount: str | None
+    status: str
+    expires_at: str
+    why_not: str
+    execution: str | None
+
+
+class BatchDetailOut(Schema):
+    id: str
+    status: str
+    tool: str
+    agent: str
+    queue: str
+    group: str
+    formed_at: str
+    closes_at: str
+    settled_at: str | None
+    digest: str
+    total: str | None
+    currency: str | None
+    stop_at_failure: bool
+    halted: bool
+    can_decide: bool
+    why_not: str
+    items: list[BatchMemberOut]
+
+
+class BatchLineOut(Schema):
+    id: str
+    tool: str
+    agent: str
+    risk: str
+    status: str
+    expires_at: str | None
+
+
+class BatchesOut(Schema):
+    items: list[BatchLineOut]
+    next_cursor: str | None
+
 
 PAGE = 50
 router = Router(auth=PersonAuth(), tags=["people"])
@@ -124,7 +200,7 @@ def _member(loaded: Loaded, member: Member) -> dict[str, Any]:
     return {
         "entry": member.entry,
         "position": member.item.position,
-        "args": sensitive.hidden(member.version.revision),
+        "args": requests.hidden(member.version.revision),
         "amount": money.format_amount(amount) if amount else None,
         "status": member.request.status,
         "expires_at": member.request.expires_at.isoformat(),

@@ -16,19 +16,17 @@ from structlog.contextvars import bind_contextvars
 from journal import clock
 from journal.errors import BadKey, NotAPerson, NotFound
 from policies.models import Person
-from reviews import step_up
 from reviews.choices import OFFERED, RequestStatus, Verdict
 from reviews.decisions import decide as decisions
+from reviews.decisions import submission
+from reviews.decisions.submission import Proof, Said
 from reviews.desk.components import cursors, visibility
 from reviews.governance import readings
 from reviews.models import ApprovalRequest
 from reviews.people import tokens
-from reviews.queries import asked as queries
-from reviews.queries import sensitive
-from reviews.said import Said
-from reviews.step_up import Proof
 
-from . import parameters, requests
+from . import parameters
+from . import requests as queries
 from .schemas import RequestDetailOut, RequestPage
 
 PAGE = 100
@@ -116,7 +114,7 @@ def list_requests(
     asked = queries.of(person, found[:limit])
     return JsonResponse(
         {
-            "items": [requests.line(one) for one in asked],
+            "items": [queries.line(one) for one in asked],
             "next_cursor": cursors.after(found, limit, "expires_at"),
         }
     )
@@ -151,7 +149,7 @@ def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpRespons
 def _edited(
     asked: ApprovalRequest, args: dict[str, Any] | None
 ) -> dict[str, Any] | None:
-    return None if args is None else sensitive.restored(asked.sealed.revision, args)
+    return None if args is None else queries.restored(asked.sealed.revision, args)
 
 
 def _shown(asked: ApprovalRequest, reading: str) -> int | None:
@@ -164,7 +162,7 @@ def _shown(asked: ApprovalRequest, reading: str) -> int | None:
 def _step_up(request: HttpRequest, said: Said, password: str) -> Proof | None:
     if getattr(request, "by_token", False):
         return None  # a token never suffices, whatever else it brings
-    return step_up.prove(request, said.person, password, said.bound, clock.now())
+    return submission.prove(request, said.person, password, said.bound, clock.now())
 
 
 def _visible(person: Person, request_id: str) -> ApprovalRequest:
@@ -181,4 +179,4 @@ def _visible(person: Person, request_id: str) -> ApprovalRequest:
 
 def _described(person: Person, request_id: str) -> HttpResponse:
     (asked,) = queries.of(person, [_visible(person, request_id)])
-    return JsonResponse(requests.in_full(person, asked))
+    return JsonResponse(queries.in_full(person, asked))

@@ -1,20 +1,37 @@
 """One request as an answer to people's programs: what its page prints, from the same
-regions, so that neither says more than the other."""
+regions, so that neither says more than the other.
+
+Requests with all that is told of them to one person, for a page of any size in the
+same few queries.
+
+Arguments as they leave for people's programs: what the schema marks sensitive is a
+chip, as on the page, and a chip that comes back in an edit means "as it was".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Q, QuerySet
 from ninja import Schema
 
+from policies import tools
 from policies.models import Person
-from reviews.desk.components import page_evidence
+from reviews import permissions
+from reviews.batches import membership
+from reviews.choices import RequestStatus, Verdict
+from reviews.desk.components import choice, page_evidence
+from reviews.desk.components.cursors import Place
 from reviews.desk.components.regions import Regions
 from reviews.effects import describe
+from reviews.governance import readings as state_readings
+from reviews.governance import voters
+from reviews.models import ApprovalRequest, RequestVersion, Revision, StateReading
 from reviews.presenters import Presentation
-from reviews.queries import sensitive
-from reviews.queries.asked import Asked
 
 from .schemas import (
     ChangeOut,
@@ -28,6 +45,127 @@ from .schemas import (
     UninspectableOut,
     ViewOut,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request as it is asked now, and whether this person may answer it."""
+
+    request: ApprovalRequest
+    version: RequestVersion
+    given: list[int]  # approvals that count, by the place of their step
+    why_not: str  # why an approval would not be taken from this person
+    verdicts: list[Verdict]  # what would be
+    newest: StateReading | None  # None while the revision's own holds
+
+    @property
+    def revision(self) -> Revision:
+        return self.version.revision
+
+    @property
+    def can_decide(self) -> bool:
+        return Verdict.APPROVE in self.verdicts
+
+    @property
+    def steps(self) -> list[dict[str, object]]:
+        return [
+            {
+                "role": step["role"],
+                "required": step["required"],
+                "given": self.given.count(place),
+            }
+            for place, step in enumerate(self.version.steps)
+        ]
+
+    @property
+    def reading(self) -> str:
+        """The digest of the state that a verdict would be on."""
+        return state_readings.digest_of(self.newest, self.revision)
+
+
+def after(
+    rows: QuerySet[ApprovalRequest], place: Place | None
+) -> QuerySet[ApprovalRequest]:
+    """What follows a place, the nearest deadline first, as `of` wants it."""
+    found = rows.select_related("proposal", "queue").order_by("expires_at", "pk")
+    if place is None:
+        return found
+    same = Q(expires_at=place.at, pk__gt=place.pk)
+    return found.filter(Q(expires_at__gt=place.at) | same)
+
+
+def of(person: Person, requests: Collection[ApprovalRequest]) -> list[Asked]:
+    """These requests, in their order, in eight queries however many there are, and two
+    for each of their queues. They were loaded with their proposals and queues."""
+    ids = [request.pk for request in requests]
+    versions = membership.sealed(requests)
+    readings = state_readings.newest_of(one.revision for one in versions.values())
+    counted, known = voters.counted(ids), permissions.known(person, ids)
+    deciders = functools.cache(voters.of_queue)
+    found = []
+    for request in requests:
+        version, votes = versions[request.pk], counted[request.pk]
+        why_not = permissions.can_decide(person, request, version, known)
+        verdicts: list[Verdict] = []
+        if not why_not and request.status == RequestStatus.PENDING:
+            people = deciders(request.queue_id)
+            chosen = choice.choice(person, request, version, votes, people)
+            why_not, verdicts = chosen.why_not_approve, chosen.verdicts
+        newest = readings.get(version.revision_id)
+        given = [step for step, _ in votes]
+        found.append(Asked(request, version, given, why_not, verdicts, newest))
+    return found
+
+
+Change = Callable[[Any, Any], Any]
+
+
+def hidden(revision: Revision) -> dict[str, Any]:
+    """The arguments with a chip for every sensitive value."""
+    conceal = _conceal(revision)
+    return _walked(revision, revision.args, lambda value, _: conceal(value))
+
+
+def restored(revision: Revision, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Edited arguments with the values that their unchanged chips stand for."""
+    conceal = _conceal(revision)
+    return _walked(
+        revision, args, lambda value, was: was if value == conceal(was) else value
+    )
+
+
+def _conceal(revision: Revision) -> Callable[[Any], str]:
+    conceal = describe.concealer(revision)
+    return lambda value: str(conceal(json.dumps(value, ensure_ascii=False)))
+
+
+def _walked(
+    revision: Revision, args: Mapping[str, Any], change: Change
+) -> dict[str, Any]:
+    tool = revision.tool
+    names = tools.definition(tool).sensitive if tool else []
+    found: dict[str, Any] = _changed(args, revision.args, "", names, change)
+    return found
+
+
+def _changed(value: Any, was: Any, path: str, names: list[str], change: Change) -> Any:
+    """`change` applied to each sensitive leaf, with what stood there before."""
+    if isinstance(value, Mapping):
+        before = was if isinstance(was, Mapping) else {}
+        return {
+            key: _changed(
+                item, before.get(key), f"{path}.{key}".strip("."), names, change
+            )
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        rows = was if isinstance(was, list) else []
+        padded = [*rows, *[None] * len(value)]
+        pairs = zip(value, padded, strict=False)
+        return [_changed(item, old, path, names, change) for item, old in pairs]
+    sensitive = any(path == name or path.startswith(f"{name}.") for name in names)
+    return change(value, was) if sensitive else value
+
 
 LISTS: tuple[str, ...] = ("tags", "size", "diff", "views", "other", "uninspectable")
 
@@ -58,7 +196,7 @@ def line(asked: Asked) -> dict[str, Any]:
         "requires_reason": version.requires_reason,
         "step_up": version.step_up,
         "reading": asked.reading,
-        "args": sensitive.hidden(version.revision),
+        "args": hidden(version.revision),
         "rules": version.rules,
         "can_decide": asked.can_decide,
         "why_not": asked.why_not,

@@ -1,26 +1,42 @@
-"""What can be asked of the fields and arguments of any effect. Pure."""
+"""What can be asked of the fields and arguments of any effect. Pure.
+
+Attention checks: whether the reader looked at what will really happen. Pure.
+
+Every word of a question is ours, every answer a decoded fact of the presentation; what
+the agent says of itself is never asked about. The same seed gives the same question,
+so that it stays the same when the panel is shown again (ux.md 3.7).
+
+What can be asked of a dedicated view: programs, files, and the rows of its groups.
+Pure. Every heading that names a place is ours.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 
 from policies.schemas import Schema
-from reviews.micro_checks.likeness import counts
-from reviews.presenters.declared import declared
-from reviews.presenters.shapes import Presentation
+from reviews.presenters.arguments import declared
+from reviews.presenters.shapes import Part, Presentation, texts
+from reviews.presenters.views import Command, Difference, Group
 
 from .distractors import (
     CHANGES,
     IF_WRONG,
     LONGEST,
+    PROGRAMS,
+    Dice,
     Draft,
     Wordings,
     about,
     can_be_asked,
     choices,
+    counts,
     field_of,
     name_of,
+    near_misses,
     of_rows,
     others,
     ours,
@@ -41,7 +57,7 @@ _UNCLEAR = {"Irreversible", "Unknown: treat as irreversible"}
 _TO_WHOM = f"{CHANGES}, the recipients"
 
 
-def drafts(shown: Presentation, schema: Schema) -> Iterator[Draft]:
+def field_drafts(shown: Presentation, schema: Schema) -> Iterator[Draft]:
     """Everything that could be asked, the rarest kinds first."""
     yield from _changed(shown, schema)
     yield from of_rows(
@@ -165,3 +181,142 @@ def _undone(shown: Presentation) -> Iterator[Draft]:
 
 def _place(row: int) -> str:
     return f"{CHANGES}, row {row}"
+
+
+PROGRAM = "program"  # what a command's view calls its first word
+
+
+def view_drafts(shown: Presentation, schema: Schema) -> Iterator[Draft]:
+    """Everything that could be asked of the views, in the order of the page."""
+    for number, view in enumerate(shown.views, 1):
+        if isinstance(view, Group):
+            place = partial(_row, view)
+            yield from of_rows(view.rows, f"view:{number}", place, schema, shown)
+        elif isinstance(view, Command):
+            yield from _command(view, number)
+        elif isinstance(view, Difference):
+            yield from _difference(view, number)
+
+
+def _view_place(view: Group | Command | Difference) -> str:
+    return f"{CHANGES}, {view.title}"
+
+
+def _row(view: Group, row: int) -> str:
+    return f"{_view_place(view)}, row {row}"
+
+
+def _command(view: Command, number: int) -> Iterator[Draft]:
+    """Of a command that was read to its end: what else ran could be an answer too."""
+    if view.problem or any(one.problem for one in view.inside):
+        return
+    words = set(re.findall(r"[\w-]+", " ".join(texts(view))))
+    wrong = tuple(one for one in PROGRAMS if one not in words)
+    wordings = ours(
+        "Which of these programs does the command name?",
+        "Which of these programs does the command call by name?",
+    )
+    for at, program in enumerate(_programs(view), 1):
+        yield Draft(
+            f"program:{number}.{at}", wordings, program, wrong, _view_place(view)
+        )
+    if len(view.steps) > 1:
+        wordings = ours(
+            "Of how many steps is the command made?",
+            "How many steps does the command have?",
+        )
+        right = len(view.steps)
+        yield Draft(
+            f"steps:{number}",
+            wordings,
+            str(right),
+            counts(right),
+            _view_place(view),
+            True,
+        )
+
+
+def _programs(view: Command) -> list[str]:
+    steps = [*view.steps, *(step for one in view.inside for step in one.steps)]
+    found = [t.text for step in steps for t in step.tokens if t.means == PROGRAM]
+    return [one for one in dict.fromkeys(found) if 0 < len(one.strip()) <= LONGEST]
+
+
+def _difference(view: Difference, number: int) -> Iterator[Draft]:
+    paths = {path for file in view.files for path in (file.path, file.was)}
+    wordings = ours(
+        "Which of these files does it change?", "Which of these files will change?"
+    )
+    for at, file in enumerate(view.files, 1):
+        wrong = [one for one in near_misses(file.path) if one not in paths]
+        short = tuple(one for one in dict.fromkeys(wrong) if len(one) <= LONGEST)
+        if len(file.path) <= LONGEST:
+            draft = f"file:{number}.{at}"
+            yield Draft(draft, wordings, file.path, short, _view_place(view))
+    yield from _counted(view, number)
+
+
+def _counted(view: Difference, number: int) -> Iterator[Draft]:
+    for kind, does, count in (
+        ("added", "add", sum(file.added for file in view.files)),
+        ("removed", "remove", sum(file.removed for file in view.files)),
+    ):
+        if not view.lines:
+            return
+        wordings = ours(
+            f"How many lines does it {does} in all?",
+            f"By the count of this page, how many lines does it {does}?",
+        )
+        yield Draft(
+            f"{kind}:{number}",
+            wordings,
+            str(count),
+            counts(count),
+            _view_place(view),
+            True,
+        )
+
+
+NONE_OF_THESE = "None of these"
+WRONG = 3  # answers beside the right one
+# In one of so many questions the right answer is "none of these", if there are wrong
+# ones enough that nobody tells it by their number.
+NOT_THERE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question with its answers; the last is always `NONE_OF_THESE`."""
+
+    id: str  # kind and row, without a word of anybody's
+    parts: tuple[Part, ...]
+    options: tuple[str, ...]
+    right: int
+    look: str  # where the answer stands, as the page names the place
+
+    def is_right(self, answer: int) -> bool:
+        return answer == self.right
+
+
+def is_due(seed: bytes, one_in: int) -> bool:
+    """Whether this decision is one of those that are asked about; 0 is never."""
+    return one_in > 0 and Dice(seed + b"due").throw(one_in) == 0
+
+
+def question(shown: Presentation, seed: bytes, schema: Schema) -> Question | None:
+    """The question of this seed; None when nothing of the presentation can be asked.
+    `schema` is that of the tool's arguments: wrong answers are what it would allow."""
+    drafts = [*field_drafts(shown, schema), *view_drafts(shown, schema)]
+    drafts = [one for one in drafts if len(one.wrong) >= 2]
+    if not drafts:
+        return None
+    dice = Dice(seed)
+    draft = dice.pick(drafts)
+    wrong = dice.mixed(draft.wrong)[:WRONG]
+    rare = dice.throw(NOT_THERE) == 0
+    absent = rare and draft.may_be_absent and len(wrong) == WRONG
+    offered = wrong if absent else [draft.right, *wrong[: WRONG - 1]]
+    options = [*dice.mixed(offered), NONE_OF_THESE]
+    right = len(options) - 1 if absent else options.index(draft.right)
+    wording = dice.pick(draft.wordings)
+    return Question(draft.id, wording, tuple(options), right, draft.look)

@@ -1,31 +1,224 @@
 """One verdict on every item of a list, or on none: the checks of each are those of a
-decision on it alone (gate.md section 6)."""
+decision on it alone (gate.md section 6).
+
+Whether the list that a person decides on is the one they saw: every item of it, in
+order, as it was, and nobody else (gate.md 6).
+
+What is asked before a verdict on many: every item's verifiers, outside any lock.
+
+What a person says of many at once, and what that is for each of them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
-from journal import clock, failpoints, restore_epochs
-from journal.errors import BatchChanged, Decided, DomainError
+from journal import clock, failpoints, log, restore_epochs
+from journal.errors import (
+    BatchChanged,
+    Decided,
+    DomainError,
+    FieldError,
+    Invalid,
+    NotFound,
+    Policy,
+    VerifierRefused,
+    at,
+)
+from policies import tools
 from policies.models import Person
-from reviews import freezing, locks, transitions
-from reviews.choices import BatchStatus
+from reviews import locks, transitions
+from reviews.choices import BatchStatus, Verdict
 from reviews.decisions import checks, verdicts
+from reviews.decisions import preflight as alone
 from reviews.decisions.preflight import Outside
+from reviews.decisions.submission import Said, Sight
 from reviews.decisions.votes import Vote
+from reviews.governance import readings
 from reviews.models import Batch, BatchItem
-from reviews.said import Said
+from reviews.stops import incidents
 
-from . import lists, membership, records
-from . import outside as batches_outside
+from . import membership, records, similarity
 from .membership import Member
-from .outside import Outsides
-from .said import SaidOfMany, naming, said_of
+
+
+@dataclass(frozen=True, slots=True)
+class SaidOfMany:
+    """One verdict on an exact ordered list. `left_out` are the members that the person
+    saw and left out: whoever is in neither list came after the page was made."""
+
+    batch_id: str
+    person: Person
+    verdict: Verdict
+    digest: str
+    items: Sequence[str]
+    left_out: Sequence[str] = ()
+    reason_code: str = ""
+    reason: str = ""
+    stop_at_failure: bool = True
+    # What each item was on the page, where the page says so: names what has changed.
+    marks: Mapping[str, str] = field(default_factory=dict)
+    samples: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    seen: Sight | None = None
+    took_ms: int | None = None  # from the page to the commit; None without a page
+    flags: tuple[str, ...] = ()
+    by: str = "api"  # or "page"
+    # What the page itself has against it: raised when nothing else is wrong.
+    objection: DomainError | None = None
+
+    @property
+    def actor(self) -> log.Actor:
+        return log.Actor("person", self.person.public_id)
+
+
+def said_of(said: SaidOfMany, member: Member) -> Said:
+    """The verdict on one item: on what it is now, which the digest says was seen."""
+    return Said(
+        request_id=member.id,
+        person=said.person,
+        verdict=said.verdict,
+        version=member.request.version,
+        action_hash=member.request.action_hash,
+        reason_code=said.reason_code,
+        reason=said.reason,
+        batch={
+            "batch": said.batch_id,
+            "digest": said.digest,
+            "position": member.item.position,
+            "by": said.by,
+            "view": said.seen.digest if said.seen else "",
+        },
+        took_ms=said.took_ms,
+        reading=member.reading.pk if member.reading else readings.OWN,
+    )
+
+
+@contextmanager
+def naming(member: Member) -> Iterator[None]:
+    """Says which item a refusal is about."""
+    try:
+        yield
+    except DomainError as error:
+        error.errors.append(at(member.id, error.detail))
+        raise
+
+
+MOST = 50  # items of one decision
+
+
+def check(said: SaidOfMany, members: Sequence[Member]) -> None:
+    """That the list is what the person saw: the same items, in the same order, each
+    as it was. Raises BatchChanged, Invalid."""
+    if not said.items or len(said.items) > MOST:
+        raise Invalid(f"Choose 1 to {MOST} items. Nothing was recorded.")
+    changes = _changes(said.items, members, said.marks, left_out=said.left_out)
+    staying = {member.id: member for member in members if not member.gone}
+    ordered = [pk for pk in staying if pk in set(said.items)]
+    if not changes and ordered != list(said.items):
+        raise Invalid("Name each item once, in the order of the batch.")
+    now = similarity.digest(staying[pk].entry for pk in ordered)
+    if changes or now != said.digest:
+        raise BatchChanged(_changed_said(len(changes), len(said.items)), errors=changes)
+
+
+def since(marks: Mapping[str, str], members: Sequence[Member]) -> list[FieldError]:
+    """What became of the rows of a page, ticked or not, by what each of them was."""
+    return _changes(list(marks), members, marks)
+
+
+def _changes(
+    items: Sequence[str],
+    members: Sequence[Member],
+    marks: Mapping[str, str],
+    left_out: Sequence[str] = (),
+) -> list[FieldError]:
+    known, seen = {member.id for member in members}, set(items)
+    found = [
+        at(pk, "It is no longer in this batch.") for pk in items if pk not in known
+    ]
+    for member in members:
+        if member.id in seen:
+            why = member.gone or _moved(member, marks.get(member.id))
+        elif member.gone or member.id in left_out:
+            continue
+        else:
+            why = "It joined after this page was made."
+        if why:
+            found.append(at(member.id, why))
+    return found
+
+
+def _moved(member: Member, mark: str | None) -> str:
+    if mark is None or mark == member.mark:
+        return ""
+    if member.changed:
+        return f"The agent replaced it at {member.version.created_at:%H:%M:%S} UTC."
+    return "The record changed after this page was made."
+
+
+def _changed_said(changed: int, of: int) -> str:
+    if not changed:
+        return (
+            "This batch is not as it was when you opened it. None of its items was"
+            " decided. Look at it again, then confirm."
+        )
+    return (
+        f"{changed} of {of} items changed or expired since you opened this batch. None"
+        f" of the {of} was decided. See the {changed}, then confirm again."
+    )
+
+
+def check_total(batch: Batch, chosen: Sequence[Member]) -> None:
+    definition = tools.definition(batch.tool)
+    total = similarity.total_of(member.version for member in chosen)
+    if not similarity.too_much(total, definition):
+        return
+    most = definition.batchable.total if definition.batchable else None
+    limit = f"{most.amount} {most.currency}" if most else "the ceiling"
+    raise Policy(
+        f"Together this is above {limit}, the most for one batch. None was decided."
+        " Leave some out.",
+        errors=[at("items", f"at most {limit} in one batch")],
+    )
+
+
+Outsides = Mapping[str, Outside]
+
+
+def look(said: SaidOfMany) -> Outsides:
+    """Every item's verifiers, before any lock is taken."""
+    if said.verdict not in verdicts.VERDICTS:
+        raise Invalid(
+            "A batch is approved, rejected or escalated. Nothing was recorded."
+        )
+    batch = Batch.objects.select_related("tool").filter(pk=said.batch_id).first()
+    if batch is None:
+        raise NotFound
+    asks = said.verdict is Verdict.APPROVE and tools.definition(batch.tool).verifiers
+    if not asks:
+        return {}
+    members = membership.load(batch, now=clock.now())
+    named = [one for one in members if one.id in said.items and not one.gone]
+    return {one.id: _asked(said, one) for one in named}
+
+
+def _asked(said: SaidOfMany, member: Member) -> Outside:
+    with naming(member):
+        found = alone.look(said_of(said, member))
+        if found.raised:
+            raise VerifierRefused(
+                "A verifier asks for more authority for one of these, so none was"
+                " decided. Leave it out and decide it alone."
+            )
+    return found
+
 
 KNOWN = re.compile(r"r-[a-z0-9]{1,38}")  # what may stand in a record in plain
 
@@ -38,7 +231,7 @@ def decide(said: SaidOfMany) -> Batch:
     then names the item. A refusal is logged in a transaction of its own.
     """
     try:
-        return _record(said, batches_outside.look(said))
+        return _record(said, look(said))
     except DomainError as error:
         _log_refused(said, error)
         raise
@@ -54,13 +247,13 @@ def _record(said: SaidOfMany, asked: Outsides) -> Batch:
     requests = locks.approval_requests(inside.values_list("request", flat=True))
     now = clock.now()
     for request in requests.values():
-        freezing.catch_up(request, now)
+        incidents.catch_up(request, now)
     members = membership.load(batch, now=now, requests=requests)
-    lists.check(said, members)
+    check(said, members)
     # Read anew: an authority taken away while we waited is gone.
     said = replace(said, person=Person.objects.get(pk=said.person.pk))
     chosen = [member for member in members if member.id in set(said.items)]
-    lists.check_total(batch, chosen)
+    check_total(batch, chosen)
     found = _examined(said, chosen, asked, now)
     if said.objection is not None:
         raise said.objection  # and all of the above is rolled back

@@ -1,21 +1,133 @@
-"""Alike requests join the batch that takes them, or form one."""
+"""Alike requests join the batch that takes them, or form one.
+
+Requests in no batch, and which of them go together.
+
+What the log keeps of a batch that forms.
+
+Who left a batch by themselves, and what becomes of what is left.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max, QuerySet
+from django.db.models import Exists, F, Max, OuterRef, QuerySet
 
-from journal import clock, notify
-from policies import active
+from journal import clock, log, notify
+from policies import active, tools
+from policies.choices import Tier
+from policies.documents import ToolDefinition
 from reviews import locks, transitions
-from reviews.forming.loose import LEAST, WINDOW, Loose, loose_among, sorted_out
-from reviews.forming.records import FORMER, note
+from reviews.choices import BatchStatus, RequestStatus
 from reviews.models import ApprovalRequest, Batch, BatchItem, RequestVersion
 
 from . import membership, similarity
+
+# From the version of the first member to the moment when nobody joins any more.
+WINDOW = timedelta(minutes=10)
+LEAST = 2  # members; fewer are decided alone
+CHUNK = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Loose:
+    """A request in no batch that could be in one, with the keys it would fit."""
+
+    version: RequestVersion
+    definition: ToolDefinition
+    key: str
+    group: str
+    group_key: str  # empty without a group
+
+    @property
+    def id(self) -> str:
+        return self.version.request_id
+
+
+def loose_among(among: QuerySet[ApprovalRequest], now: datetime) -> Iterator[Loose]:
+    """Open requests in no batch, the oldest first. What somebody left out of a batch
+    was to be looked at alone, so it stays alone."""
+    own = BatchItem.objects.filter(request=OuterRef("pk"))
+    left_out = own.filter(
+        batch__status=BatchStatus.DECIDED, left_at=F("batch__settled_at")
+    )
+    rows = (
+        among.filter(
+            ~Exists(own.filter(left_at__isnull=True)),
+            ~Exists(left_out),
+            status=RequestStatus.PENDING,
+            expires_at__gt=now,
+        )
+        .select_related("proposal")
+        .order_by("-opened_at", "-pk")[:CHUNK]
+    )
+    requests = list(reversed(rows))
+    versions = membership.sealed(requests)
+    for request in requests:
+        version = versions[request.pk]
+        definition = tools.definition(version.revision.known_tool)
+        if similarity.fits(version, definition):
+            yield _as_loose(version, definition)
+
+
+def _as_loose(version: RequestVersion, definition: ToolDefinition) -> Loose:
+    proposal = version.request.proposal
+    agent, group = proposal.agent, proposal.group
+    return Loose(
+        version,
+        definition,
+        similarity.key(version, definition, agent=agent),
+        group,
+        similarity.key(version, definition, agent=agent, group=group) if group else "",
+    )
+
+
+def sorted_out(
+    loose: Sequence[Loose], now: datetime
+) -> Iterator[tuple[str, str, list[Loose]]]:
+    """Which of them go together: the agent's groups, each by itself, and then what
+    came within the window and is of no group.
+
+    Who declares a group wants it decided as one: its first request waits for the
+    second, and never joins what came alone.
+    """
+    forming = set(
+        Batch.objects.filter(status=BatchStatus.FORMING).values_list("key", flat=True)
+    )
+    for key, members in _by(loose, lambda one: one.group_key).items():
+        if key and (len(members) >= LEAST or key in forming):
+            yield key, members[0].group, members
+    recent = [
+        one for one in loose if not one.group and one.version.created_at > now - WINDOW
+    ]
+    for key, members in _by(recent, lambda one: one.key).items():
+        if len(members) >= LEAST or key in forming:
+            yield key, "", members
+
+
+def _by(
+    loose: Iterable[Loose], key_of: Callable[[Loose], str]
+) -> Mapping[str, list[Loose]]:
+    found: dict[str, list[Loose]] = {}
+    for one in loose:
+        found.setdefault(key_of(one), []).append(one)
+    return found
+
+
+FORMER = log.Actor("system", "batches")
+
+
+def note(batch: Batch, kind: str, requests: list[str], now: datetime) -> None:
+    log.append(
+        kind,
+        actor=FORMER,
+        at=now,
+        agent=batch.agent,
+        data={"batch": batch.pk, "requests": requests},
+    )
 
 
 def form_around(request_id: str) -> list[str]:
@@ -110,3 +222,67 @@ def _join(batch: Batch, members: Sequence[Loose], now: datetime) -> None:
     # Pages that show the batch hear of it by a row that they have.
     shown = batch.items.filter(left_at__isnull=True).order_by("position")
     notify.announce(*shown.values_list("request", flat=True)[:1])
+
+
+TAKING = (BatchStatus.FORMING, BatchStatus.OPEN)
+
+
+def tidy_all() -> int:
+    """See who left, close what is complete and dissolve what is too small; how many
+    batches changed."""
+    waiting = Batch.objects.filter(status__in=TAKING).values_list("pk", flat=True)
+    free_recalled()
+    return sum(tidy(batch_id=pk) for pk in waiting)
+
+
+@transaction.atomic(durable=True)
+def tidy(*, batch_id: str) -> bool:
+    """Bring one batch's rows up to what its members are. Raises NotFound."""
+    batch = locks.batch(batch_id)
+    if batch.status not in TAKING:
+        return False
+    now = clock.now()
+    members = membership.load(batch, now=now)
+    gone = [member for member in members if member.gone]
+    staying = len(members) - len(gone)
+    leaving = members if staying < LEAST else gone
+    if leaving:
+        rows = BatchItem.objects.filter(pk__in=[one.item.pk for one in leaving])
+        rows.update(left_at=now)
+        note(batch, "batch.left", [one.id for one in leaving], now)
+    return _settle(batch, staying, now) or bool(leaving)
+
+
+def _settle(batch: Batch, staying: int, now: datetime) -> bool:
+    data = {"batch": batch.pk}
+    if staying < LEAST:
+        changes = {"settled_at": now}
+        transitions.batch.apply(
+            batch, "dissolve", actor=FORMER, now=now, changes=changes, data=data
+        )
+        return True
+    most = tools.definition(batch.tool).batchable
+    full = most is None or staying >= most.items
+    if batch.status == BatchStatus.FORMING and (full or batch.closes_at <= now):
+        transitions.batch.apply(batch, "close", actor=FORMER, now=now, data=data)
+        return True
+    return False
+
+
+@transaction.atomic(durable=True)
+def free_recalled() -> None:
+    """What was recalled out of a decided batch is asked anew, and may be put with
+    others again."""
+    recalled = BatchItem.objects.filter(
+        left_at__isnull=True,
+        batch__status=BatchStatus.DECIDED,
+        request__status=RequestStatus.PENDING,
+    ).exclude(request__tier=Tier.ESCALATE)  # which the batch itself asked for
+    by_batch: dict[str, list[BatchItem]] = {}
+    for item in recalled.select_related("batch").order_by("pk")[:CHUNK]:
+        by_batch.setdefault(item.batch_id, []).append(item)
+    now = clock.now()
+    for items in by_batch.values():
+        rows = BatchItem.objects.filter(pk__in=[item.pk for item in items])
+        rows.update(left_at=now)
+        note(items[0].batch, "batch.left", [item.request_id for item in items], now)

@@ -19,7 +19,8 @@ from reviews.models import (
     RequestVersion,
     StateReading,
 )
-from reviews.said import Said
+
+from .submission import Said
 
 
 @dataclass(slots=True)

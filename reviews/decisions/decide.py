@@ -11,14 +11,15 @@ from django.db import transaction
 from journal import clock, failpoints, log, restore_epochs
 from journal.errors import CheckMissed, DomainError
 from policies.models import Person
-from reviews import freezing, locks, transitions
+from reviews import locks, transitions
 from reviews.choices import Verdict
 from reviews.models import ApprovalRequest
-from reviews.said import Said
+from reviews.stops import incidents
 
 from . import checks, preflight, verdicts
 from .modify import modify
 from .preflight import Outside
+from .submission import Said
 from .votes import Vote
 
 
@@ -46,7 +47,7 @@ def _record(said: Said, found: Outside) -> ApprovalRequest:
     said = replace(said, person=Person.objects.get(pk=said.person.pk))
     known = checks.look([said], {request.pk: request})
     now = clock.now()
-    freezing.catch_up(request, now)
+    incidents.catch_up(request, now)
     case = checks.examine(said, request, found, known, now=now)
     if said.verdict is Verdict.MODIFY:
         modify(case, found.reading, least=found.least)

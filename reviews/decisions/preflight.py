@@ -14,9 +14,10 @@ from reviews import permissions
 from reviews.choices import RequestStatus, Verdict
 from reviews.governance import readings
 from reviews.models import ApprovalRequest, RequestVersion
-from reviews.said import Said
 from reviews.tool_services import readers, verifiers
 from reviews.tool_services.readers import Reading
+
+from .submission import Said
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from journal.clock import time_of_day
 from journal.errors import Decided, DomainError, NotYours, Running
 from policies.choices import Role
 from policies.models import Person
-from reviews import freezing, locks, permissions, transitions
+from reviews import locks, permissions, transitions
 from reviews.choices import RequestStatus
 from reviews.grants import approvers
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Decision, RequestVersion
 from reviews.requests import versions
+from reviews.stops import incidents
 
 
 @transaction.atomic(durable=True)
@@ -37,7 +38,7 @@ def recall(*, request_id: str, person: Person) -> ApprovalRequest:
 
 def take_back(request: ApprovalRequest, person: Person, now: datetime) -> None:
     """The same as a step. Caller holds the request's lock."""
-    freezing.catch_up(request, now, always=True)
+    incidents.catch_up(request, now, always=True)
     version = request.sealed
     _check_may_recall(person, request, version)
     if request.status != RequestStatus.RECALLABLE:
@@ -96,5 +97,5 @@ def _check_may_recall(
 
 def _time_to_answer(request: ApprovalRequest, now: datetime) -> datetime:
     """A recalled question is answerable again: at least a minute, within the most."""
-    least = freezing.running_from(request, now) + timedelta(seconds=60)
+    least = incidents.running_from(request, now) + timedelta(seconds=60)
     return min(max(request.expires_at, least), request.expires_at_most)

@@ -13,14 +13,16 @@ from journal.errors import Conflict, Decided, Expired, Invalid, NotYours, Reason
 from policies.choices import Role
 from policies.evaluation import Evaluation
 from policies.models import Person
-from reviews import freezing, inherited, locks, notes, permissions, quorum, transitions
+from reviews import locks, permissions, quorum, transitions
 from reviews.choices import NoteKind, RequestStatus, Verdict
-from reviews.leases import checking, ending
+from reviews.grants import uncertain
+from reviews.holds import rows
 from reviews.models import ApprovalRequest, Decision, Note, RequestVersion
 from reviews.quorum import StepData
 from reviews.requests import versions
+from reviews.stops import incidents
 
-from . import case, tally
+from . import case, drafts, tally
 
 
 @transaction.atomic(durable=True)
@@ -38,7 +40,7 @@ def return_with_guidance(
     version = request.sealed
     _check_waiting(request, now)
     _check_supervises(person, request)
-    checking.check(locks.lease(request.pk), person, now)
+    rows.check(locks.lease(request.pk), person, now)
     if not versions.is_handed_up(request):
         raise Conflict("Nobody escalated this, so there is nothing to give back.")
     if not guidance.strip():
@@ -73,18 +75,18 @@ def return_with_guidance(
         steps=steps,
         carried=carried,
     )
-    notes.write(request, person, NoteKind.GUIDANCE, guidance, now=now)
-    ending.let_go(request, person, now)
+    drafts.write(request, person, NoteKind.GUIDANCE, guidance, now=now)
+    rows.let_go(request, person, now)
     return request
 
 
 def _check_waiting(request: ApprovalRequest, now: datetime) -> None:
-    freezing.catch_up(request, now, always=True)
+    incidents.catch_up(request, now, always=True)
     if request.status != RequestStatus.PENDING:
         raise Decided("There is nothing to decide here any more. Nothing was changed.")
     if request.expires_at <= now:
         raise Expired(
-            f"This has expired. Nothing was changed. {inherited.said_of(request)}"
+            f"This has expired. Nothing was changed. {uncertain.said_of(request)}"
         )
 
 
@@ -121,7 +123,7 @@ def _topped_up(
     request: ApprovalRequest, evaluation: Evaluation, now: datetime
 ) -> datetime:
     """The rule's time from now on, never less than before, never past its most."""
-    again = freezing.running_from(request, now) + timedelta(seconds=evaluation.timeout)
+    again = incidents.running_from(request, now) + timedelta(seconds=evaluation.timeout)
     return min(max(request.expires_at, again), request.expires_at_most)
 
 
@@ -183,7 +185,7 @@ def arbitrate(*, request_id: str, person: Person, text: str) -> Note:
         raise Conflict("This was closed before. Nothing was recorded.")
     if not text.strip():
         raise Reason("Write what this taught. Nothing was recorded.")
-    note = notes.write(request, person, NoteKind.ARBITRATION, text, now=clock.now())
+    note = drafts.write(request, person, NoteKind.ARBITRATION, text, now=clock.now())
     notify.announce(request.proposal_id)
     return note
 

@@ -9,13 +9,13 @@ from django.db import transaction
 
 from journal import clock, log, outbox
 from journal.errors import Decided
-from reviews import freezing, locks, quorum, transitions
+from reviews import locks, quorum, transitions
 from reviews.choices import OPEN, ExecutionStatus
 from reviews.grants import grants
 from reviews.models import ApprovalRequest, Decision, Execution, RequestVersion
 from reviews.quorum import StepData
 from reviews.requests import versions
-from reviews.stops import scope
+from reviews.stops import incidents, scope
 
 from . import case
 
@@ -52,7 +52,7 @@ def revoke_approval(*, proposal_id: str, reviewer: str) -> None:
 
 def _ask_again(request: ApprovalRequest, reviewer: str, now: datetime) -> None:
     """A new version that asks for all that is lacking without this person's vote."""
-    freezing.catch_up(request, now, always=True)
+    incidents.catch_up(request, now, always=True)
     version = request.sealed
     evaluation = versions.evaluation_of(version.revision)
     given = _given_by_others(version, reviewer)
@@ -112,5 +112,5 @@ def _seat(request: ApprovalRequest, reviewer: str) -> StepData:
 
 def _time_for_others(request: ApprovalRequest, timeout: int, now: datetime) -> datetime:
     """The rule's time from now on, never less than before, never past its most."""
-    again = freezing.running_from(request, now) + timedelta(seconds=timeout)
+    again = incidents.running_from(request, now) + timedelta(seconds=timeout)
     return min(max(request.expires_at, again), request.expires_at_most)

@@ -1,19 +1,34 @@
 """What a reviewer had on the screen: the signed token of a page, and the copy of the
-page that is kept with the decision, to be shown again exactly (gate.md 8)."""
+page that is kept with the decision, to be shown again exactly (gate.md 8).
+
+One verdict as a person said it: on which version and bytes, from which page.
+
+That a person is who they say, proved once more for one verdict (I16).
+
+A proof is bound to request, version, bytes and verdict, is five minutes old at most and
+good for one decision. Between a refusal and the next try it waits in the session, on
+our side; whatever is not exactly right is no proof.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.contrib.auth import authenticate
+from django.contrib.sessions.backends.base import SessionBase
 from django.core import signing
+from django.http import HttpRequest
 
-from journal.errors import DigestMissing
-from reviews.models import Decision, Snapshot
+from journal import log
+from journal.errors import DigestMissing, DomainError, Reauth
+from policies.models import Person
+from reviews.choices import Verdict
+from reviews.models import ApprovalRequest, Decision, Snapshot
 
 SALT = "reviews.seen"
 
@@ -128,3 +143,139 @@ def digest_of_files(files: Iterable[tuple[str, bytes]]) -> str:
         total.update(f"{name}\0{len(content)}\0".encode())
         total.update(content)
     return f"sha256:{total.hexdigest()}"
+
+
+GOOD_FOR = timedelta(minutes=5)
+_KEY = "step_up"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a proof is for, and nothing else."""
+
+    person: str
+    request: str
+    version: int
+    action_hash: str
+    verdict: Verdict
+
+    @property
+    def digest(self) -> str:
+        text = "\0".join(str(value) for value in asdict(self).values())
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """How somebody proved to be themselves, when, and for what."""
+
+    method: str
+    at: datetime
+    bound: str  # a `Bound.digest`
+
+    def holds(self, bound: Bound, now: datetime) -> bool:
+        """Whether it is a proof for this, now. A time to come is none."""
+        return self.bound == bound.digest and self.at <= now <= self.at + GOOD_FOR
+
+
+def prove(
+    http: HttpRequest, person: Person, password: str, bound: Bound, now: datetime
+) -> Proof | None:
+    """The proof that a password gives; None for an empty one, which is no try.
+
+    Wrong tries count for the login lockout, and who has no usable password has no
+    right one. Raises Reauth.
+    """
+    if not password:
+        return None
+    found = authenticate(http, username=person.get_username(), password=password)
+    if found is None or found.pk != person.pk:
+        raise Reauth("That password is not right. Nothing has been decided yet.")
+    return Proof("password", now, bound.digest)
+
+
+def keep(session: SessionBase, proof: Proof) -> None:
+    """Remember the newest proof until its decision is made; there is one place."""
+    session[_KEY] = {**asdict(proof), "at": proof.at.isoformat()}
+
+
+def kept(session: SessionBase, bound: Bound, now: datetime) -> Proof | None:
+    """The proof that was kept for exactly this, while it is fresh."""
+    try:
+        plain = session[_KEY]
+        proof = Proof(
+            plain["method"], datetime.fromisoformat(plain["at"]), plain["bound"]
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+    return proof if proof.holds(bound, now) else None
+
+
+def forget(session: SessionBase) -> None:
+    """After the one decision it was good for."""
+    session.pop(_KEY, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A person's verdict with the version and bytes it was given on."""
+
+    request_id: str
+    person: Person
+    verdict: Verdict
+    version: int
+    action_hash: str
+    reason_code: str = ""
+    reason: str = ""
+    args: Mapping[str, Any] | None = None
+    step_up: Proof | None = None  # that the person just proved to be themselves
+    # The page that it was said on; None when a program said it, without any page.
+    seen: Sight | None = None
+    flags: tuple[str, ...] = ()
+    took_ms: int | None = None  # from the page to the commit
+    check: Mapping[str, Any] = field(default_factory=dict)  # question and answers
+    # What the page itself has against it, once: raised when nothing else is wrong.
+    objection: DomainError | None = None
+    # Of a decision on many: {"batch", "digest", "position", "by", "view"}; empty when
+    # alone.
+    batch: Mapping[str, Any] = field(default_factory=dict)
+    lease: str = ""  # the taking that the page knew of
+    # Which reading of the business state was shown: 0 for the revision's own, None
+    # where none was. What moved since is not decided on.
+    reading: int | None = None
+    pause: bool = False  # with a rejection: the run is paused as well
+
+    @property
+    def actor(self) -> log.Actor:
+        return log.Actor("person", self.person.public_id)
+
+    @property
+    def commits(self) -> bool:
+        """Whether the verdict lets something happen."""
+        return self.verdict in {Verdict.APPROVE, Verdict.MODIFY}
+
+    @property
+    def bound(self) -> Bound:
+        """What a proof of identity has to be for."""
+        return Bound(
+            self.person.public_id,
+            self.request_id,
+            self.version,
+            self.action_hash,
+            self.verdict,
+        )
+
+    @property
+    def by(self) -> str:
+        """Where it was said: only a page leaves a copy of what was shown."""
+        return str(self.batch.get("by", "page" if self.seen is not None else "api"))
+
+    @property
+    def view(self) -> str:
+        """The digest of that copy; of many there is one, kept with the first."""
+        return self.seen.digest if self.seen else str(self.batch.get("view", ""))
+
+    def is_stale(self, request: ApprovalRequest) -> bool:
+        """Whether it was said on another version, or on other bytes."""
+        meant = (self.version, self.action_hash)
+        return meant != (request.version, request.action_hash)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from journal.errors import Policy, at
 from policies.choices import Tier
-from reviews import inherited, transitions
+from reviews import transitions
 from reviews.choices import Verdict
 from reviews.governance import voters
+from reviews.grants import uncertain
 from reviews.requests import versions
 from reviews.stops import stops
 
@@ -39,7 +40,7 @@ def reject(votes: Sequence[Vote]) -> None:
         guard=unchanged(*rows),
         verdict=Verdict.REJECT,
     )
-    inherited.release([request.proposal_id for request in rows])
+    uncertain.release([request.proposal_id for request in rows])
     for case, _ in votes:
         if case.said.pause:
             _pause_run(case)

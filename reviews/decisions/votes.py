@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from journal import log
 from reviews import transitions
-from reviews.leases import checking, ending
+from reviews.holds import rows as leases
 from reviews.models import Decision, Snapshot
 
 from . import submission
@@ -35,7 +35,7 @@ def write(votes: Sequence[Vote]) -> None:
         if page is not None
     )
     log.append_many(_recorded(*vote) for vote in votes)
-    ending.settle((case.lease, case.request) for case, _ in votes)
+    leases.settle((case.lease, case.request) for case, _ in votes)
 
 
 def _held(case: Case) -> dict[str, str]:
@@ -100,7 +100,7 @@ def _recorded(case: Case, place: int | None) -> log.Entry:
 def flags_of(case: Case) -> list[str]:
     """What else is true of the decision, for lists, filters and figures."""
     said = case.said
-    broken = checking.was_broken(case.lease, said.person)
+    broken = leases.was_broken(case.lease, said.person)
     ours = [(BATCH, bool(said.batch)), (LEASE_BROKEN, broken)]
     return [*(flag for flag, holds in ours if holds), *said.flags]
 

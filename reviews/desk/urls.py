@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from django.urls import path
 
-from reviews.views import batches, lists, restored, revoking, session, tokens
-
 from .account import saved_views, views
 from .alarms import views as alarms
 from .announced import views as announced
@@ -16,6 +14,7 @@ from .incidents import views as incidents
 from .live import views as events
 from .log import views as logs
 from .queue import views as queue
+from .recovery import views as restored
 from .request import holding_views, peek
 from .request import views as requests
 from .stop import views as control
@@ -25,9 +24,9 @@ from .workload import views as load
 app_name = "reviews"
 
 urlpatterns = [
-    path("", lists.home, name="home"),
-    path("sign-in/", session.sign_in, name="sign_in"),
-    path("sign-out/", session.sign_out, name="sign_out"),
+    path("", views.home, name="home"),
+    path("sign-in/", views.sign_in, name="sign_in"),
+    path("sign-out/", views.sign_out, name="sign_out"),
     path("queue/", queue.queue, name="queue"),
     path("events/", events.events, name="events"),
     path("queue/next/", holding_views.queue_next, name="queue_next"),
@@ -55,14 +54,14 @@ urlpatterns = [
     path("requests/<str:pk>/hold/give/", holding_views.hand_over, name="hand_over"),
     path("requests/<str:pk>/draft/", holding_views.draft, name="draft"),
     path("requests/<str:pk>/notes/", holding_views.note, name="note"),
-    path("batches/", batches.batches, name="batches"),
-    path("batches/<str:pk>/", batches.batch, name="batch"),
-    path("batches/<str:pk>/live/", batches.batch_live, name="batch_live"),
+    path("batches/", batch_steps.batches, name="batches"),
+    path("batches/<str:pk>/", batch_steps.batch, name="batch"),
+    path("batches/<str:pk>/live/", batch_steps.batch_live, name="batch_live"),
     path("batches/<str:pk>/decide/", batch_steps.batch_decide, name="batch_decide"),
-    path("batches/<str:pk>/recall/", batches.batch_recall, name="batch_recall"),
-    path("batches/<str:pk>/retry/", batches.batch_retry, name="batch_retry"),
-    path("batches/<str:pk>/run/", batches.batch_run, name="batch_run"),
-    path("batches/<str:pk>/<str:item>/", batches.batch_item, name="batch_item"),
+    path("batches/<str:pk>/recall/", batch_steps.batch_recall, name="batch_recall"),
+    path("batches/<str:pk>/retry/", batch_steps.batch_retry, name="batch_retry"),
+    path("batches/<str:pk>/run/", batch_steps.batch_run, name="batch_run"),
+    path("batches/<str:pk>/<str:item>/", batch_steps.batch_item, name="batch_item"),
     path("requests/<str:pk>/return/", escalations.give_back, name="give_back"),
     path("requests/<str:pk>/assign/", escalations.assign, name="assign"),
     path("requests/<str:pk>/view/", escalations.show_view, name="show_view"),
@@ -90,7 +89,7 @@ urlpatterns = [
     path("restored/", restored.restored, name="restored"),
     path("incidents/", incidents.incidents, name="incidents"),
     path("incidents/<int:pk>/end/", incidents.incident_end, name="incident_end"),
-    path("reviewers/<str:who>/revoke/", revoking.revoke, name="revoke"),
+    path("reviewers/<str:who>/revoke/", control.revoke, name="revoke"),
     path("log/", logs.log, name="log"),
     path("log/<int:seq>/", logs.log_record, name="log_record"),
     path("log/new/<int:pk>/", logs.log_new, name="log_new"),
@@ -101,7 +100,7 @@ urlpatterns = [
     path("me/shortcuts/", views.keys, name="keys"),
     path("me/notifications/", views.notifications, name="notifications"),
     path("me/notifications/test/", views.send_test, name="send_test"),
-    path("me/tokens/", tokens.tokens, name="tokens"),
-    path("me/tokens/<int:pk>/revoke/", tokens.token_revoke, name="token_revoke"),
-    path("help/", lists.help, name="help"),
+    path("me/tokens/", views.tokens, name="tokens"),
+    path("me/tokens/<int:pk>/revoke/", views.token_revoke, name="token_revoke"),
+    path("help/", views.help, name="help"),
 ]

@@ -18,7 +18,7 @@ from journal import ids
 from policies import active, conflicts, facts, tools
 from reviews import redaction
 from reviews.models import Proposal, Revision
-from reviews.presenters import Presentation, addressed, codepoints, moments, present
+from reviews.presenters import Presentation, addressed, common, present, unicode
 from reviews.presenters import markup as presenters_markup
 from reviews.presenters.shapes import Change, Part, Text, Value
 from reviews.redaction import redactor
@@ -55,8 +55,8 @@ class Evidence:
     @property
     def when(self) -> datetime | None:
         """The moment that `at` is, to the second; None for other words of the agent."""
-        at = moments.read(self.at)
-        found = moments.known(at.replace(microsecond=0).isoformat()) if at else None
+        at = common.read(self.at)
+        found = common.known(at.replace(microsecond=0).isoformat()) if at else None
         return found if isinstance(found, datetime) else None
 
     @property
@@ -72,7 +72,7 @@ class Evidence:
     @property
     def controls(self) -> bool:
         """Whether it holds what a terminal or the direction of a text obeys."""
-        return codepoints.controls(self.text)
+        return unicode.controls(self.text)
 
     @property
     def markup(self) -> bool:
@@ -254,7 +254,7 @@ def _item(item: Mapping[str, Any]) -> Evidence:
 def _plain(text: str) -> tuple[str, str]:
     """HTML as its text, with what is left out. A text with hidden characters stays as
     it is: reading it as HTML would lose them."""
-    hides = any(codepoints.is_hidden(char) and char not in "\r\n\t" for char in text)
+    hides = any(unicode.is_hidden(char) and char not in "\r\n\t" for char in text)
     if hides or not presenters_markup.is_document(text):
         return text, ""
     reading = presenters_markup.read(text)

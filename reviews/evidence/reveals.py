@@ -1,10 +1,16 @@
 """A value that the schema marks sensitive, shown to one person once, with a reason. The
-log says that it was seen and never what it is (gate.md 4)."""
+log says that it was seen and never what it is (gate.md 4).
+
+That people have seen what was announced to them, and what nearly went wrong. It
+changes nothing that ran; near misses say which class of effects to look at.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db import transaction
 
@@ -14,7 +20,7 @@ from policies import tools
 from policies.models import Person
 from reviews import permissions, transitions
 from reviews.choices import RevealReason
-from reviews.models import ApprovalRequest, RequestVersion
+from reviews.models import ApprovalRequest, Execution, RequestVersion, Sighting
 from reviews.permissions import Permission
 from reviews.presenters.arguments import Leaf, cell, leaves
 from reviews.presenters.arguments import label as arguments_label
@@ -88,3 +94,50 @@ def _under(version: RequestVersion, name: str) -> list[Leaf]:
     """The leaves of one argument, whatever their places in lists."""
     plain = ((leaf, _STEP.sub("", leaf.path)) for leaf in leaves(version.revision.args))
     return [leaf for leaf, path in plain if f"{path}.".startswith(f"{name}.")]
+
+
+MOST = 200  # in one call
+
+
+@transaction.atomic(durable=True)
+def see(
+    *, person: Person, executions: Collection[Execution], near_miss: bool = False
+) -> int:
+    """Mark announced effects as seen, or one as a near miss; how many are new.
+
+    Who asks has checked that they are this person's to see.
+    """
+    now = clock.now()
+    found = Sighting.objects.filter(person=person, execution__in=executions)
+    before = dict(found.values_list("execution_id", "near_miss"))
+    new = [x for x in executions if before.get(x.pk) in _LESS[near_miss]][:MOST]
+    Sighting.objects.bulk_create(
+        [
+            Sighting(person=person, execution=x, near_miss=near_miss, at=now)
+            for x in new
+        ],
+        update_conflicts=True,
+        unique_fields=["person", "execution"],
+        update_fields=["near_miss"],
+    )
+    log.append_many(_entry(person, x, near_miss, now) for x in new)
+    return len(new)
+
+
+# What an answer adds to: nothing said, or said less. A near miss stays one.
+_LESS: dict[bool, tuple[bool | None, ...]] = {False: (None,), True: (None, False)}
+
+
+def _entry(
+    person: Person, execution: Execution, near_miss: bool, now: datetime
+) -> log.Entry:
+    proposal = execution.proposal
+    return log.Entry(
+        "announced.near_miss" if near_miss else "announced.seen",
+        actor=log.Actor("person", person.public_id),
+        at=now,
+        proposal=proposal.pk,
+        agent=proposal.agent,
+        thread=proposal.thread,
+        data={"execution": execution.pk},
+    )

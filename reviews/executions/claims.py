@@ -1,24 +1,98 @@
 """Taking an execution under a lease: one holder at a time, each with a higher fence
-(gate.md section 7)."""
+(gate.md section 7).
+
+What may have happened before an attempt begins: in an attempt before it, or in the
+history that was lost with a restore.
+
+What an agent calls its redeem by, kept as a hash: a call whose answer was lost is
+answered with the claim that it made, and no other call is.
+"""
 
 from __future__ import annotations
 
+import hmac
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
 
-from journal import clock, failpoints, log, restore_epochs
+from journal import canonical, clock, failpoints, log, restore_epochs
 from policies.choices import ExecutionClass
 from policies.documents import ToolDefinition
-from reviews import earlier, locks, redeem_keys, transitions
+from reviews import locks, transitions
+from reviews.alarms import late_reports
 from reviews.choices import ExecutionStatus, GrantStatus
-from reviews.executors import Call
 from reviews.grants import approved_tool, sequence, tokens, uncertain
+from reviews.grants.uncertain import Doubt
 from reviews.models import Execution
+from reviews.tool_services.executors import Call
 
 from . import finish, rechecks
+
+
+def earlier_doubt(execution: Execution) -> Doubt | None:
+    """Why this may have happened already, where neither a look-up by its key nor its
+    provider's memory of that would tell. Caller holds the execution's lock."""
+    late = execution.attempts > 0 and _is_blind(execution)
+    if late and late_reports.says_it_happened(execution):  # guard: late-report
+        return uncertain.REPORTED
+    return _inherited(execution)
+
+
+def _inherited(execution: Execution) -> Doubt | None:
+    opaque = approved_tool.class_of(execution) is ExecutionClass.OPAQUE
+    if not opaque and execution.grant.revision.number == 1:
+        return None  # its own key tells, without a look at the epochs
+    found = uncertain.of_restore(execution)
+    return found if opaque or found is uncertain.OTHER_VERSION else None
+
+
+def is_untouched(execution: Execution) -> bool:
+    """What was unknown once, or said too late to have been done, may have happened,
+    whatever was said of it later: where somebody can look, they look before it is
+    repeated."""
+    doubted = execution.unknown_at is not None or _is_said_done(execution)
+    can_look = approved_tool.can_be_asked(execution)
+    # guard: unknown-once
+    return not (doubted and can_look) and not uncertain.is_inherited(execution)
+
+
+def _is_said_done(execution: Execution) -> bool:
+    if execution.attempts <= 1:
+        return False
+    return late_reports.said_done(execution).exists()
+
+
+def _is_blind(execution: Execution) -> bool:
+    """Whether neither its service can be asked nor its provider knows our key."""
+    keyed = approved_tool.class_of(execution) is ExecutionClass.KEYED
+    return not keyed and not approved_tool.can_be_asked(execution)
+
+
+def remember(execution: Execution, key: str) -> None:
+    """Which call made the claim that was just written. Caller holds its lock."""
+    made = Execution.objects.filter(pk=execution.pk, fence=execution.fence)
+    made.update(redeem_digest=_digest(execution, key))
+
+
+def made_claim(execution: Execution, key: str, now: datetime) -> bool:
+    """Whether a call with this key made the claim that stands. No key made none."""
+    if not key or execution.status != ExecutionStatus.CLAIMED:
+        return False
+    if execution.lease_until is None or execution.lease_until <= now:
+        return False
+    # guard: redeem-key
+    return hmac.compare_digest(execution.redeem_digest, _digest(execution, key))
+
+
+def _digest(execution: Execution, key: str) -> str:
+    """Of one claim: the next has a higher fence, whoever makes it. A process of the
+    release before leaves this column as it is."""
+    agent = execution.grant.proposal.agent
+    said = [agent, execution.pk, execution.fence, key]
+    return canonical.digest(canonical.encode(said))
+
 
 EXECUTOR = finish.EXECUTOR
 
@@ -84,11 +158,11 @@ def take(
     restore_epochs.check()
     execution = locks.execution(execution_id)
     now = clock.now()
-    if redeeming and redeem_keys.made_claim(execution, key, now):
+    if redeeming and made_claim(execution, key, now):
         return _again(execution)
     claim = _take(execution, actor, now, ours=redeeming == execution.by_agent)
     if claim is not None and key:
-        redeem_keys.remember(execution, key)
+        remember(execution, key)
     return claim
 
 
@@ -121,7 +195,7 @@ def _take_queued(
         if not no.later:
             finish.refuse(execution, no, now)
         return None
-    doubt = earlier.doubt(execution)
+    doubt = earlier_doubt(execution)
     if doubt is not None:
         uncertain.lose(execution, doubt, now)
         return None
@@ -205,5 +279,5 @@ def _lease(execution: Execution, event: str, actor: log.Actor, now: datetime) ->
         execution,
         approved_tool.definition_of(execution),
         execution.fence,
-        untouched=event == "claim" and earlier.is_untouched(execution),
+        untouched=event == "claim" and is_untouched(execution),
     )

@@ -2,6 +2,13 @@
 reference, again and again for a bounded time, and what it says clearly settles them.
 
 Nothing is ever performed here. A person may answer at any time, and then nobody asks.
+
+Effects that are said never to have happened, looked for in the world: their service
+is asked by our reference until it says something clear. What was refused and is there
+ran without a permission; what its agent says failed leaves the sums only once the
+service denies it.
+
+Nothing is ever performed here, and nothing of the execution is settled.
 """
 
 from __future__ import annotations
@@ -11,21 +18,23 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
 from journal import clock, log
 from journal.errors import Conflict
 from policies import facts
 from policies.documents import ToolDefinition
 from policies.models import Person
-from reviews import executors, locks, permissions, transitions
+from reviews import locks, permissions, transitions
 from reviews.alarms import standing
-from reviews.choices import BY_LOOK_UP, ExecutionStatus
-from reviews.executors import Outcome
+from reviews.choices import BY_LOOK_UP, AlarmKind, ExecutionStatus
 from reviews.grants import approved_tool, uncertain
 from reviews.models import Execution, LookUp
+from reviews.models.executions import BLIND
+from reviews.tool_services import executors
+from reviews.tool_services.executors import Outcome
 
-from . import claims, finish, record, results
+from . import claims, finish, record
 
 RECONCILER = log.Actor("system", "reconciler")
 FOR = timedelta(hours=24)  # since it became unknown; then only when a person asks
@@ -124,7 +133,7 @@ def keep(*, inquiry: Inquiry, found: Outcome, actor: log.Actor) -> Execution:
     somebody was faster: if they were wrong, an alarm says so. Raises NotFound."""
     execution = locks.execution(inquiry.execution.pk)
     now = clock.now()
-    found = results.redacted(execution, found)
+    found = record.redacted(execution, found)
     said = _said(found)
     LookUp.objects.create(
         execution=execution,
@@ -167,7 +176,7 @@ def _note(
 
 def _settle(execution: Execution, found: Outcome, said: str, now: datetime) -> None:
     if said == "succeeded":
-        kept = results.kept(execution, found.result or {})
+        kept = record.kept(execution, found.result or {})
         _move(execution, "settle_succeeded", now, happened=True, **kept)
         facts.count_effect(execution.proposal_id, at=now)
     elif execution.code == uncertain.OTHER_VERSION.code:
@@ -198,3 +207,101 @@ def _move(
             "asked": execution.asked,
         },
     )
+
+
+AUDITOR = log.Actor("system", "auditor")
+# Of one sweep: what nobody knows of waits behind them.
+AUDIT_CHUNK = 20
+# By then what was under way has arrived; older ones are nobody's any more.
+SETTLED, HORIZON = timedelta(minutes=1), timedelta(hours=24)
+
+
+def due_audits() -> list[str]:
+    """Refused executions whose service is to be asked now, those that it was not asked
+    of first: one that is silent keeps nobody from being asked once. Then those of which
+    only their agent says that they failed."""
+    now = clock.now()
+    found = Execution.objects.filter(
+        Q(audited_at__isnull=True) | Q(ask_at__lte=now),
+        status=ExecutionStatus.REFUSED,
+        finished_at__gt=now - HORIZON,
+        finished_at__lte=now - SETTLED,
+    )
+    unasked = F("audited_at").asc(nulls_first=True)
+    rows = found.exclude(BLIND).order_by(unasked, "finished_at")
+    return [*rows.values_list("pk", flat=True)[:AUDIT_CHUNK], *_said_to_fail(now)]
+
+
+def _said_to_fail(now: datetime) -> list[str]:
+    found = Execution.objects.filter(
+        status=ExecutionStatus.FAILED,
+        ask_at__lte=now,
+        finished_at__gt=now - HORIZON,
+    )
+    return list(found.order_by("ask_at").values_list("pk", flat=True)[:AUDIT_CHUNK])
+
+
+def look(execution_id: str) -> bool:
+    """Ask after one, if it is time; whether it was found. Raises NotFound."""
+    execution = begin(execution_id=execution_id)
+    return execution is not None and _audit(execution)
+
+
+def _audit(execution: Execution) -> bool:
+    """Ask once, outside any transaction."""
+    definition = approved_tool.definition_of(execution)
+    found = executors.look_up(definition, claims.inquiry(execution))
+    if found.status == "unknown":
+        return False  # asked again in time
+    return keep_audit(execution_id=execution.pk, fence=execution.fence, found=found)
+
+
+@transaction.atomic(durable=True)
+def begin(*, execution_id: str) -> Execution | None:
+    """Say when it is asked next: who dies while asking has asked. None when there is
+    nobody to ask, or somebody else just did. Locks: grant, execution. Raises
+    NotFound."""
+    execution, now = locks.execution(execution_id), clock.now()
+    if not _audit_is_due(execution, now):
+        return None
+    looked_up = approved_tool.can_be_asked(execution)
+    ask_at = _next_audit(execution, now) if looked_up else None
+    Execution.objects.filter(pk=execution_id).update(audited_at=now, ask_at=ask_at)
+    return execution if looked_up else None
+
+
+def _audit_is_due(execution: Execution, now: datetime) -> bool:
+    asked = execution.ask_at is not None and execution.ask_at <= now
+    if execution.status == ExecutionStatus.FAILED:
+        return asked
+    unasked = execution.audited_at is None
+    return execution.status == ExecutionStatus.REFUSED and (unasked or asked)
+
+
+def _next_audit(execution: Execution, now: datetime) -> datetime:
+    """After as long again as it is over."""
+    return now + max(SETTLED, now - (execution.finished_at or now))
+
+
+@transaction.atomic(durable=True)
+def keep_audit(*, execution_id: str, fence: int, found: Outcome) -> bool:
+    """Nobody is asked again; raise what was found, and let what was not weigh in no
+    sum. Locks: grant, execution, alarm. Raises NotFound."""
+    execution = locks.execution(execution_id)
+    ended = {ExecutionStatus.REFUSED, ExecutionStatus.FAILED}
+    if execution.status not in ended or execution.fence != fence:
+        return False
+    Execution.objects.filter(pk=execution_id).update(ask_at=None)
+    if found.status != "succeeded":
+        facts.deny_effect(execution.proposal_id)
+        return False
+    now = clock.now()
+    if execution.status == ExecutionStatus.FAILED:
+        there = record.redacted(execution, found)
+        record.keep_found(execution, there, AUDITOR, now)
+    else:
+        said = {"recorded": execution.status, "code": execution.code}
+        standing.about(execution, AlarmKind.WITHOUT_GRANT, now, found="look_up", **said)
+        record.count_found(execution, found, now)
+    standing.counted(execution, found.effects, now)
+    return True

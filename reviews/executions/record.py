@@ -1,27 +1,161 @@
 """What became of an attempt, as it is written under its fence; and what was said of one
-too late to count."""
+too late to count.
+
+A check said no before anything was begun.
+
+Whether there is a next attempt, and when.
+
+What a service or an agent said of an effect: as it may be kept, and opened again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
-from journal import clock, failpoints, log
-from policies import facts
+from journal import canonical, clock, encryption, failpoints, log
+from journal.errors import InvalidJson, StaleFence
+from policies import facts, tools
 from policies.choices import ExecutionClass
-from reviews import locks
+from reviews import locks, transitions
 from reviews.alarms import late_reports, standing
-from reviews.choices import ExecutionStatus
-from reviews.executors import Outcome
+from reviews.choices import BY_LOOK_UP, BY_PERSON, ExecutionStatus
 from reviews.grants import approved_tool, sequence
 from reviews.models import Execution
+from reviews.redaction import redactor as redacting
+from reviews.redaction.redactor import Redactor
+from reviews.tool_services.executors import Outcome
 
-from . import claims, finish, leases
-from .requeueing import back_off, requeue, tries_left
-from .results import kept, redacted
+from . import claims, finish, leases, rechecks
+from .claims import Claim
+from .rechecks import No
+
+
+def back_off(execution: Execution) -> timedelta:
+    """Before the next attempt, after as many as the row counts."""
+    return approved_tool.definition_of(execution).retry.after(execution.attempts)
+
+
+def tries_left(execution: Execution) -> bool:
+    return execution.attempts < approved_tool.definition_of(execution).retry.attempts
+
+
+def requeue(
+    execution: Execution,
+    code: str,
+    detail: str,
+    due: datetime,
+    actor: log.Actor,
+    now: datetime,
+    **changes: Any,
+) -> None:
+    transitions.execution.apply(
+        execution,
+        "requeue",
+        actor=actor,
+        now=now,
+        changes={
+            "lease_until": None,
+            "due_at": due,
+            "code": code,
+            "detail": detail,
+            **changes,
+        },
+        data={"execution": execution.pk, "code": code},
+    )
+
+
+@transaction.atomic(durable=True)
+def give_back(*, claim: Claim, no: No) -> None:
+    """A check said no to what an agent redeemed, and nobody was given it: nothing of it
+    happens, or after an attempt that may have had an effect all is as before, where the
+    reason is one that passes or a switch.
+
+    Raises StaleFence, also when a repeated call was given it meanwhile: what may be
+    under way stands.
+    """
+    execution = leases.fenced(claim.execution.pk, claim.fence)
+    if execution.began_at is not None:  # guard: redeem-begun
+        raise StaleFence
+    if claim.untouched:
+        _refuse(execution, no)
+    elif no.later or no in {rechecks.STOPPED, rechecks.STOPPED_SINCE}:
+        Execution.objects.filter(pk=execution.pk, fence=claim.fence).update(
+            lease_until=clock.now(), attempts=execution.attempts - 1
+        )
+
+
+@transaction.atomic(durable=True)
+def refuse(*, execution_id: str, fence: int, no: No) -> Execution:
+    """A re-check said no, and no attempt has reached the world. Raises StaleFence."""
+    execution = leases.fenced(execution_id, fence)
+    _refuse(execution, no)
+    return execution
+
+
+def _refuse(execution: Execution, no: No) -> None:
+    now = clock.now()
+    due = now + back_off(execution)
+    again = (execution, no.code, no.detail, due, claims.EXECUTOR, now)
+    if no.free:
+        requeue(*again, attempts=execution.attempts - 1)
+    elif no.later and tries_left(execution):
+        requeue(*again)
+    else:
+        finish.refuse(execution, no, now)
+
+
+def redacted(execution: Execution, outcome: Outcome) -> Outcome:
+    """The same, its words as they may be kept and logged: a service or an agent chose
+    them."""
+    redactor = _redactor(execution)
+    code = redactor.text(outcome.code)[:64]
+    code = "failed" if code in {BY_PERSON, BY_LOOK_UP} else code
+    return replace(outcome, code=code, detail=redactor.text(outcome.detail))
+
+
+def _redactor(execution: Execution) -> Redactor:
+    proposal, revision = execution.grant.proposal, execution.grant.revision
+    return redacting.of(
+        proposal.agent,
+        proposal.thread,
+        tools.definition(revision.known_tool),
+        revision.args,
+        proposal=proposal.pk,
+    )
+
+
+def kept(execution: Execution, result: dict[str, Any]) -> dict[str, Any]:
+    """A result's columns: sealed for the agent, redacted for people, a digest."""
+    blob = canonical.encode(result)
+    return {
+        "result": encryption.seal(
+            settings.HOLDPOINT.data_key, blob, execution.pk.encode()
+        ),
+        "result_shown": _redactor(execution).foreign(result),
+        "result_digest": "sha256:" + hashlib.sha256(blob).hexdigest(),
+    }
+
+
+def result_of(execution: Execution) -> dict[str, Any] | None:
+    """The whole result, for the agent that asked for the effect."""
+    if execution.result is None:
+        return None
+    blob = encryption.open(
+        settings.HOLDPOINT.data_key, bytes(execution.result), execution.pk.encode()
+    )
+    try:
+        value: dict[str, Any] = canonical.parse(blob)
+    except InvalidJson:  # kept by a release that did not ask whether it can be read
+        return {"unreadable": True}
+    return value
+
 
 HIGHEST = 2**31 - 1  # of the fences that a report may name
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")

@@ -18,13 +18,13 @@ from journal.errors import (
     StaleFence,
     ToolChanged,
 )
-from reviews import executors, inherited
 from reviews.choices import ExecutionStatus
-from reviews.executors import Outcome
-from reviews.grants import grants
+from reviews.grants import grants, uncertain
 from reviews.models import Execution
+from reviews.tool_services import executors
+from reviews.tool_services.executors import Outcome
 
-from . import claims, leases, looking, rechecks, record, refusing, run
+from . import claims, leases, rechecks, record, run
 from .claims import Claim
 from .rechecks import No
 
@@ -78,10 +78,10 @@ def _looked_up(claim: Claim) -> Claim:
     """What may have happened is asked of its service, before the agent is given it
     again. Raises GrantSpent when it ended, Conflict while the service cannot say or
     when it waits to be tried once more."""
-    found = None if _is_given_out(claim) else looking.ask_first(claim)
-    if found is None or looking.may_repeat(claim, found):
+    found = None if _is_given_out(claim) else run.ask_first(claim)
+    if found is None or run.may_repeat(claim, found):
         return claim
-    if looking.denies(claim, found):
+    if run.denies(claim, found):
         return replace(claim, untouched=True)
     if found.status == "unknown":
         _let_go(claim, UNCLEAR)
@@ -107,7 +107,7 @@ def _let_go(claim: Claim, no: No) -> None:
     agent may be at it. A repeated call takes nothing back, for the same reason."""
     if not claim.replayed:
         with suppress(StaleFence):
-            refusing.give_back(claim=claim, no=no)
+            record.give_back(claim=claim, no=no)
 
 
 def _refusal(no: No) -> DomainError:
@@ -172,6 +172,6 @@ def _weighed(execution: Execution, fence: int, outcome: Outcome) -> Outcome:
     is known of them, nor of what may have run before a restore."""
     if not outcome.leaves_earlier_open:
         return outcome
-    if fence > 1 or inherited.is_inherited(execution):
+    if fence > 1 or uncertain.is_inherited(execution):
         return executors.unknown(outcome.code, outcome.detail)
     return outcome

@@ -22,7 +22,7 @@ from reviews.requests.proposals import Origin, submit
 from reviews.requests.revisions import Narrative
 from reviews.stops import stops
 
-from . import results
+from . import record
 
 STOPPED = (
     "Its run, its agent or the tool that undoes it is stopped. Nothing was proposed."
@@ -81,7 +81,7 @@ def _undoing(execution: Execution) -> Undoing:
         raise Conflict("Its tool declares nothing that undoes it.")
     sources: Mapping[str, Mapping[str, Any]] = {
         "args": revision.args,
-        "result": results.result_of(execution) or {},
+        "result": record.result_of(execution) or {},
     }
     args = dict(declared.args)
     for name, (kind, path) in declared.sources.items():

@@ -1,8 +1,13 @@
 """The keystone: what the policy says of one exact action. Propose, revise, MODIFY
-and the check before execution all ask here; nobody else asks the policy."""
+and the check before execution all ask here; nobody else asks the policy.
+
+What is said of an action that the policy forbids: the rule, and the argument that
+it speaks of.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -10,12 +15,12 @@ from itertools import chain
 from typing import Any
 
 from journal import canonical as journal_canonical
-from journal.errors import InvalidArgs
+from journal.errors import InvalidArgs, Policy
 from policies import active, conflicts, tools
 from policies import evaluation as policies_evaluation
 from policies import facts as policies_facts
 from policies.choices import Risk, Tier
-from policies.documents import Document, ToolDefinition
+from policies.documents import Document, Path, ToolDefinition
 from policies.evaluation import Evaluation
 from policies.facts import Inputs
 from policies.models import PolicyVersion, Tool
@@ -282,3 +287,39 @@ def _inputs(action: Action, tool: Tool) -> Inputs:
         before=reading.facts if reading else {},
         proposal=action.proposal,
     )
+
+
+_ARGUMENT = re.compile(r"\bargs\.([A-Za-z_]\w*)")
+
+
+def blocked_edit(ruling: Ruling) -> Policy:
+    """The refusal of an edit that the policy forbids, with the rules that say so."""
+    return Policy(
+        errors=[
+            {"path": _place_of(ruling, rule.id), "message": rule.text}
+            for rule in ruling.evaluation.rules
+            if rule.blocks
+        ]
+    )
+
+
+def _amount_place(ruling: Ruling) -> str:
+    """The argument that says how much, else all of them."""
+    if ruling.definition is None:
+        return "args"
+    found = [pair.amount for pair in ruling.definition.money]
+    found += [
+        Path(one.path).steps[0].name for one in ruling.definition.amounts if one.path
+    ]
+    return f"args.{found[0]}" if found else "args"
+
+
+def _place_of(ruling: Ruling, rule_id: str) -> str:
+    """The argument that a rule speaks of: the first it names, else the amount that it
+    sums up."""
+    rules = active.compiled(ruling.policy).rules if ruling.policy else []
+    condition = next((rule.when for rule in rules if rule.id == rule_id), "")
+    named = _ARGUMENT.search(condition)
+    if named:
+        return f"args.{named[1]}"
+    return _amount_place(ruling) if "sum." in condition else "args"

@@ -18,7 +18,7 @@ KINDS = [
     "invalid_outcome",
     "restored",
 ]
-# The same count as `reviews.approvers.without_votes`.
+# The same count as `reviews.grants.approvers.without_votes`.
 LACKS_VOTES = """
 CREATE FUNCTION reviews_lacks_votes(
     asked text, asked_version integer, asked_hash text

@@ -5,15 +5,12 @@ from __future__ import annotations
 
 from .alarms import Alarm, LateReport
 from .batches import Batch, BatchItem
-from .desk import Draft, Lease, Note
-from .executions import Execution, Grant
-from .exports import Export, ExportPart
-from .look_ups import LookUp
+from .desk import Draft, Export, ExportPart, Lease, Note
+from .executions import Execution, Grant, LookUp
 from .people import Notice, PersonalToken, Preferences, SavedView, Sighting
 from .proposals import Proposal, Revision, StateReading
-from .repairs import Repair
+from .repairs import Repair, Reversal
 from .requests import ApprovalRequest, Decision, RequestVersion, Snapshot
-from .reversals import Reversal
 from .search import SearchEntry
 from .stops import Incident, Stop
 

@@ -1,4 +1,7 @@
-"""What was changed by hand because it was stuck or wrong, and by which two people."""
+"""What was changed by hand because it was stuck or wrong, and by which two people.
+
+That an effect is to be undone by another, and who asked for it (gate.md 7).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from django.db.models import Q
 from reviews.choices import RepairStatus, RepairSubject
 
 from .base import new_repair_id, one_of, pairs
+from .executions import Execution
+from .proposals import Proposal
 
 OPEN_REPAIR = "repair_one_open"
 
@@ -65,3 +70,30 @@ class Repair(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+
+class Reversal(models.Model):
+    """One proposal that undoes one effect. Over once it came to nothing; until then,
+    and once it ran, no other may be proposed."""
+
+    execution = models.ForeignKey(
+        Execution, on_delete=models.PROTECT, related_name="reversals"
+    )
+    proposal = models.OneToOneField(
+        Proposal, on_delete=models.PROTECT, related_name="reverses"
+    )
+    by = models.CharField(max_length=40)  # whose idea it was; they do not decide it
+    at = models.DateTimeField()
+    over_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["execution"],
+                condition=Q(over_at__isnull=True),
+                name="reversal_one",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.proposal_id} reverses {self.execution_id}"

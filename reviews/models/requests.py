@@ -38,7 +38,8 @@ class ApprovalRequest(models.Model):
     recall_until = models.DateTimeField(null=True)
     reminded_at = models.DateTimeField(null=True)
     # Under a declared incident: until when its deadline is moved on already, and for
-    # how long in all its time has stood still (`reviews.freezing` alone writes them).
+    # how long in all its time has stood still. Only `reviews.stops.incidents` writes
+    # them.
     frozen_through = models.DateTimeField(null=True)
     frozen_for = models.DurationField(default=timedelta, db_default=timedelta(0))
     # The one supervisor or specialist it was given to; others may still decide it.

@@ -1,21 +1,141 @@
 """One mail with all that was gathered for a person: for their hour of the day, the
-end of their quiet hours, or until they may be written to again."""
+end of their quiet hours, or until they may be written to again.
+
+Whether a message still concerns the person it was planned for.
+
+Sending what was planned, only while it still concerns its reader, and no more mails
+an hour than they want.
+
+What a message says in a word, and which messages ask for something.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime, timedelta
 
-from django.db.models import F, Q, QuerySet
+from django.db import transaction
+from django.db.models import Count, F, Min, Q, QuerySet
+from django.db.models.functions import Now
 
-from journal import clock
+from journal import clock, failpoints, outbox
+from policies.choices import Role
 from policies.models import Person
-from reviews import locks
-from reviews.channels import concern, lines
-from reviews.choices import RequestStatus
-from reviews.models import Notice
+from reviews import locks, permissions
+from reviews.choices import AlarmStatus, ExecutionStatus, RequestStatus
+from reviews.models import Alarm, ApprovalRequest, Execution, Lease, Notice
+from reviews.people import preferences
+from reviews.people.preferences import Notifications
 
-from . import email
+from . import email, schedule
+
+WHAT = {
+    "opened": "Waits for you",
+    "escalated": "Escalated to you",
+    "returned": "Returned with guidance",
+    "due_soon": "Expires soon",
+    "assigned": "Given to you",
+    "freed": "Free again",
+    "offered": "Offered to you",
+    "broken": "Your hold was ended",
+    "handed_over": "Taken over from you",
+    "revoked": "Asked again: an approval was revoked",
+    "settled": "Settled",
+    "ran": "Ran without asking",
+    "unknown": "Nobody knows whether this ran",
+    "cancelled": "Does not run: its approval was revoked",
+    "alarm": "Alarm",
+}
+# Of these there is nothing to say any more once it is decided.
+WAITING = frozenset(
+    {"opened", "escalated", "returned", "due_soon", "assigned", "freed", "offered"}
+    | {"broken", "handed_over", "revoked"}
+)
+# These are said because somebody else is at it.
+WHILE_HELD = frozenset({"offered", "broken", "handed_over"})
+
+
+def line(notice: Notice) -> email.Line:
+    """As a mail says it."""
+    about = notice.request or notice.execution or notice.alarm
+    assert about is not None  # the database says so
+    ends = f", {about.status}" if notice.kind == "settled" else ""
+    return email.Line(f"{WHAT[notice.kind]}{ends}", about, notice.kind in WAITING)
+
+
+def let_go(notice: Notice) -> str:
+    """Why this is nothing to this person any more, or empty."""
+    if not notice.person.is_active or not notice.person.email:
+        return "not_theirs"
+    if notice.execution is not None:
+        return _of_effect(notice, notice.execution)
+    if notice.alarm is not None:
+        return _of_alarm(notice, notice.alarm)
+    if notice.request is None or notice.kind not in WAITING:
+        return ""
+    return _of_question(notice, notice.request)
+
+
+def queue_of(execution: Execution, kind: str) -> int:
+    """Whose matter it is: of what ran without asking theirs to whom it was announced,
+    of what does not run any more theirs who were asked, else the tool's own."""
+    request: ApprovalRequest | None = getattr(execution.proposal, "request", None)
+    if kind == "ran" and execution.announced_in_id is not None:
+        return execution.announced_in_id
+    if kind == "cancelled" and request is not None:
+        return request.queue_id
+    return execution.grant.revision.known_tool.queue_id
+
+
+def _of_effect(notice: Notice, execution: Execution) -> str:
+    if permissions.deciding_role(notice.person) is not Role.SUPERVISOR:
+        return "not_theirs"
+    theirs = permissions.queues_of(notice.person)
+    if queue_of(execution, notice.kind) not in theirs:
+        return "not_theirs"
+    known = execution.status != ExecutionStatus.UNKNOWN
+    return "settled" if notice.kind == "unknown" and known else ""
+
+
+def _of_alarm(notice: Notice, alarm: Alarm) -> str:
+    if permissions.deciding_role(notice.person) is not Role.SUPERVISOR:
+        return "not_theirs"
+    if alarm.queue_id and alarm.queue_id not in permissions.queues_of(notice.person):
+        return "not_theirs"
+    return "settled" if alarm.status == AlarmStatus.CLOSED else ""
+
+
+def _of_question(notice: Notice, request: ApprovalRequest) -> str:
+    waits = request.status == RequestStatus.PENDING and request.expires_at > clock.now()
+    if not waits or request.version != notice.version:
+        return "settled"
+    if permissions.can_decide(notice.person, request, request.sealed):
+        return "not_theirs"
+    if not _still_meant(notice, request):
+        return "not_theirs"
+    if schedule.must(notice.kind, permissions.deciding_role(notice.person)):
+        return ""
+    said = preferences.of(notice.person).notifications
+    late = said.mail(request.risk) == "unclaimed" and notice.kind == "opened"
+    asks = (said.once_taken or late) and notice.kind not in WHILE_HELD
+    return "taken" if asks and _is_taken(notice, request) else ""
+
+
+def _still_meant(notice: Notice, request: ApprovalRequest) -> bool:
+    """Whether what was given or offered to this person still is."""
+    if notice.kind == "assigned":
+        return request.assignee_id == notice.person_id
+    if notice.kind != "offered":
+        return True
+    offers = Lease.objects.filter(request=request, until__gt=Now())
+    return offers.filter(offered_to=notice.person).exists()
+
+
+def _is_taken(notice: Notice, request: ApprovalRequest) -> bool:
+    """Whether somebody else is at it just now."""
+    held = Lease.objects.filter(request=request, until__gt=Now(), holder__isnull=False)
+    return held.exclude(holder=notice.person).exists()
+
 
 # Lines of one mail. Nobody reads more of them; how many more there are is said.
 MOST = 100
@@ -44,7 +164,7 @@ def _send(person: Person, now: datetime) -> bool:
         rest = _rest(gathered.filter(pk__in=these), first)
     still = _concerning(person, first)
     if still or rest.count:
-        said = [lines.line(one) for one in _once_each(still)]
+        said = [line(one) for one in _once_each(still)]
         email.digest(person, said, rest)
     _in_pieces(gathered, these, sent_at=clock.now())
     return bool(still or rest.count)
@@ -61,7 +181,7 @@ def _drop(person: Person, gathered: QuerySet[Notice], now: datetime) -> None:
     if not person.is_active or not person.email:
         _in_pieces(gathered, _keys(gathered), let_go="not_theirs")
         return
-    asked = gathered.filter(kind__in=lines.WAITING, request__isnull=False)
+    asked = gathered.filter(kind__in=WAITING, request__isnull=False)
     waits = Q(request__status=RequestStatus.PENDING, request__expires_at__gt=now)
     over = asked.exclude(waits, request__version=F("version"))
     _in_pieces(gathered, _keys(over), let_go="settled")
@@ -87,15 +207,15 @@ def _ordered(gathered: QuerySet[Notice]) -> QuerySet[Notice]:
         "execution__grant__revision__tool",
         "alarm__proposal",
     )
-    waits = Q(kind__in=lines.WAITING)
+    waits = Q(kind__in=WAITING)
     return related.annotate(waits=waits).order_by("-waits", "request__expires_at", "pk")
 
 
 def _rest(these: QuerySet[Notice], first: Sequence[Notice]) -> email.Rest:
     """How many things the others are about, and how many of these wait."""
     things = these.values("request", "execution", "alarm").distinct()
-    waiting = things.filter(kind__in=lines.WAITING).count()
-    told = _once_each([one for one in first if one.kind in lines.WAITING])
+    waiting = things.filter(kind__in=WAITING).count()
+    told = _once_each([one for one in first if one.kind in WAITING])
     return email.Rest(things.count() - len(_once_each(first)), waiting - len(told))
 
 
@@ -103,7 +223,7 @@ def _concerning(person: Person, rows: Sequence[Notice]) -> list[Notice]:
     still = []
     for row in rows:
         row.person = person  # with what is known of them
-        if why := concern.let_go(row):
+        if why := let_go(row):
             Notice.objects.filter(pk=row.pk).update(let_go=why)
         else:
             still.append(row)
@@ -114,3 +234,79 @@ def _once_each(notices: Sequence[Notice]) -> list[Notice]:
     """Of several messages about one thing the last: it says how it is now."""
     newest = {(one.request_id, one.execution_id, one.alarm_id): one for one in notices}
     return list(newest.values())
+
+
+HOUR = timedelta(hours=1)
+
+
+def deliver(notice: Notice) -> bool:
+    """Send one message, unless there is no reason any more; whether it was sent."""
+    if notice.sent_at is not None or notice.let_go or notice.digest:
+        return False
+    if why := let_go(notice):
+        Notice.objects.filter(pk=notice.pk).update(let_go=why)
+        return False
+    if later := _too_many(notice):
+        postpone(notice=notice, until=later)
+        return False
+    email.to(notice.person, line(notice))
+    failpoints.point("mail_taken", str(notice.pk))
+    Notice.objects.filter(pk=notice.pk).update(sent_at=Now())
+    return True
+
+
+def _too_many(notice: Notice) -> datetime | None:
+    if schedule.must(notice.kind, permissions.deciding_role(notice.person)):
+        return None
+    return full_until([notice.person]).get(notice.person_id)
+
+
+def full_until(people: Collection[Person]) -> dict[int, datetime]:
+    """When there is room again within their hours, of those who have none; one query.
+    What was gathered is one mail, and was sent in one moment."""
+    recent = Notice.objects.filter(person__in=people, sent_at__gt=clock.now() - HOUR)
+    mails = recent.values("person").annotate(
+        n=Count("sent_at", distinct=True), first=Min("sent_at")
+    )
+    had = {one["person"]: one for one in mails}
+    full = {}
+    for person in people:
+        said: Notifications = preferences.of(person).notifications
+        mine = had.get(person.pk)
+        if mine and mine["n"] >= said.per_hour:
+            room = mine["first"] + HOUR
+            full[person.pk] = schedule.quiet_until(said, room) or room
+    return full
+
+
+@transaction.atomic(durable=True)
+def postpone(*, notice: Notice, until: datetime) -> None:
+    """Gather it for when there is room: one mail then, whatever comes until then."""
+    Notice.objects.filter(pk=notice.pk).update(due_at=until, digest=True)
+    notice.due_at, notice.digest = until, True
+    promise([notice])
+
+
+def promise(notices: Iterable[Notice]) -> None:
+    """Have them looked at again when they are due. Caller holds a transaction."""
+    gathered = {}
+    for notice in notices:
+        if notice.digest:
+            gathered[notice.person.public_id] = notice.due_at
+        else:
+            outbox.publish_later("notice.due", str(notice.pk), at=notice.due_at)
+    outbox.publish_once("notice.digest", gathered)
+
+
+def one(notice_id: str) -> bool:
+    """Send what was to wait, now that its time has come; whether it was sent."""
+    found = Notice.objects.select_related(
+        "person__preferences", "request", "execution", "alarm"
+    )
+    notice = found.filter(pk=notice_id).first()
+    return notice is not None and deliver(notice)
+
+
+def test(public_id: str) -> None:
+    """What a person asked to be sent to see whether it arrives."""
+    email.test(Person.objects.get(public_id=public_id))

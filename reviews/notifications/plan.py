@@ -19,12 +19,11 @@ from journal import clock, outbox
 from policies.choices import Risk, Role
 from policies.models import Person
 from reviews import permissions
-from reviews.channels import concern, delivery
 from reviews.choices import AlarmStatus
 from reviews.models import Alarm, ApprovalRequest, Execution, Notice
 from reviews.people import preferences
 
-from . import email, schedule
+from . import delivery, email, schedule
 from .schedule import Due
 
 SUPERVISORS = frozenset({Role.SUPERVISOR})
@@ -67,7 +66,7 @@ def tell_of(execution: Execution, kind: str) -> int:
     """Tell the supervisors whom it concerns about an effect that ran, may have run or
     does not run any more, each as they chose; how many mails were sent now."""
     risk = execution.grant.revision.risk
-    people = permissions.deciders(concern.queue_of(execution, kind), roles=SUPERVISORS)
+    people = permissions.deciders(delivery.queue_of(execution, kind), roles=SUPERVISORS)
     return _tell(people, kind, risk, {"execution": execution})
 
 

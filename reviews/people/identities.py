@@ -1,5 +1,8 @@
 """Names and addresses of people as a hasty reader sees them: the person that a text of
-an agent means, and whether two accounts are one person's. Pure."""
+an agent means, and whether two accounts are one person's. Pure.
+
+The people who stand behind what an agent proposes, and so may not decide it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote
 
+from django.db.models import F, Func, QuerySet, Value
+
+from journal import transactions
 from policies.mailboxes import fold_mailbox, fold_text
+from policies.models import Person
+from reviews.choices import OPEN
+from reviews.models import ApprovalRequest, Proposal
 from reviews.presenters import unicode
 from reviews.redaction import normalise
 
@@ -162,3 +171,19 @@ def _is_mistyped(one: str, two: str) -> bool:
         or rest[1:] == other
         or swapped == other
     )
+
+
+def bar(agent: str, person: Person) -> None:
+    """Keep a person from deciding what of this agent waits: they became its owner. What
+    is decided stays so. Caller holds a transaction."""
+    transactions.require("Barring an owner")
+    me = person.public_id
+    waiting = ApprovalRequest.objects.filter(agent=agent, status__in=OPEN)
+    asked = waiting.values_list("proposal_id", flat=True)
+    _add(Proposal.objects.filter(pk__in=list(asked)), me)
+    _add(waiting, me)
+
+
+def _add(rows: QuerySet[Proposal] | QuerySet[ApprovalRequest], me: str) -> None:
+    added = Func(F("barred"), Value(me), function="array_append")
+    rows.exclude(barred__contains=[me]).update(barred=added)

@@ -14,6 +14,7 @@ from policies.documents import ToolDefinition
 
 from . import (
     access,
+    common,
     config,
     deploy,
     email,
@@ -25,7 +26,6 @@ from . import (
     schedule,
     shell,
     sql,
-    table,
 )
 from .arguments import HIDDEN, Conceal, in_order
 from .common import Subject
@@ -83,4 +83,4 @@ def present(
         at,
         windows or {},
     )
-    return _KINDS.get(definition.presenter, table.show)(subject)
+    return _KINDS.get(definition.presenter, common.show)(subject)

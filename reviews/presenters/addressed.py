@@ -10,8 +10,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
-from .codepoints import is_hidden
-from .unicode import skeleton
+from .unicode import is_hidden, skeleton
 
 _DONE = r"(?:approved|authori[sz]ed|cleared|confirmed|reviewed|verified|signed off)"
 _WHO = r"(?:reviewer|approver|supervisor|operator|administrator|admin|moderator|human)"

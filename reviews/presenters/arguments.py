@@ -1,6 +1,11 @@
 """Arguments as leaves: a path, a label and a cell for every scalar. Pure.
 
 The paths are unambiguous: two different argument objects never give the same leaves.
+
+What a schema says of a value: whether it leaves it any other type, so that only a
+doubt is printed, and which values it lists. Pure.
+
+Whether a field's name says that it is about a person, or a secret. Pure.
 """
 
 from __future__ import annotations
@@ -153,3 +158,85 @@ def _said(value: Any) -> tuple[str, str]:
     if isinstance(value, int | float):
         return json.dumps(value), "number"
     return ("no entries", "empty list") if value == [] else ("no fields", "empty group")
+
+
+_DECLARED_STEP = re.compile(r"\[\d+\]")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
+_MOMENTS = {"date-time", "date"}
+# The words of a cell, and what a schema calls them. An empty text prints nothing and
+# nothing reads like a word, so neither is ever beyond doubt.
+_CALLED = {
+    "number": {"number", "integer"},
+    "yes or no": {"boolean"},
+    "empty list": {"array"},
+    "empty group": {"object"},
+}
+
+
+def settles(schema: schemas.Schema, path: str, kind: str) -> bool:
+    """Whether what stands at this path of the arguments can be of this type only."""
+    if kind not in _CALLED or '["' in path:
+        return False
+    called = _of(schema, path).get("type")
+    return isinstance(called, str) and called in _CALLED[kind]
+
+
+def declared(schema: schemas.Schema, path: str) -> bool:
+    """Whether the schema names what stands at this path of the arguments."""
+    return schemas.declared(schema, _DECLARED_STEP.sub("", path)) is not None
+
+
+def listed(schema: schemas.Schema, path: str) -> tuple[str, ...]:
+    """The texts of which the value at this path is one; empty where it is any."""
+    if '["' in path:
+        return ()
+    found = _of(schema, path).get("enum", ())
+    return tuple(one for one in found if isinstance(one, str))
+
+
+def worded(schema: schemas.Schema, path: str) -> dict[str, str]:
+    """What those texts are in words: `not_received` is "not received". Only names of
+    that kind, and none where two would read alike."""
+    found = {one: one.replace("_", " ") for one in listed(schema, path)}
+    said = list(found.values())
+    return {
+        one: words
+        for one, words in found.items()
+        if _NAME.fullmatch(one) and said.count(words) == 1
+    }
+
+
+def is_moment(schema: schemas.Schema, path: str) -> bool:
+    """Whether the schema says that it is a moment or a day."""
+    return '["' not in path and _of(schema, path).get("format") in _MOMENTS
+
+
+def _of(schema: schemas.Schema, path: str) -> Mapping[str, Any]:
+    found = schemas.declared(schema, _DECLARED_STEP.sub("", path)) or {}
+    if path.endswith("]"):
+        return schemas.resolve(found.get("items"), schema)
+    return found
+
+
+_PERSONAL = re.compile(
+    r"e_?mail|phone|mobile|first_?name|last_?name|full_?name|surname|birth|dob\b|gender"
+    r"|address|street|zip|postcode|postal|iban|card_?(number|no)|account_?number|ssn"
+    r"|social_?security|passport|national_?id|tax_?id|salary|health|diagnos|religion"
+    r"|ethnic|location|ip_?addr",
+    re.IGNORECASE,
+)
+_SECRET = re.compile(
+    r"passw|secret|token|api_?key|access_?key|private_?key|credential|session|cookie"
+    r"|authorization|signature|(^|[_.-])(auth|otp|pin|pwd|jwt)($|[_.-])",
+    re.IGNORECASE,
+)
+
+
+def is_personal(name: str) -> bool:
+    """A field about a person."""
+    return _PERSONAL.search(name) is not None
+
+
+def is_secret(name: str) -> bool:
+    """A field that lets somebody in."""
+    return _SECRET.search(name) is not None

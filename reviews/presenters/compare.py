@@ -3,18 +3,27 @@
 A field of the before-state that the arguments name is changed, added, removed or
 unchanged. Arguments it does not know are `other` rows; fields no argument speaks of are
 the state as it is `now`. Lists of plain values are compared as collections.
+
+Two texts, or a patch, as lines that were removed and added. Pure.
+
+Nothing is left out: the lines of the new text, or of the patch, are all there, the
+unchanged ones folded. A patch that is not read with certainty is not read at all.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from typing import Any
 
+from . import addressed
 from .arguments import Leaf, is_nothing, leaves
 from .shapes import Cell, Change, ChangeKind, Row
+from .views import Hunk, Line, Parts
 
 _ORDER: dict[ChangeKind, int] = {"removed": 0, "changed": 1, "added": 2}
 MakeCell = Callable[[Leaf], Cell]
@@ -132,3 +141,268 @@ def _is_group(value: Any) -> bool:
 
 def _mark(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
+
+
+CONTEXT = 3
+# More lines than this are compared from their ends only, and words are not marked.
+MOST_LINES, MOST_MARKED = 1200, 400
+NO_NEWLINE = "No newline at the end of the file"
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)")
+_PIECES = re.compile(r"\w+|\s+|[^\w\s]")
+_HEADER = re.compile(
+    r"(index [0-9a-f]+\.\.[0-9a-f]+( [0-7]{6})?|(old|new|deleted file|new file) mode"
+    r" [0-7]{6}|(similarity|dissimilarity) index \d+%|(rename|copy) (from|to) .+)"
+)
+
+
+class Unreadable(Exception):
+    """The patch is not one that can be read with certainty; the message says why."""
+
+
+@dataclass(slots=True)
+class Patched:
+    """One file of a patch as it was read."""
+
+    old: str = ""
+    new: str = ""
+    headers: list[str] = field(default_factory=list)
+    hunks: list[Hunk] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        return self.old if self.new == "/dev/null" else self.new
+
+
+def compare(before: str, after: str) -> tuple[Hunk, ...]:
+    """Unified, with the unchanged lines between hunks folded."""
+    olds, news = _lines(before), _lines(after)
+    found: list[Line] = []
+    for tag, a, b, c, d in _blocks(olds, news):
+        if tag == "equal":
+            pairs = zip(range(a, b), range(c, d), strict=True)
+            found += [Line("same", _whole(news[n]), o + 1, n + 1) for o, n in pairs]
+            continue
+        found += [Line("removed", _whole(olds[n]), n + 1) for n in range(a, b)]
+        found += [Line("added", _whole(news[n]), None, n + 1) for n in range(c, d)]
+    if after and not after.endswith("\n"):
+        found.append(Line("about", _whole(NO_NEWLINE)))
+    return tuple(_folded(_marked(found)))
+
+
+def parse(patch: str) -> list[Patched]:
+    """A unified diff by file. Raises `Unreadable`."""
+    found: list[Patched] = []
+    lines = _lines(patch)
+    at = 0
+    while at < len(lines):
+        if lines[at].startswith("@@ "):
+            at = _hunk(lines, at, _current(found))
+        elif lines[at].startswith("--- "):
+            at = _names(lines, at, found)
+        else:
+            _header(lines[at], at, found)
+            at += 1
+    if not found or not all(_is_whole(one) for one in found):
+        raise Unreadable("a file has no name or no change")
+    return found
+
+
+def rebuilt(files: Sequence[Patched]) -> str:
+    """The patch that this was read from, when every byte of it was understood."""
+    signs = {"same": " ", "removed": "-", "added": "+", "about": ""}
+    lines: list[str] = []
+    for one in files:
+        lines += one.headers
+        for hunk in one.hunks:
+            lines.append(hunk.title)
+            lines += [signs[line.kind] + line.text for line in hunk.lines]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _header(line: str, at: int, found: list[Patched]) -> None:
+    if line.startswith("diff --git "):
+        found.append(Patched(headers=[line]))
+    elif line.startswith(("Binary files ", "GIT binary patch")):
+        raise Unreadable("it has a binary file")
+    elif _HEADER.fullmatch(line):
+        _current(found).headers.append(line)
+    else:
+        raise Unreadable(f"line {at + 1} is no part of a patch")
+
+
+def stands_in(hunk: Hunk, lines: Sequence[str]) -> bool:
+    """Whether what a hunk says was there is what was read, at that place."""
+    olds = [line for line in hunk.lines if line.kind in ("same", "removed")]
+    return all(
+        line.old is not None
+        and line.old <= len(lines)
+        and lines[line.old - 1] == line.text
+        for line in olds
+    )
+
+
+def _current(found: list[Patched]) -> Patched:
+    if not found:
+        raise Unreadable("it begins in the middle of a file")
+    return found[-1]
+
+
+def _names(lines: list[str], at: int, found: list[Patched]) -> int:
+    if at + 1 >= len(lines) or not lines[at + 1].startswith("+++ "):
+        raise Unreadable(f"line {at + 1} is no part of a patch")
+    if not found or found[-1].new:
+        found.append(Patched())
+    found[-1].old = _name(lines[at][4:], "a/")
+    found[-1].new = _name(lines[at + 1][4:], "b/")
+    found[-1].headers += [lines[at], lines[at + 1]]
+    return at + 2
+
+
+def _name(text: str, prefix: str) -> str:
+    name = text.partition("\t")[0]
+    if name.startswith('"'):
+        raise Unreadable("a file name is quoted")
+    return name.removeprefix(prefix)
+
+
+def _is_whole(one: Patched) -> bool:
+    """A file without hunks is one that is only renamed, or changes its mode."""
+    if not one.new:
+        renamed = {
+            way: header.partition(f"rename {way} ")[2]
+            for header in one.headers
+            for way in ("from", "to")
+            if header.startswith(f"rename {way} ")
+        }
+        git = re.fullmatch(r"diff --git a/(\S+) b/(\S+)", one.headers[0])
+        one.old = renamed.get("from") or (git[1] if git else "")
+        one.new = renamed.get("to") or (git[2] if git else "")
+        return bool(one.old and one.new and len(one.headers) > 1)
+    return bool(one.hunks) and bool(one.path)
+
+
+def _hunk(lines: list[str], at: int, file: Patched) -> int:
+    """Reads exactly as many lines as the hunk says it has."""
+    match = _HUNK.fullmatch(lines[at])
+    if not match or not file.new:
+        raise Unreadable(f"line {at + 1} is no part of a patch")
+    old, new = int(match[1]), int(match[3])
+    olds, news = int(match[2] or 1), int(match[4] or 1)
+    found: list[Line] = []
+    at += 1
+    while at < len(lines) and (olds > 0 or news > 0 or lines[at].startswith("\\")):
+        line = _line(lines[at], old, new, at)
+        found.append(line)
+        old, olds = old + (line.old is not None), olds - (line.old is not None)
+        new, news = new + (line.new is not None), news - (line.new is not None)
+        at += 1
+    if olds or news:
+        raise Unreadable("a hunk has another length than it says")
+    file.hunks.append(Hunk(tuple(_marked(found)), title=match[0]))
+    return at
+
+
+def _line(text: str, old: int, new: int, at: int) -> Line:
+    sign, rest = text[:1], text[1:]
+    if sign == " " or text == "":
+        return Line("same", _whole(rest), old, new)
+    if sign == "-":
+        return Line("removed", _whole(rest), old)
+    if sign == "+":
+        return Line("added", _whole(rest), None, new)
+    if sign == "\\":
+        return Line("about", _whole(text))
+    raise Unreadable(f"line {at + 1} is no part of a patch")
+
+
+def _lines(text: str) -> list[str]:
+    """Without the empty one after the last newline."""
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _blocks(
+    olds: list[str], news: list[str]
+) -> Iterator[tuple[str, int, int, int, int]]:
+    """Alike at both ends; what is between is compared unless it is too long."""
+    start, most = 0, min(len(olds), len(news))
+    while start < most and olds[start] == news[start]:
+        start += 1
+    end = 0
+    while end < most - start and olds[-1 - end] == news[-1 - end]:
+        end += 1
+    old, new = len(olds) - end, len(news) - end
+    yield "equal", 0, start, 0, start
+    if old + new - 2 * start > MOST_LINES:
+        yield "replace", start, old, start, new
+    else:
+        matcher = SequenceMatcher(None, olds[start:old], news[start:new], False)
+        for tag, a, b, c, d in matcher.get_opcodes():
+            yield tag, start + a, start + b, start + c, start + d
+    yield "equal", old, len(olds), new, len(news)
+
+
+def _folded(lines: list[Line]) -> Iterator[Hunk]:
+    """Hunks with some lines round them; what is between them is folded."""
+    near: set[int] = set()
+    for place, line in enumerate(lines):
+        if line.kind != "same":
+            near.update(range(place - CONTEXT, place + CONTEXT + 1))
+    start = 0
+    while start < len(lines):
+        inside, end = start in near, start
+        while end < len(lines) and (end in near) == inside:
+            end += 1
+        yield Hunk(tuple(lines[start:end]), folded=not inside)
+        start = end
+
+
+def _marked(lines: list[Line]) -> list[Line]:
+    """The words that differ in lines that replace one another, and who is spoken to."""
+    found = list(lines)
+    changed = sum(line.kind != "same" for line in lines)
+    if changed <= MOST_MARKED:
+        for removed, added in _pairs(lines):
+            old, new = lines[removed], lines[added]
+            one, other = _words(old.text, new.text)
+            found[removed] = replace(old, parts=one)
+            found[added] = replace(new, parts=other)
+    news = [place for place, line in enumerate(lines) if line.kind == "added"]
+    for number in addressed.speaking([lines[place].text for place in news]):
+        found[news[number]] = replace(found[news[number]], speaks=True)
+    return found
+
+
+def _pairs(lines: list[Line]) -> Iterator[tuple[int, int]]:
+    """A removed line with the added one in its place, run by run."""
+    place = 0
+    while place < len(lines):
+        removed = _run(lines, place, "removed")
+        added = _run(lines, removed, "added")
+        yield from zip(range(place, removed), range(removed, added), strict=False)
+        place = max(added, place + 1)
+
+
+def _run(lines: list[Line], start: int, kind: str) -> int:
+    while start < len(lines) and lines[start].kind == kind:
+        start += 1
+    return start
+
+
+def _words(old: str, new: str) -> tuple[Parts, Parts]:
+    """Both lines in pieces; lines with little in common are not marked at all."""
+    olds, news = _PIECES.findall(old), _PIECES.findall(new)
+    if len(olds) + len(news) > MOST_MARKED:
+        return _whole(old), _whole(new)
+    matcher = SequenceMatcher(None, olds, news, autojunk=False)
+    if matcher.ratio() < 0.4:
+        return _whole(old), _whole(new)
+    codes = matcher.get_opcodes()
+    one = tuple((t != "equal", "".join(olds[a:b])) for t, a, b, _, _ in codes if a < b)
+    two = tuple((t != "equal", "".join(news[c:d])) for t, _, _, c, d in codes if c < d)
+    return one or _whole(old), two or _whole(new)
+
+
+def _whole(text: str) -> Parts:
+    return ((False, text),)

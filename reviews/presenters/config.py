@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .arguments import is_secret
 from .common import Subject, present, tagged
-from .personal import is_secret
 from .shapes import Pair, Presentation, Tag
 from .views import Group
 

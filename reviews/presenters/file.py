@@ -11,10 +11,10 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from . import differences, paths
+from . import compare, paths
 from .arguments import is_blob
 from .common import Subject, count, present
-from .differences import Patched
+from .compare import Patched
 from .shapes import Cell, Presentation, Row, Tag
 from .views import Difference, FileChange, View
 
@@ -48,7 +48,7 @@ def _write(subject: Subject) -> Presentation:
     marks = (*paths.marks(_path(subject), _workspace(subject)), *_new(subject))
     file = FileChange(
         _path(subject) or "(no path)",
-        differences.compare(before or "", content),
+        compare.compare(before or "", content),
         marks=marks,
         facts=tuple(_facts(subject, content)),
     )
@@ -66,14 +66,14 @@ def _write(subject: Subject) -> Presentation:
 def _patch(subject: Subject) -> Presentation:
     patch = subject.text("patch")
     try:
-        read = differences.parse(patch)
-    except differences.Unreadable as error:
+        read = compare.parse(patch)
+    except compare.Unreadable as error:
         why = f"The patch was not decoded: {error}."
         hidden = [subject.undecoded("patch", why)]
         tag = Tag("The patch was not decoded", loud=True)
         return present(subject, tag, *_path_tags(subject), hidden=hidden)
     files = sorted((_file(subject, one) for one in read), key=lambda f: -len(f.marks))
-    stated = differences.rebuilt(read) == patch
+    stated = compare.rebuilt(read) == patch
     view = _view(files, subject.path("patch") if stated else "", _source(subject))
     return present(
         subject,
@@ -121,7 +121,7 @@ def _unfit(subject: Subject, read: list[Patched]) -> Iterator[Tag]:
     contents = {one.path: _content_of(subject, one) for one in read}
     known = {path: text.split("\n") for path, text in contents.items() if text}
     if any(
-        not differences.stands_in(hunk, known[one.path])
+        not compare.stands_in(hunk, known[one.path])
         for one in read
         for hunk in one.hunks
         if one.path in known

@@ -14,7 +14,7 @@ from itertools import accumulate, groupby
 from types import MappingProxyType
 from typing import Literal
 
-from . import addressed, codepoints, unicode
+from . import addressed, unicode
 
 HEAD, TAIL = 12, 4  # lines that are always in sight
 HEAD_ROWS, TAIL_ROWS = 24, 8  # and how many rows of a page they may take
@@ -31,7 +31,7 @@ _REDACTED = re.compile(r"\[[A-Za-z][A-Za-z -]{0,30} · redacted · #[0-9a-f]{4}\
 # What a program that obeys the characters shows from right to left.
 _REVERSED = re.compile("\u202e([^\u202c-\u202e\n]*)")
 FEWEST_REVERSED = 3  # letters and digits that are worth being read out
-_PADDING = re.compile(f" {{{codepoints.MOST_SPACES + 1},}}")
+_PADDING = re.compile(f" {{{unicode.MOST_SPACES + 1},}}")
 _PIECES = re.compile(f"({_REDACTED.pattern}|{_PADDING.pattern})")
 
 Kind = Literal["plain", "hidden", "mixed", "redacted", "same", "cut", "read"]
@@ -228,7 +228,7 @@ def _blocks(
 
 def _read(text: str) -> Segment | None:
     """What a run reads like where its direction is obeyed; None for a short one."""
-    letters = "".join(char for char in text if not codepoints.is_hidden(char))
+    letters = "".join(char for char in text if not unicode.is_hidden(char))
     if sum(map(str.isalnum, letters)) < FEWEST_REVERSED:
         return None
     reads = letters[::-1].strip()
@@ -266,13 +266,13 @@ def _narrow(segments: Iterable[Segment]) -> Iterator[Segment]:
 
 
 def _is_blank(line: str) -> bool:
-    return all(char in " \t" or codepoints.is_hidden(char) for char in line)
+    return all(char in " \t" or unicode.is_hidden(char) for char in line)
 
 
 def _segments(text: str, words: unicode.Words, plain: str) -> Iterator[Segment]:
-    for hidden, run in codepoints.spans(text, plain):
+    for hidden, run in unicode.spans(text, plain):
         if hidden:
-            yield Segment("hidden", codepoints.name(run))
+            yield Segment("hidden", unicode.name(run))
         else:
             yield from _shown(run, words)
 
@@ -284,7 +284,7 @@ def _shown(run: str, words: unicode.Words) -> Iterator[Segment]:
         if _REDACTED.fullmatch(piece):
             yield Segment("redacted", piece)
         elif _PADDING.fullmatch(piece):
-            yield Segment("hidden", codepoints.name(piece))
+            yield Segment("hidden", unicode.name(piece))
         else:
             yield from _marked(piece, words)
 

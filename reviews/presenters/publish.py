@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from . import differences, markup
+from . import compare, markup
 from .common import Subject, present, tagged
 from .shapes import Cell, Presentation, Row, Tag
 from .views import Difference, FileChange, Group, View
@@ -33,7 +33,7 @@ def _text(subject: Subject) -> Iterator[View]:
         yield Group("What it says", (row,))
     live = subject.known.get(subject.path("text"))
     if isinstance(live, str):
-        hunks = differences.compare(live, text)
+        hunks = compare.compare(live, text)
         name = subject.label(subject.path("text"))
         file = FileChange(name, hunks)
         yield Difference("Against what is live", (file,), subject.path("text"))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from . import moments
-from .arguments import leaves
+from . import common
+from .arguments import is_personal, leaves
 from .common import Subject, count, is_in, present
-from .personal import is_personal
 from .shapes import Presentation, Row, Tag
 
 MANY_ROWS = 100
@@ -69,7 +68,7 @@ def personal(subject: Subject) -> Iterator[Tag]:
 
 def _dated(row: Row) -> Row:
     """A moment with an offset is said in UTC as well."""
-    said = moments.in_utc(row.cell.text) if row.cell.kind == "text" else ""
+    said = common.in_utc(row.cell.text) if row.cell.kind == "text" else ""
     return replace(row, note=said) if said else row
 
 

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from . import domains
-from .codepoints import is_hidden
+from . import common
+from .arguments import is_secret
 from .common import Subject, present
-from .personal import is_secret
 from .shapes import Cell, Pair, Presentation, Row, Tag
+from .unicode import is_hidden
 from .views import Group, View
 
 MOST_PAIRS = 200  # of a query
@@ -75,7 +75,7 @@ def read(url: str) -> Any:
 def _line(subject: Subject, parts: Any) -> Iterator[Row]:
     host = parts.hostname
     yield from subject.listed("method")
-    other = "" if domains.is_plain(host) else domains.other_form(host)
+    other = "" if common.is_plain(host) else common.other_form(host)
     note = "the name is" if other else ""
     warns = tuple(_host_warns(parts))
     yield Row("Host", "url.host", Cell(host), note, warns, other)
@@ -146,7 +146,7 @@ def _host_warns(parts: Any) -> Iterator[str]:
         yield "A name before the host"
     if parts.scheme == "http":
         yield "Not encrypted"
-    if not domains.is_plain(host):
+    if not common.is_plain(host):
         yield "A host in another alphabet"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import codepoints, shell_lexer, shell_warnings
+from . import shell_lexer, shell_warnings, unicode
 from .common import Subject, count, present, sentence
 from .shapes import Cell, Pair, Part, Presentation, Row, Tag, Value
 from .views import Command, Group, Inside, Step, Token, View
@@ -113,7 +113,7 @@ def _read_argv(subject: Subject) -> Read:
 def read(text: str, declared: Mapping[str, Any], depth: int = 0) -> Read:
     """Read a command line. `declared` is what the tool's reader said of it."""
     found = Read()
-    if any(codepoints.is_hidden(char) and char not in "\n\t" for char in text):
+    if any(unicode.is_hidden(char) and char not in "\n\t" for char in text):
         found.doubts.append("It has characters that nobody sees.")
         found.warns.append("Hidden characters")
     try:

@@ -16,8 +16,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from .arguments import is_personal
 from .common import Subject, count, present
-from .personal import is_personal
 from .record import affected
 from .shapes import Cell, Presentation, Row, Tag
 from .views import Group

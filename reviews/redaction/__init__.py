@@ -19,7 +19,8 @@ import structlog
 
 from journal import canonical
 
-from . import addresses, contacts, credentials, labels, named_values, numbers
+from . import addresses, contacts, credentials, named_values, numbers
+from . import spans as labels
 from .named_values import Concealed, concealed
 from .normalise import MASK, Folded, fold
 from .spans import Span

@@ -7,8 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .labels import ADDRESS, SEPARATOR, normal
-from .spans import Span
+from .spans import ADDRESS, SEPARATOR, Span, normal
 
 # ---- number first: 710 Sunset Drive, 12b St. Mary's Road
 _ALWAYS = (

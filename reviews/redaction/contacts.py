@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import phonenumbers
 
-from .labels import EMAIL, PHONE
-from .spans import Span
+from .spans import EMAIL, PHONE, Span
 
 # Letters and digits of any alphabet that writes words apart; in the others (Chinese,
 # Japanese, Korean) the sentence goes on without a space.

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from . import labels
+from . import spans
 from .normalise import MASK, fold
 from .spans import Span
 
@@ -59,13 +59,13 @@ def _walk(
     if isinstance(value, Mapping):
         for name, item in value.items():
             within = f"{path}.{name}" if path else str(name)
-            said = labels.kind_of(str(name)) or kind
+            said = spans.kind_of(str(name)) or kind
             yield from _walk(item, wanted, within, said, inside=inside)
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _walk(item, wanted, path, kind, inside=inside)
     elif inside and value is not None and not isinstance(value, bool):
-        yield from _of(str(value), kind or labels.SECRET)
+        yield from _of(str(value), kind or spans.SECRET)
 
 
 def _of(text: str, kind: str) -> Iterator[Concealed]:
@@ -76,7 +76,7 @@ def _of(text: str, kind: str) -> Iterator[Concealed]:
         if len(letters) >= LEAST:
             ends = [at for at, char in enumerate(folded) if char.isalnum()]
             before, after = folded[: ends[0]], folded[ends[-1] + 1 :]
-            value = labels.normal(kind, folded)
+            value = spans.normal(kind, folded)
             yield Concealed(letters, before, after, kind, value)
 
 

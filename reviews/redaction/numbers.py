@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import accumulate
 
-from .labels import CARD, IBAN, NATIONAL_ID, SEPARATOR
-from .spans import Span
+from .spans import CARD, IBAN, NATIONAL_ID, SEPARATOR, Span
 
 # ---- cards: Luhn, and a prefix and length that an issuer uses (ISO/IEC 7812)
 _RUN = re.compile(r"\d(?<!\w\d)(?:[ \t\-._]{0,3}\d){12,}+")

@@ -1,7 +1,11 @@
-"""What a recogniser reports."""
+"""What a recogniser reports.
+
+Names that say what stands beside them: `password:`, `"zip":`, `Phone -`.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 
@@ -12,3 +16,68 @@ class Span(NamedTuple):
     end: int
     kind: str
     value: str
+
+
+EMAIL, PHONE, CARD, IBAN = "e-mail", "phone", "card", "IBAN"
+NATIONAL_ID, SECRET, TOKEN, ADDRESS = "national id", "secret", "token", "address"
+KINDS = (EMAIL, PHONE, CARD, IBAN, NATIONAL_ID, SECRET, TOKEN, ADDRESS)
+
+# Between a label and its value: `: `, ` = `, `" : "`, `:** `, `\": \"`.
+SEPARATOR = r"[\s\"'*_`\\]{0,4}(?::|=>?)[\s\"'*_`\\]{0,4}"
+
+# Names of members of JSON, in lower case without separators.
+_MEMBERS = {
+    SECRET: (
+        "password passwd pwd passphrase passcode secret clientsecret secretkey apikey "
+        "privatekey signingkey encryptionkey accesskey secretaccesskey credentials "
+        "pin cvv cvc cvv2 securitycode otp"
+    ),
+    TOKEN: (
+        "token accesstoken refreshtoken authtoken idtoken bearertoken sessiontoken "
+        "sessionid csrftoken authorization cookie setcookie"
+    ),
+    NATIONAL_ID: (
+        "ssn socialsecuritynumber socialsecurity nationalid nationalinsurancenumber "
+        "nino passport passportnumber passportno taxid taxpayerid driverslicense "
+        "driverslicence driverlicense drivinglicence bsn pesel dni nie nif"
+    ),
+    IBAN: "iban",
+    CARD: "cardnumber creditcardnumber",
+    PHONE: "phone phonenumber telephone mobile mobilenumber cellphone fax",
+    ADDRESS: (
+        "address1 address2 address3 addressline1 addressline2 addressline3 line1 "
+        "line2 line3 street street1 street2 streetaddress zip zipcode postcode "
+        "postalcode plz"
+    ),
+}
+_KIND_OF = {name: kind for kind, names in _MEMBERS.items() for name in names.split()}
+_CITIES = {"city", "town", "cityname", "locality", "suburb"}
+_STREET_WORDS = {
+    "st": "street", "str": "street", "ave": "avenue", "av": "avenue", "rd": "road",
+    "ln": "lane", "dr": "drive", "blvd": "boulevard", "ct": "court", "pl": "place",
+    "sq": "square", "hwy": "highway", "pkwy": "parkway", "ter": "terrace",
+    "cres": "crescent", "apt": "apartment", "ste": "suite", "fl": "floor",
+}  # fmt: skip
+
+
+def kind_of(name: str) -> str:
+    """The kind that a member of this name holds, or an empty string."""
+    return _KIND_OF.get(re.sub(r"[^a-z0-9]", "", name.lower()), "")
+
+
+def is_city(name: str) -> bool:
+    """Whether a member of this name holds a city, which stays without a street."""
+    return re.sub(r"[^a-z]", "", name.lower()) in _CITIES
+
+
+def normal(kind: str, value: str) -> str:
+    """The form in which two spellings of one value are equal."""
+    if kind in {SECRET, TOKEN}:
+        return value
+    if kind == EMAIL:
+        return value.lower()
+    if kind == ADDRESS:
+        words = re.findall(r"\w+", value.lower())
+        if any(len(word) > 4 for word in words) or len(words) > 2:
+            return " ".join(_STREET_WORDS.get(word, word) for word in words)
+    return re.sub(r"[\W_]", "", value).upper()

@@ -1,27 +1,38 @@
-"""A proposal's own life: submitted, superseded, withdrawn."""
+"""A proposal's own life: submitted, superseded, withdrawn.
+
+An agent replaces what it proposed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
 
 from journal import clock, failpoints, log, outbox
-from journal.errors import Conflict, Decided, NotFound, RationaleMissing, TooLittleTime
+from journal.errors import (
+    Conflict,
+    Decided,
+    Expired,
+    NotFound,
+    RationaleMissing,
+    TooLittleTime,
+    Withdrawn,
+)
 from policies.choices import Tier
-from reviews import inherited, locks, transitions
+from reviews import locks, transitions
 from reviews.choices import OPEN, ExecutionStatus, RequestStatus
-from reviews.governance.ruling import Action, Ruling, govern, observe
-from reviews.grants import grants
-from reviews.models import Proposal, Revision
-from reviews.stops import stops
+from reviews.governance.ruling import Action, Ruling, blocked_edit, govern, observe
+from reviews.grants import grants, uncertain
+from reviews.models import ApprovalRequest, Proposal, Revision
+from reviews.stops import incidents, stops
 
 from . import versions
-from .revisions import Narrative, add_revision, redactor
+from .revisions import Narrative, add_revision, redactor, replace_revision
 
 UNDER_WAY = (
     ExecutionStatus.QUEUED,
@@ -180,7 +191,7 @@ def _supersede(proposal_id: str, agent: str, actor: log.Actor, now: datetime) ->
     transitions.request.apply(
         request, "supersede", actor=actor, now=now, changes={"settled_at": now}
     )
-    inherited.release([proposal_id])
+    uncertain.release([proposal_id])
 
 
 def withdraw(
@@ -204,7 +215,7 @@ def withdraw(
             changes={"settled_at": now, "recall_until": None},
             data={"code": code},
         )
-        inherited.release([proposal_id])
+        uncertain.release([proposal_id])
     elif not grants.revoke(proposal, actor=actor, now=now, code=code):
         raise Decided("There is nothing left to take back.")
 
@@ -232,3 +243,75 @@ def be_heard(agent: str) -> int:
     runs = own.filter(Q(executions__status__in=UNDER_WAY) | again)
     both = Q(pk__in=asked.values("pk")) | Q(pk__in=runs.values("pk"))
     return Proposal.objects.filter(both, heard=False).update(heard=True)
+
+
+def _own_request(proposal_id: str, agent: str) -> ApprovalRequest:
+    """The locked request of this agent's proposal. Raises NotFound, Conflict."""
+    proposal = Proposal.objects.filter(pk=proposal_id, agent=agent).first()
+    if proposal is None:
+        raise NotFound
+    request = locks.request_of(proposal_id)
+    if request is None:
+        raise Conflict("This proposal waits for nobody, so it cannot be revised.")
+    return request
+
+
+def _check_open(request: ApprovalRequest, now: datetime) -> None:
+    """Raises Decided, Expired or Withdrawn when the request is settled or overdue."""
+    if request.status == RequestStatus.EXPIRED or (
+        request.status == RequestStatus.PENDING and request.expires_at <= now
+    ):
+        late = max(int((now - request.expires_at).total_seconds()), 0)
+        raise Expired(
+            f"This expired {late} seconds before your decision arrived. "
+            f"{uncertain.said_of(request)}",
+            expired_at=request.expires_at.isoformat(),
+        )
+    if request.status in {RequestStatus.WITHDRAWN, RequestStatus.SUPERSEDED}:
+        raise Withdrawn
+    if request.status not in OPEN:
+        raise Decided
+
+
+def revise(
+    action: Action,
+    narrative: Narrative,
+    *,
+    now: datetime,
+    expires_in: int | None = None,
+) -> ApprovalRequest:
+    """Replace what is proposed; every vote given is void.
+
+    A step of the agents' revise operation. Raises NotFound, Decided, Expired,
+    Withdrawn, AgentStopped, InvalidArgs, RationaleMissing, TooLittleTime, Policy (the
+    new action is blocked: the old one stays). Caller holds the thread's lock.
+    """
+    stops.check_may_propose(action.agent, action.thread, action.tool)
+    check_time(expires_in)
+    request = _own_request(action.proposal, action.agent)
+    incidents.catch_up(request, now, always=True)
+    _check_open(request, now)
+    before = request.sealed.revision.facts
+    action = replace(action, resembles=bool(before.get("resembles")))
+    ruling = govern(action, now=now)
+    check_rationale(ruling, narrative)
+    if ruling.tier is Tier.BLOCK:
+        raise blocked_edit(ruling)
+    actor = log.Actor("agent", action.agent)
+    request.expires_at = _fresh_deadline(request, ruling, expires_in, now)
+    request.reminded_at = None
+    replace_revision(request, action, narrative, ruling, actor, now, event="revise")
+    return request
+
+
+def _fresh_deadline(
+    request: ApprovalRequest, ruling: Ruling, expires_in: int | None, now: datetime
+) -> datetime:
+    """A new version has the whole time-out of its rules, within the most that the
+    first one had. Raises TooLittleTime when nobody could answer in what is left."""
+    seconds = versions.seconds_to_answer(ruling.evaluation, expires_in)
+    begins = incidents.running_from(request, now)
+    expires_at = min(begins + timedelta(seconds=seconds), request.expires_at_most)
+    if expires_at < begins + timedelta(seconds=LEAST_SECONDS):
+        raise TooLittleTime("The question may stay open no longer. Propose it anew.")
+    return expires_at

@@ -3,8 +3,6 @@ is in the database, so a lost, doubled or forged message changes nothing."""
 
 from __future__ import annotations
 
-from .batches import form_batch, tidy_batches
-from .delivery import send_digest, send_notice, send_test
 from .executions import (
     audit_one,
     audit_refused,
@@ -16,7 +14,6 @@ from .executions import (
     recover_leases,
     run_execution,
 )
-from .exports import drop_old_exports, write_export
 from .notifications import (
     mail_alarm,
     mail_announced,
@@ -34,23 +31,28 @@ from .notifications import (
     mail_revoked_effect,
     mail_settled,
     mail_unknown,
+    send_digest,
+    send_notice,
+    send_test,
 )
-from .stops import enforce_stop
 from .sweeps import (
     close_recall_windows,
+    drop_old_drafts,
+    drop_old_exports,
+    enforce_stop,
+    enter_searched,
     expire_due,
+    form_batch,
     freeze_deadlines,
     hold_deadlines,
     lapse_leases,
-    remind_before_deadline,
-)
-from .upkeep import (
-    drop_old_drafts,
-    enter_searched,
     prune,
     pulse_effects,
+    remind_before_deadline,
+    tidy_batches,
     watch,
     watch_epoch,
+    write_export,
 )
 
 __all__ = [

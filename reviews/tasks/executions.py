@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from journal import dispatch, outbox, restore_epochs
 from journal.errors import NotFound, Restored
-from reviews import audits, deadlines
+from reviews import deadlines
 from reviews.executions import reconcile, repairs, run
 from reviews.grants import sequence
 
@@ -75,11 +75,11 @@ def lapse_repairs() -> int:
 @task()
 def audit_refused() -> int:
     """Hand over what was refused and is to be asked after now; how many."""
-    return dispatch.hand_over("reviews.tasks.audit_one", audits.due())
+    return dispatch.hand_over("reviews.tasks.audit_one", reconcile.due_audits())
 
 
 @task()
 def audit_one(execution_id: str) -> None:
     """Ask the service of one whether it happened all the same."""
     with suppress(NotFound):  # a forged message names what is not there
-        audits.look(execution_id)
+        reconcile.look(execution_id)

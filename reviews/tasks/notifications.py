@@ -1,4 +1,7 @@
-"""Letters to people, of what happened to one request or effect."""
+"""Letters to people, of what happened to one request or effect.
+
+What was put by for later leaves the house.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from journal import outbox
 from journal.models import OutboxMessage
 from policies.choices import Role
 from reviews.models import Alarm, ApprovalRequest, Execution, Proposal
-from reviews.notifications import plan
+from reviews.notifications import delivery, plan
 
 from .named import task
 
@@ -145,3 +148,26 @@ def mail_alarm(message_id: int) -> None:
     with outbox.consume(message_id) as message:
         if message is not None:
             plan.tell_alarm(Alarm.objects.get(pk=message.subject))
+
+
+@task()
+def send_notice(message_id: int) -> None:
+    """What was to wait, now that its time has come."""
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            delivery.one(message.subject)
+
+
+@task()
+def send_digest(message_id: int) -> None:
+    """What was gathered for one person."""
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            delivery.send(message.subject)
+
+
+@task()
+def send_test(message_id: int) -> None:
+    with outbox.consume(message_id) as message:
+        if message is not None:
+            delivery.test(message.subject)

@@ -24,10 +24,11 @@ from django.utils import timezone
 from journal import canonical, ids
 from policies import tools
 from policies.documents import CallableTarget, ToolDefinition, ToolReader, WebhookTarget
-from reviews import executors
-from reviews.executors import Call
 from reviews.outbound import webhooks
 from reviews.outbound.callables import load
+
+from . import executors
+from .executors import Call
 
 log = structlog.get_logger(__name__)
 

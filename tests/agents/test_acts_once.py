@@ -18,8 +18,8 @@ from agents import keys
 from agents.models import Acknowledgement
 from reviews.executions import claims, record, settle
 from reviews.executions import run as executions
-from reviews.executors import Outcome
 from reviews.models import Execution
+from reviews.tool_services.executors import Outcome
 from tests import factories
 from tests.agents import dying_agent
 from tests.agents.dying_agent import POINTS

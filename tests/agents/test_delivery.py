@@ -12,14 +12,7 @@ from typing import Any, get_args
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from agents import (
-    acknowledgements,
-    answers,
-    representation,
-    retention,
-    reversals,
-    tasks,
-)
+from agents import acknowledgements, representation, retention, reversals, tasks
 from agents.models import (
     Acknowledgement,
     Callback,
@@ -467,7 +460,7 @@ def test_a_stale_worker_writes_nothing(gate: Gate, receiver: Service) -> None:
     Delivery.objects.update(busy_until=clock.now() - timedelta(seconds=1))
     delivery.post(pk)
     assert only().status == "delivered"
-    failed = answers.Answer(500, "it answered 500")
+    failed = delivery.Answer(500, "it answered 500")
     delivery.record(delivery_id=pk, attempt=stale.attempts, answer=failed)
     assert (only().status, only().last_answer) == ("delivered", 200)
 

@@ -9,9 +9,8 @@ import httpx
 import pytest
 from django.test import Client
 
-from reviews import grant_keys
 from reviews.executions import run
-from reviews.grants import grants
+from reviews.grants import grants, tokens
 from reviews.models import ApprovalRequest, Execution, Grant
 from tests import factories
 from tests.client import offline
@@ -66,7 +65,7 @@ def test_anything_else_is_refused_and_nothing_is_done(
     caller: Caller, gate: Gate, deploys: None
 ) -> None:
     taken, other = redeemed(caller, gate), redeemed(caller, gate, ref="v2")
-    claims = dict(grant_keys.read(taken["grant"]))
+    claims = dict(tokens.read(taken["grant"]))
     attempts = {
         "other_action": [
             {"args": {"ref": "v3"}},
@@ -74,9 +73,9 @@ def test_anything_else_is_refused_and_nothing_is_done(
             {"preconditions": {"row_version": 1}},
         ],
         "not_redeemed": [{"grant": taken["ticket"]}],
-        "expired": [{"grant": grant_keys.sign({**claims, "exp": 1})}],
-        "wrong_audience": [{"grant": grant_keys.sign({**claims, "aud": "tool:pay"})}],
-        "other_tool": [{"grant": grant_keys.sign({**claims, "tool": "preview"})}],
+        "expired": [{"grant": tokens.sign({**claims, "exp": 1})}],
+        "wrong_audience": [{"grant": tokens.sign({**claims, "aud": "tool:pay"})}],
+        "other_tool": [{"grant": tokens.sign({**claims, "tool": "preview"})}],
         "forged": [{"grant": taken["grant"][:-40] + "A" * 40}],
     }
     honest = {"grant": taken["grant"], "args": taken["args"]}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agents import acknowledgements, outcome_ids
+from agents import acknowledgements, representation
 from agents.models import Acknowledgement, Delivery, DeliveryAttempt
 from journal import clock, failpoints
 from journal.failpoints import Injected
@@ -45,7 +45,7 @@ def test_a_letter_arrives_whoever_breaks(
 ) -> None:
     post.register(gate.agent, receiver.url, gate.owen)
     proposal = post.rejected(gate)
-    event = outcome_ids.settled(proposal.pk)
+    event = representation.settled(proposal.pk)
     flag = break_at(point, tmp_path, monkeypatch)
     with suppress(Injected):
         post.carry()
@@ -71,7 +71,7 @@ def test_an_acknowledgement_is_whole_or_not_there(
     post.register(gate.agent, receiver.url, gate.owen)
     proposal = post.rejected(gate)
     post.carry()
-    event = outcome_ids.settled(proposal.pk)
+    event = representation.settled(proposal.pk)
     break_at("acknowledged_uncommitted", tmp_path, monkeypatch)
     for status, count in (("waiting", 0), ("taken", 1)):
         with suppress(Injected):

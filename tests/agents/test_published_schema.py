@@ -25,11 +25,11 @@ from reviews.executions import claims, record
 from reviews.executions import redeem as redeeming
 from reviews.executions import run as executions
 from reviews.executions import settle as settlements
-from reviews.executors import Outcome
 from reviews.models import Alarm, ApprovalRequest, Execution, Grant
 from reviews.outbound import webhooks
 from reviews.requests import proposals
 from reviews.stops import stops
+from reviews.tool_services.executors import Outcome
 from tests import factories
 from tests.agents import post
 from tests.agents.conftest import Caller

@@ -10,14 +10,12 @@ from django.test import Client
 
 from agents.desk import agents, threads
 from agents.desk.agents import AgentPage
-from agents.desk.threads import ThreadPage
+from agents.desk.threads import Cell, PlanStep, ThreadPage
 from agents.models import Thread
-from agents.queries import history, relatives, suspended
-from agents.queries.suspended import Cell, PlanStep
 from journal import clock
-from reviews import sightings
 from reviews.choices import Scope, StopMode
 from reviews.desk.components import visibility
+from reviews.evidence import reveals
 from reviews.executions import claims, settle
 from reviews.executions import run as executions
 from reviews.models import Execution, Proposal
@@ -120,10 +118,10 @@ def test_what_went_wrong_is_counted_and_told(gate: Gate) -> None:
 def test_a_near_miss_is_on_record_although_all_went_well(gate: Gate) -> None:
     execution = propose(gate.agent, "tag").executions.get()
     executions.run(execution.pk)
-    assert history.lately(gate.sue, Proposal.objects.all(), clock.now()).newest == []
+    assert agents.lately(gate.sue, Proposal.objects.all(), clock.now()).newest == []
     found = Execution.objects.select_related("proposal").get()
-    sightings.see(person=gate.rita, executions=[found], near_miss=True)
-    lately = history.lately(gate.sue, visibility.proposals(gate.sue), clock.now())
+    reveals.see(person=gate.rita, executions=[found], near_miss=True)
+    lately = agents.lately(gate.sue, visibility.proposals(gate.sue), clock.now())
     assert (lately.near_misses, len(lately.newest)) == (1, 1)
     assert "1 near miss<" in source(gate, "sue", "/agents/riley/")
 
@@ -242,7 +240,7 @@ def test_runs_know_what_they_started_and_are_part_of(gate: Gate) -> None:
     (child,) = run_page(gate).children
     assert (child.agent, child.thread, child.proposals) == ("robin", "s-1", 2)
     assert "Runs it started" in source(gate, "sue")
-    (above,) = relatives.parents(gate.sue, "robin", "s-1")
+    (above,) = threads.parents(gate.sue, "robin", "s-1")
     assert (above.agent, above.thread) == ("riley", "t-1")
     assert "riley, run t-1" in source(gate, "sue", "/threads/robin/s-1/")
 
@@ -251,7 +249,7 @@ def test_a_child_that_is_not_the_readers_is_not_named(gate: Gate) -> None:
     olga = factories.person("olga", factories.CAST["owen"])
     parent = propose(gate.agent)
     propose(factories.agent(olga, "robin"), thread="s-1", parent=parent.pk)
-    assert relatives.children(fresh(gate.owen), "riley", "t-1") == []
+    assert threads.children(fresh(gate.owen), "riley", "t-1") == []
 
 
 def test_goal_plan_and_budget_are_set_apart_and_fenced(gate: Gate) -> None:
@@ -282,7 +280,7 @@ def test_goal_plan_and_budget_are_set_apart_and_fenced(gate: Gate) -> None:
     ],
 )
 def test_what_has_another_shape_stays_in_the_table(state) -> None:
-    told = suspended.told(state)
+    told = threads.told(state)
     assert not told.any
     assert told.cells
 
@@ -295,7 +293,7 @@ def test_the_state_is_typed_and_never_json() -> None:
         "e": [],
         "f": 1.5,
     }
-    assert suspended.told(state).cells == [
+    assert threads.told(state).cells == [
         Cell("a.b 1", "number", "1"),
         Cell("a.b 2", "yes or no", "yes"),
         Cell("c", "nothing", "nothing"),
@@ -306,12 +304,12 @@ def test_the_state_is_typed_and_never_json() -> None:
 
 
 def test_a_long_state_says_how_much_is_left_out() -> None:
-    told = suspended.told({f"n{number}": number for number in range(230)})
+    told = threads.told({f"n{number}": number for number in range(230)})
     assert (len(told.cells), told.more) == (200, 30)
 
 
 def test_a_plan_of_sentences_is_one(gate: Gate) -> None:
-    assert suspended.told({"plan": ["look", "pay"]}).plan == [
+    assert threads.told({"plan": ["look", "pay"]}).plan == [
         PlanStep("look"),
         PlanStep("pay"),
     ]

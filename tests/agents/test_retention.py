@@ -9,14 +9,7 @@ from typing import Any
 
 import pytest
 
-from agents import (
-    acknowledgements,
-    outcome_ids,
-    proposals,
-    representation,
-    retention,
-    tasks,
-)
+from agents import acknowledgements, proposals, representation, retention, tasks
 from agents.choices import ThreadResult
 from agents.models import (
     Acknowledgement,
@@ -30,10 +23,10 @@ from agents.webhooks import redelivery
 from journal import clock, errors, log
 from journal.models import LogRecord, OutboxMessage
 from journal.state_machine import TOLD
-from reviews.alarms import answering
+from reviews.alarms import standing
 from reviews.executions import claims, record, settle
-from reviews.executors import Outcome
 from reviews.models import Alarm, Execution, Proposal
+from reviews.tool_services.executors import Outcome
 from tests import factories
 from tests.agents import post
 from tests.conftest import Gate
@@ -93,7 +86,7 @@ def test_what_an_agent_has_is_not_told_again(gate: Gate, receiver: Service) -> N
     )
     assert post.carry() == 0
     assert len(receiver.requests) == heard
-    outcome = outcome_ids.settled(proposal.pk)
+    outcome = representation.settled(proposal.pk)
     acknowledgements.acknowledge(
         agent=gate.agent, proposal_id=proposal.pk, outcome=outcome
     )
@@ -143,7 +136,7 @@ def test_the_letter_that_an_alarm_leads_to_stays_until_it_is_closed(
     alarm = Alarm.objects.get()
     assert retention.forget_letters() == 3
     assert Delivery.objects.get().pk == alarm.data["delivery"]
-    answering.close(alarm_id=alarm.pk, person=gate.sue, note="told them")
+    standing.close(alarm_id=alarm.pk, person=gate.sue, note="told them")
     assert retention.forget_letters() == 1
     assert not Delivery.objects.exists()
 

@@ -14,7 +14,7 @@ from journal import errors
 from journal.models import LogRecord
 from policies.choices import Role, Tier
 from reviews import permissions
-from reviews.alarms import answering
+from reviews.alarms import standing
 from reviews.choices import ExecutionStatus, RequestStatus, Scope
 from reviews.executions import claims, record, run
 from reviews.models import (
@@ -167,8 +167,8 @@ def test_what_a_late_report_says_happened_is_not_undone_twice(gate: Gate) -> Non
     with pytest.raises(errors.Conflict, match="undone already"):
         undo(paid, gate.tom)
     alarm = Alarm.objects.get(kind="late_report")
-    answering.acknowledge(alarm_id=alarm.pk, person=gate.sue)
-    answering.close(alarm_id=alarm.pk, person=gate.sue, note="It is not in the books.")
+    standing.acknowledge(alarm_id=alarm.pk, person=gate.sue)
+    standing.close(alarm_id=alarm.pk, person=gate.sue, note="It is not in the books.")
     assert undo(paid, gate.tom).request.status == RequestStatus.PENDING
 
 

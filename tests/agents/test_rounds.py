@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agents import rounds, tasks
-from agents.answers import Answer
+from agents import tasks
 from agents.models import Delivery
 from agents.webhooks import delivery, lanes
+from agents.webhooks.delivery import Answer
 from journal import dispatch
 from journal.models import OutboxMessage
 from tests import factories
@@ -76,14 +76,14 @@ def test_when_its_time_is_over_it_calls_for_the_next(
 
 def test_its_last_try_ends_before_the_task_must(settings: Any) -> None:
     house = settings.HOLDPOINT
-    assert rounds.spare_seconds() > 0
-    assert rounds.spare_seconds() + house.http_timeout < house.soft_time_limit
+    assert delivery.spare_seconds() > 0
+    assert delivery.spare_seconds() + house.http_timeout < house.soft_time_limit
 
 
 def test_a_round_ends_where_letters_fail(letters: list[str], receiver: Service) -> None:
     """The others have theirs through the slow lane, one at a time."""
     receiver.status = 500
-    assert rounds.carry(letters[0]) == [letters[1]]
+    assert delivery.carry(letters[0]) == [letters[1]]
     assert len(receiver.requests) == 1
 
 

@@ -15,10 +15,9 @@ from django.core.mail import EmailMessage
 from journal.models import OutboxMessage
 from policies.models import Person
 from reviews import tasks
-from reviews.channels import lines
 from reviews.desk.log import exports
 from reviews.models import ApprovalRequest, Execution
-from reviews.notifications import email
+from reviews.notifications import delivery, email
 from tests.browser.hostile import MARK
 from tests.browser.naughty import check_shown, is_seen
 
@@ -46,7 +45,7 @@ def _gather() -> None:
     email.digest(person, waiting)
     request = ApprovalRequest.objects.latest("opened_at")
     execution = Execution.objects.latest("queued_at")
-    for kind, what in lines.WHAT.items():
+    for kind, what in delivery.WHAT.items():
         about = execution if kind in ("ran", "unknown") else request
         email.to(person, email.Line(what, about))
 

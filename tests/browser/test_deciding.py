@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from reviews.choices import RequestStatus
-from reviews.leases import passing
+from reviews.holds import take
 from reviews.models import ApprovalRequest, Decision
 from tests import factories
 from tests.browser.conftest import SitDown, arm, look, settle
@@ -161,7 +161,7 @@ def test_someone_else_decides_and_my_note_is_kept(
     page = desk.open(f"/requests/{waiting.pk}/")
     arm(desk, "x")
     page.fill("#id_reason", "mine")
-    passing.break_hold(request_id=waiting.pk, person=gate.sue, reason="away")
+    take.break_hold(request_id=waiting.pk, person=gate.sue, reason="away")
     decide(waiting, gate.rita, "reject", reason_code="unsafe")
     expect(page.locator("#outcome")).to_contain_text("Rejected")
     expect(page.locator("#kept-text")).to_have_value("mine")

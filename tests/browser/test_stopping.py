@@ -8,9 +8,9 @@ from playwright.sync_api import expect
 
 from reviews.choices import Scope, StopMode
 from reviews.executions import claims, record
-from reviews.executors import Outcome
 from reviews.models import Stop
 from reviews.stops import stops
+from reviews.tool_services.executors import Outcome
 from tests.browser.conftest import LOOKS, SitDown
 from tests.conftest import Gate
 from tests.factories import propose

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from demo.store import database, readers
-from reviews.executors import Call, KnownFailure
+from reviews.tool_services.executors import Call, KnownFailure
 from tests.policies import store
 from tests.reviews.presenters import kinds
 

@@ -19,7 +19,7 @@ from hitl import connections
 from hitl.broker_messages import NEVER_OURS, STEPS, _make_handler
 from hitl.celery import app
 from journal import dispatch
-from reviews.alarms import dropping
+from reviews.alarms import standing
 from reviews.choices import AlarmKind, ExecutionStatus
 from reviews.models import Alarm, Execution
 from tests.conftest import Gate
@@ -209,9 +209,9 @@ def test_a_message_sets_no_limits_of_its_own() -> None:
 
 @pytest.mark.django_db
 def test_dropped_messages_are_added_up_in_one_alarm() -> None:
-    assert dropping.dropped(count=0) is None
-    dropping.dropped(count=3)
-    dropping.dropped(count=4)
+    assert standing.dropped(count=0) is None
+    standing.dropped(count=3)
+    standing.dropped(count=4)
     alarm = Alarm.objects.get(kind=AlarmKind.UNREADABLE)
     assert (alarm.times, alarm.data) == (2, {"messages": 7})
 

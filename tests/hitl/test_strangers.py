@@ -15,7 +15,7 @@ import pytest
 from agents import keys
 from hitl.environment import LOOPBACK
 from hitl.live.buffering import BODY_LIMIT, ROOM_EACH
-from hitl.local import programs
+from hitl.local import installation
 from hitl.local.process import Child
 from tests.conftest import Gate
 from tests.stack import Stack, free_port, wait_until
@@ -31,7 +31,7 @@ def web(live: Stack) -> Iterator[Web]:
     """A process of its own, so that nobody else's calls and memory count."""
     port = free_port()
     few = {"PORT": str(port), "FAILURES_PER_MINUTE": str(FAILURES)}
-    child = Child(programs.web(live._layout, live.environ | few))
+    child = Child(installation.web(live._layout, live.environ | few))
     found = Web(port, child)
     wait_until(found.answers, 40, lambda: live.log("web"))
     yield found

@@ -21,7 +21,7 @@ from django.test import Client
 from agents import keys
 from hitl import asgi
 from hitl.live.event_stream import MOST_EACH
-from hitl.local import programs
+from hitl.local import installation
 from hitl.local.process import Child
 from policies.choices import Role
 from policies.models import Person
@@ -345,7 +345,7 @@ async def pages_are_served(live: Stack, cookies: dict[str, str]) -> None:
 def another(live: Stack) -> Iterator[tuple[Child, str]]:
     """A second web process, to be stopped."""
     port = free_port()
-    child = Child(programs.web(live._layout, {**live.environ, "PORT": str(port)}))
+    child = Child(installation.web(live._layout, {**live.environ, "PORT": str(port)}))
     base = f"http://127.0.0.1:{port}"
     wait_until(lambda: ready(base), 30, lambda: live.log("web"))
     yield child, base

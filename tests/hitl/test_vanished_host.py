@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from chaos.network import Host, Network, build
-from hitl import database
+from hitl import connections
 from hitl.local import keys, layout, postgres
 from hitl.local.process import Program
 from tests.guards import lacking
@@ -77,7 +77,7 @@ def _connect(url: str, **quicker: int) -> psycopg.Connection[tuple[object, ...]]
 
 def _conninfo(url: str, **quicker: int) -> str:
     """As the product's processes connect, but for what is quicker."""
-    found = database.config(url, application_name="test")
+    found = connections.database_config(url, application_name="test")
     options = {**found["OPTIONS"]}
     switches = [f"-c {name}={value}" for name, value in quicker.items()]
     options["options"] = " ".join([options["options"], *switches])
@@ -113,13 +113,13 @@ def test_a_vanished_host_s_locks_are_free_in_seconds(
 def test_the_server_watches_us_as_we_watch_it(server: str) -> None:
     """With the figures of the product, on a connection as its processes make it."""
     with _connect(server) as ours:
-        for name, value in database.THEIRS.items():
+        for name, value in connections.THEIRS.items():
             found = ours.execute(
                 "SELECT setting::int FROM pg_settings WHERE name = %s", [name]
             ).fetchone()
             assert found == (value,), name
         given = ours.info.get_parameters()
-    assert {name: int(given[name]) for name in database.OURS} == database.OURS
+    assert {name: int(given[name]) for name in connections.OURS} == connections.OURS
 
 
 def test_the_rest_of_a_transaction_is_not_waited_for_without_end(server: str) -> None:

@@ -42,7 +42,7 @@ def is_point(node: ast.expr) -> bool:
         isinstance(node, ast.Attribute)
         and node.attr == "point"
         and isinstance(node.value, ast.Name)
-        and node.value.id == "faults"
+        and node.value.id == "failpoints"
     )
 
 
@@ -115,11 +115,11 @@ def test_who_is_stopped_goes_on_where_it_was(armed: Path) -> None:
 
 THREADED = """
 import sys, threading
-from journal import faults
+from journal import failpoints
 
 def passes():
     for name in sys.stdin:
-        faults.point(name.strip())
+        failpoints.point(name.strip())
 
 other = threading.Thread(target=passes)
 other.start()

@@ -19,7 +19,7 @@ from agents import keys
 from hitl import connections
 from journal import sequencer
 from journal.models import LogPosition, LogRecord, OutboxMessage
-from reviews.alarms import watching
+from reviews.alarms import watch
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.models import Alarm, ApprovalRequest, Decision, Execution, Grant, Proposal
 from reviews.people import tokens
@@ -136,7 +136,7 @@ def test_a_worker_killed_anywhere_never_doubles_or_loses_an_effect(
     for run in runs:
         check(run, counted)
     check_log(runs)
-    watching.watch()
+    watch.watch()
     assert not Alarm.objects.exists()  # what recovers is nobody's alarm
     record_proof(
         "alarms",

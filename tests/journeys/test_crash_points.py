@@ -29,10 +29,10 @@ from reviews.decisions import decide as decisions
 from reviews.decisions import recall
 from reviews.executions import record, redeem, run, settle
 from reviews.executions.claims import Claim
-from reviews.executors import Call, Outcome
 from reviews.grants import tokens
 from reviews.models import ApprovalRequest, Batch, Execution
 from reviews.stops import stops
+from reviews.tool_services.executors import Call, Outcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, proposal_body, propose, said

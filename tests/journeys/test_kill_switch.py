@@ -17,7 +17,7 @@ import pytest
 from django.test import Client
 
 from agents.models import Agent
-from chaos import processes
+from chaos import cluster
 from hitl.local.process import Child
 from reviews.choices import ExecutionStatus
 from reviews.models import Execution, Stop
@@ -156,11 +156,11 @@ def one_trial(
 @contextmanager
 def held(worker: Child) -> Iterator[None]:
     """So that it cannot be through with the load before the click."""
-    processes.signal_all(worker.pid, signal.SIGSTOP)
+    cluster.signal_all(worker.pid, signal.SIGSTOP)
     try:
         yield
     finally:
-        processes.signal_all(worker.pid, signal.SIGCONT)
+        cluster.signal_all(worker.pid, signal.SIGCONT)
 
 
 def load(agent: Agent, *, only_look: bool) -> None:

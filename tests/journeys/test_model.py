@@ -34,13 +34,13 @@ from reviews.executions import record as executions
 from reviews.executions import redeem as redeeming
 from reviews.executions import run as executions_run
 from reviews.executions import settle as settlements
-from reviews.executors import Outcome
 from reviews.grants import grants
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Execution, Grant, Proposal, Stop
 from reviews.requests import proposals
 from reviews.stops import scope as stop_work
 from reviews.stops import stops
+from reviews.tool_services.executors import Outcome
 from tests import factories, guards, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose

@@ -18,7 +18,7 @@ from policies import facts
 from reviews.batches import decide as batches
 from reviews.batches import formation
 from reviews.decisions import decide as decisions
-from reviews.executions import results, run
+from reviews.executions import record, run
 from reviews.models import Batch, Execution, Proposal
 from tests import factories
 from tests.conftest import Gate
@@ -126,9 +126,9 @@ def test_one_decision_one_effect_and_a_second_click_is_stale(desk: Gate) -> None
     factories.window_over(request)
     execution = Execution.objects.get(proposal=request.proposal_id)
     run.run(execution.pk)
-    first = results.result_of(Execution.objects.get(pk=execution.pk))
+    first = record.result_of(Execution.objects.get(pk=execution.pk))
     run.run(execution.pk)
-    assert results.result_of(Execution.objects.get(pk=execution.pk)) == first
+    assert record.result_of(Execution.objects.get(pk=execution.pk)) == first
     with pytest.raises(errors.Decided):
         decisions.decide(seen)
     assert LogRecord.objects.filter(kind="decision.refused").exists()

@@ -17,9 +17,9 @@ from reviews import transitions
 from reviews.choices import ExecutionStatus
 from reviews.executions import record, redeem
 from reviews.executions import run as executions
-from reviews.executors import Outcome
 from reviews.grants import tokens
 from reviews.models import Execution
+from reviews.tool_services.executors import Outcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.journeys import dying

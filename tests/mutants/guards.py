@@ -89,7 +89,7 @@ GUARDS = [
     ),
     Guard(
         "nothing is decided after the deadline",
-        "reviews/lateness.py",
+        "reviews/decisions/checks.py",
         "check",
         "deadline",
         WithoutOperand("overdue"),
@@ -285,7 +285,9 @@ GUARDS = [
         "reviews/executions/claims.py",
         "_take_lapsed",
         "opaque-once",
-        WithoutOperand("approved.class_of(execution) is not ExecutionClass.OPAQUE"),
+        WithoutOperand(
+            "approved_tool.class_of(execution) is not ExecutionClass.OPAQUE"
+        ),
         f"{EXECUTIONS} {MODEL}",
     ),
     Guard(
@@ -330,7 +332,7 @@ GUARDS = [
     ),
     Guard(
         "what may have happened is looked up first",
-        "reviews/executions/looking.py",
+        "reviews/executions/run.py",
         "ask_first",
         "look-up-first",
         ALWAYS,
@@ -338,7 +340,7 @@ GUARDS = [
     ),
     Guard(
         "what was unknown once is not taken for untouched",
-        "reviews/earlier.py",
+        "reviews/executions/claims.py",
         "is_untouched",
         "unknown-once",
         WithoutOperand("not (doubted and can_look)"),
@@ -370,7 +372,7 @@ GUARDS = [
     ),
     Guard(
         "what failed in an attempt that never ended is its outcome",
-        "reviews/executions/looking.py",
+        "reviews/executions/run.py",
         "denies",
         "attempt-open",
         Value("True"),
@@ -490,8 +492,8 @@ GUARDS = [
     ),
     Guard(
         "what a late report says happened is not done again",
-        "reviews/earlier.py",
-        "doubt",
+        "reviews/executions/claims.py",
+        "earlier_doubt",
         "late-report",
         NEVER,
         "tests/reviews/test_settlements.py",
@@ -538,7 +540,7 @@ GUARDS = [
     ),
     Guard(
         "a claim is given again to the call that made it only",
-        "reviews/redeem_keys.py",
+        "reviews/executions/claims.py",
         "made_claim",
         "redeem-key",
         Value("True"),
@@ -546,7 +548,7 @@ GUARDS = [
     ),
     Guard(
         "what a repeated call was given is not taken back",
-        "reviews/executions/refusing.py",
+        "reviews/executions/record.py",
         "give_back",
         "redeem-begun",
         NEVER,

@@ -11,10 +11,9 @@ from pytest_django import Settings
 from policies import callables, versions
 from policies.documents import InvalidPolicy, parse
 from policies.models import PolicyVersion
-from reviews import executors
-from reviews.executors import Call
 from reviews.outbound import callables as functions
-from reviews.tool_services import readers, verifiers
+from reviews.tool_services import executors, readers, verifiers
+from reviews.tool_services.executors import Call
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.reviews.definitions import tool

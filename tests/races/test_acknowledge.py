@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from agents import acknowledgements, outcome_ids, transitions
+from agents import acknowledgements, representation, transitions
 from agents.models import Acknowledgement, Delivery
 from agents.webhooks import enqueue
 from journal.models import OutboxMessage
@@ -30,7 +30,7 @@ def both(gate: Gate, networks: Callable[..., None]) -> tuple[str, Call, Call]:
     post.register(gate.agent, URL, gate.owen)
     proposal = post.rejected(gate)
     told = OutboxMessage.objects.filter(topic=TOLD, subject=proposal.pk).latest("pk")
-    outcome = outcome_ids.settled(proposal.pk)
+    outcome = representation.settled(proposal.pk)
     return outcome, partial(enqueue.promise, message=told), word(gate, proposal)
 
 
@@ -39,7 +39,7 @@ def word(gate: Gate, proposal: Proposal) -> Call:
         acknowledgements.acknowledge,
         agent=gate.agent,
         proposal_id=proposal.pk,
-        outcome=outcome_ids.settled(proposal.pk),
+        outcome=representation.settled(proposal.pk),
     )
 
 
@@ -79,4 +79,4 @@ def test_at_once_nothing_is_left_to_send(
         promise = partial(enqueue.promise, message=told.latest("pk"))
         results = at_once(promise, word(gate, proposal))
         assert all(result.won for result in results)
-        assert "waiting" not in statuses(outcome_ids.settled(proposal.pk))
+        assert "waiting" not in statuses(representation.settled(proposal.pk))

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from reviews import audits
-from reviews.alarms import answering, watching
-from reviews.executions import claims, record, run
+from reviews.alarms import standing, watch
+from reviews.executions import claims, reconcile, record, run
 from reviews.models import Alarm, Execution, Grant, LateReport
 from reviews.tool_services import executors
 from tests import factories, worlds
@@ -28,7 +27,7 @@ def test_many_sweeps_at_once_raise_each_once(gate: Gate) -> None:
     late = [ended(states.queued(gate)) for _ in range(2)]
     other = states.queued(gate, "pay_queryable")
     Grant.objects.filter(execution=other).update(action_hash="sha256:" + "0" * 64)
-    changed = [one.value for one in at_once(*[watching.watch] * 6)]
+    changed = [one.value for one in at_once(*[watch.watch] * 6)]
     assert sum(changed) == 3
     assert sorted(raised()) == [
         *sorted(("never_executed", one.pk, 1) for one in late),
@@ -69,7 +68,7 @@ def test_of_two_who_close_one_the_first_is_kept(gate: Gate) -> None:
     done = at_once(
         *[
             partial(
-                answering.close, alarm_id=alarm.pk, person=gate.people[name], note=note
+                standing.close, alarm_id=alarm.pk, person=gate.people[name], note=note
             )
             for name, note in notes.items()
         ]
@@ -83,7 +82,7 @@ def test_of_two_who_close_one_the_first_is_kept(gate: Gate) -> None:
 def test_what_was_refused_is_asked_after_once(gate: Gate) -> None:
     execution = ended(states.queued(gate, "pay_queryable"))
     run.run(execution.pk)
-    asked = at_once(*[partial(audits.begin, execution_id=execution.pk)] * 6)
+    asked = at_once(*[partial(reconcile.begin, execution_id=execution.pk)] * 6)
     assert [one.value is not None for one in asked].count(True) == 1
 
 

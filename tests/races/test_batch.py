@@ -9,7 +9,7 @@ import pytest
 
 from journal import errors
 from journal.models import LogRecord
-from reviews.batches import decide, formation, lists, membership
+from reviews.batches import decide, formation, membership
 from reviews.choices import BatchStatus, RequestStatus
 from reviews.decisions import decide as decisions
 from reviews.executions import run
@@ -77,7 +77,7 @@ def test_a_decision_on_one_item_waits_for_the_batch_and_comes_late(
     batch = formed(gate)
     meant, one = said(batch, gate.rita), members(batch)[1].request
     seen = factories.said(one, copy.copy(gate.tom), "reject")
-    rival = while_held(monkeypatch, lists, "check", partial(decisions.decide, seen))
+    rival = while_held(monkeypatch, decide, "check", partial(decisions.decide, seen))
     decide.decide(meant)
     assert isinstance(rival.result.refusal, errors.Decided)
     assert statuses() == {RequestStatus.AUTHORIZED}
@@ -91,7 +91,7 @@ def test_a_replacement_waits_for_the_batch_and_is_too_late(
     meant, one = said(batch, gate.rita), members(batch)[1]
     args = {**one.version.revision.args, "amount": "70.00"}
     replace = partial(factories.revised, gate.agent, one.request.proposal, args)
-    rival = while_held(monkeypatch, lists, "check", replace)
+    rival = while_held(monkeypatch, decide, "check", replace)
     decide.decide(meant)
     assert not rival.result.won
     granted = Grant.objects.get(proposal=one.request.proposal_id)
@@ -105,7 +105,7 @@ def test_who_joins_meanwhile_is_not_decided(
     meant = said(batch, gate.rita)
     later = proposed(gate, "9.00")[0]
     join = partial(formation.form_around, later.pk)
-    rival = while_held(monkeypatch, lists, "check", join)
+    rival = while_held(monkeypatch, decide, "check", join)
     decide.decide(meant)
     assert rival.result.value == []  # the batch it was to join is decided
     later.refresh_from_db()

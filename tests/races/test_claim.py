@@ -15,11 +15,11 @@ from reviews.choices import ExecutionStatus, Scope, StopMode
 from reviews.executions import claims, leases, rechecks, record, run
 from reviews.executions import redeem as redeeming
 from reviews.executions import settle as settlements
-from reviews.executors import Outcome
 from reviews.grants import grants
 from reviews.models import Execution, Grant, Stop
 from reviews.stops import stops
 from reviews.tool_services import readers, verifiers
+from reviews.tool_services.executors import Outcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose

@@ -19,8 +19,8 @@ from reviews import locks
 from reviews.choices import RequestStatus, Verdict
 from reviews.decisions import decide as decisions
 from reviews.decisions import votes
+from reviews.decisions.submission import Said
 from reviews.models import ApprovalRequest, Decision, Execution, Grant
-from reviews.said import Said
 from tests import factories, guards
 from tests.conftest import Gate
 from tests.factories import decide, propose, said

@@ -12,9 +12,9 @@ from journal.models import LogRecord
 from policies.choices import Role
 from reviews import locks
 from reviews.decisions import decide
-from reviews.holds import take as leases
+from reviews.holds import rows
+from reviews.holds import take as holds_take
 from reviews.holds.take import take
-from reviews.leases import checking, passing
 from reviews.models import ApprovalRequest, Decision, Lease
 from tests.conftest import Gate
 from tests.factories import propose, said
@@ -54,7 +54,7 @@ def test_one_who_opens_many_at_once_holds_three(gate: Gate) -> None:
     calls = [partial(take, request_id=row.pk, person=gate.rita) for row in rows]
     assert all(result.won for result in at_once(*calls))
     held = Lease.objects.filter(holder=gate.rita, until__gt=clock.now())
-    assert held.count() == leases.MAX_LEASES
+    assert held.count() == holds_take.MAX_LEASES
 
 
 def test_a_lease_taken_right_before_the_lock_stops_the_decision(
@@ -81,7 +81,7 @@ def test_a_lease_asked_for_during_a_decision_comes_too_late(
     mine = said(request, gate.rita)
     rival = while_held(
         monkeypatch,
-        checking,
+        rows,
         "check",
         partial(take, request_id=request.pk, person=gate.tom),
     )
@@ -112,7 +112,10 @@ def test_a_break_and_a_decision_at_once_leave_nothing_held(gate: Gate) -> None:
         token = take(request_id=request.pk, person=gate.rita).token
         broken, decided = at_once(
             partial(
-                passing.break_hold, request_id=request.pk, person=gate.sue, reason="x"
+                holds_take.break_hold,
+                request_id=request.pk,
+                person=gate.sue,
+                reason="x",
             ),
             partial(decide.decide, said(request, gate.rita, lease=token)),
         )

@@ -11,11 +11,11 @@ from agents import repairs as runs
 from agents import reversals
 from journal import errors
 from journal.models import LogRecord
-from reviews import executors
 from reviews.choices import ExecutionStatus, RepairStatus
 from reviews.executions import reconcile, repairs
 from reviews.executions import settle as settlements
 from reviews.models import ApprovalRequest, Execution, Repair, Reversal
+from reviews.tool_services import executors
 from tests.agents.test_repairs import corrected, dead, of_execution, stuck
 from tests.conftest import Gate
 from tests.races.together import at_once, before

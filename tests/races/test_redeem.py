@@ -13,7 +13,7 @@ import pytest
 from journal import errors, log
 from journal.models import LogRecord
 from reviews.choices import ExecutionStatus, Scope
-from reviews.executions import claims, leases, refusing
+from reviews.executions import claims, leases, record
 from reviews.executions import redeem as redeeming
 from reviews.executions.rechecks import No
 from reviews.grants import grants
@@ -105,7 +105,7 @@ def test_what_was_taken_back_is_given_to_nobody(
     assert claim is not None
     claim = replace(claim, untouched=untouched)
     no = No("stopped", "This was stopped before it ran.")
-    back = partial(refusing.give_back, claim=claim, no=no)
+    back = partial(record.give_back, claim=claim, no=no)
     rival = before(monkeypatch, leases, "hand_out", back)
     refusal = errors.AgentStopped if untouched else errors.GrantSpent
     with pytest.raises(refusal):

@@ -10,8 +10,8 @@ from policies.models import Person
 from reviews import deadlines
 from reviews.batches import decide as batches
 from reviews.batches import formation, membership, similarity
+from reviews.batches.decide import SaidOfMany
 from reviews.batches.membership import Member
-from reviews.batches.said import SaidOfMany
 from reviews.choices import Verdict
 from reviews.executions import run
 from reviews.models import ApprovalRequest, Batch, Execution

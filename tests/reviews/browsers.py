@@ -7,11 +7,8 @@ from typing import Any
 
 from policies.documents import ToolDefinition
 from reviews.desk.argument_form import Form
-from reviews.desk.argument_form.fields import Node
+from reviews.desk.argument_form.fields import Choice, Line, Locked, Moment, Node
 from reviews.desk.argument_form.nested import Rows
-from reviews.forms.arguments.nodes.choices import Choice
-from reviews.forms.arguments.nodes.lines import Line, Moment
-from reviews.forms.arguments.nodes.locked import Locked
 
 
 def tool_of(schema: dict[str, Any], **more: Any) -> ToolDefinition:

@@ -15,11 +15,10 @@ from journal.state_machine import Machine
 from policies import versions
 from policies.models import Person, PolicyVersion
 from reviews import deadlines, transitions
-from reviews.alarms import answering
+from reviews.alarms import standing
+from reviews.batches import formation
 from reviews.choices import SETTLED, ExecutionStatus, RepairChange, Scope
 from reviews.executions import claims, record, repairs, run
-from reviews.executors import Outcome
-from reviews.forming import tidying
 from reviews.holds import take
 from reviews.models import (
     Alarm,
@@ -32,6 +31,7 @@ from reviews.models import (
     Repair,
 )
 from reviews.stops import stops
+from reviews.tool_services.executors import Outcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -206,7 +206,7 @@ def forming_batch(gate: Gate) -> Batch:
 def open_batch(gate: Gate) -> Batch:
     batch = batching.formed(gate)
     Batch.objects.filter(pk=batch.pk).update(closes_at=clock.now())
-    tidying.tidy(batch_id=batch.pk)
+    formation.tidy(batch_id=batch.pk)
     return batch
 
 
@@ -217,7 +217,7 @@ def decided_batch(gate: Gate) -> Batch:
 def dissolved_batch(gate: Gate) -> Batch:
     batch = batching.formed(gate, "7.00", "8.00")
     decide(batching.members(batch)[0].request, gate.rita)
-    tidying.tidy(batch_id=batch.pk)
+    formation.tidy(batch_id=batch.pk)
     return batch
 
 
@@ -228,12 +228,12 @@ def open_alarm(gate: Gate) -> Alarm:
 
 def acknowledged_alarm(gate: Gate) -> Alarm:
     alarm = open_alarm(gate)
-    return answering.acknowledge(alarm_id=alarm.pk, person=gate.sue)
+    return standing.acknowledge(alarm_id=alarm.pk, person=gate.sue)
 
 
 def closed_alarm(gate: Gate) -> Alarm:
     alarm = open_alarm(gate)
-    return answering.close(alarm_id=alarm.pk, person=gate.sue, note="asked again")
+    return standing.close(alarm_id=alarm.pk, person=gate.sue, note="asked again")
 
 
 def proposed_repair(gate: Gate) -> Repair:

@@ -16,18 +16,17 @@ from agents.choices import ThreadResult
 from journal import clock, errors, failpoints, log
 from journal.models import LogRecord, OutboxMessage
 from policies.choices import Risk
-from reviews import audits
-from reviews.alarms import answering, raising, standing, watch, watching
+from reviews.alarms import standing, watch
 from reviews.alarms.late_reports import MOST_KEPT
 from reviews.choices import AlarmKind, Scope
 from reviews.desk.components import retry
-from reviews.executions import claims, redeem, run
+from reviews.executions import claims, reconcile, redeem, run
 from reviews.executions import record as executions
-from reviews.executors import Outcome
 from reviews.grants import grants
 from reviews.models import Alarm, Execution, Grant, LateReport, Notice, Revision
 from reviews.stops import stops
 from reviews.tool_services import executors
+from reviews.tool_services.executors import Outcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -139,7 +138,7 @@ def test_what_somebody_wanted_not_to_run_is_no_alarm(gate: Gate) -> None:
         agent=gate.agent, name="t-again", result=ThreadResult.GAVE_UP
     )
     assert set(Execution.objects.values_list("status", flat=True)) == {"refused"}
-    watching.watch()
+    watch.watch()
     assert raised() == []
 
 
@@ -147,7 +146,7 @@ def test_what_nobody_was_asked_about_is_no_alarm(gate: Gate) -> None:
     propose(gate.agent, "look")
     execution = ended(Execution.objects.get())
     run.run(execution.pk)
-    watching.watch()
+    watch.watch()
     assert raised() == []
 
 
@@ -159,17 +158,17 @@ def test_the_sweep_finds_what_another_release_refused(gate: Gate) -> None:
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute("DELETE FROM reviews_alarm")
         cursor.execute("SET LOCAL session_replication_role = origin")
-    assert (watching.watch(), watching.watch()) == (1, 0)
+    assert (watch.watch(), watch.watch()) == (1, 0)
     assert raised() == [("never_executed", execution.pk, 1)]
 
 
 def test_what_stays_queued_is_found_and_closes_itself_when_it_runs(gate: Gate) -> None:
     execution = ended(states.queued(gate))
-    assert watching.watch() == 1
+    assert watch.watch() == 1
     later = clock.now() + timedelta(minutes=5)
     Grant.objects.filter(pk=execution.grant_id).update(expires_at=later)
     run.run(execution.pk)
-    assert (watching.watch(), watching.watch()) == (1, 0)
+    assert (watch.watch(), watch.watch()) == (1, 0)
     alarm = the_alarm()
     assert (alarm.status, alarm.closed_how, alarm.closed_by) == (
         "closed",
@@ -180,9 +179,9 @@ def test_what_stays_queued_is_found_and_closes_itself_when_it_runs(gate: Gate) -
 
 def test_an_alarm_that_was_closed_is_not_raised_anew(gate: Gate) -> None:
     ended(states.queued(gate))
-    watching.watch()
-    answering.close(alarm_id=the_alarm().pk, person=gate.sue, note="asked again")
-    assert watching.watch() == 0
+    watch.watch()
+    standing.close(alarm_id=the_alarm().pk, person=gate.sue, note="asked again")
+    assert watch.watch() == 0
     assert the_alarm().status == "closed"
 
 
@@ -223,7 +222,7 @@ def test_rows_that_say_so_whoever_wrote_them(gate: Gate) -> None:
     now = clock.now()
     over = {"status": "succeeded", "claimed_at": now, "finished_at": now}
     worlds.rewrite(Execution, execution.pk, **over)
-    assert (watching.watch(), watching.watch()) == (1, 0)
+    assert (watch.watch(), watch.watch()) == (1, 0)
     assert raised() == [("without_grant", execution.pk, 1)]
 
 
@@ -246,7 +245,7 @@ def test_a_service_knows_an_effect_that_was_refused(gate: Gate) -> None:
     worlds.plain(_call(execution))
     past = clock.now() - timedelta(minutes=2)
     Execution.objects.filter(pk=execution.pk).update(finished_at=past)
-    assert audits.due() == [execution.pk]
+    assert reconcile.due_audits() == [execution.pk]
     assert (audit_all(), audit_all()) == (1, 0)
     assert [kind for kind, _, _ in raised()] == ["never_executed", "without_grant"]
     execution.refresh_from_db()
@@ -261,15 +260,15 @@ def test_what_a_service_says_unclearly_is_asked_again(gate: Gate) -> None:
         patch.setenv(worlds.LEDGER, "/nowhere/ledger")
         for minutes in (1, 3, 10):
             _over_since(execution, timedelta(minutes=minutes))
-            assert (audits.due(), audit_all()) == ([execution.pk], 0)
-            assert audits.due() == []
+            assert (reconcile.due_audits(), audit_all()) == ([execution.pk], 0)
+            assert reconcile.due_audits() == []
             assert _asked_again(execution) == minutes
     worlds.plain(_call(execution))
     _over_since(execution, timedelta(minutes=20))
     assert audit_all() == 1
     assert ("without_grant", execution.pk, 1) in raised()
     execution.refresh_from_db()
-    assert (execution.ask_at, audits.due()) == (None, [])
+    assert (execution.ask_at, reconcile.due_audits()) == (None, [])
 
 
 def test_a_service_that_knows_nothing_is_asked_once(gate: Gate) -> None:
@@ -278,13 +277,13 @@ def test_a_service_that_knows_nothing_is_asked_once(gate: Gate) -> None:
     past = clock.now() - timedelta(minutes=2)
     Execution.objects.filter(pk=execution.pk).update(finished_at=past)
     assert audit_all() == 0
-    assert audits.due() == []
+    assert reconcile.due_audits() == []
     assert [kind for kind, _, _ in raised()] == ["never_executed"]
 
 
 def audit_all() -> int:
     """The sweep, and all whom it names; how many were found."""
-    return [audits.look(one) for one in audits.due()].count(True)
+    return [reconcile.look(one) for one in reconcile.due_audits()].count(True)
 
 
 def _over_since(execution: Execution, age: timedelta) -> None:
@@ -327,7 +326,7 @@ def test_an_outcome_of_another_action(gate: Gate, said: str) -> None:
 def test_stored_bytes_that_changed_never_run(gate: Gate) -> None:
     execution = states.queued(gate)
     _forge(execution)
-    assert watching.watch() == 1
+    assert watch.watch() == 1
     run.run(execution.pk)
     found = {(kind, times) for kind, _, times in raised()}
     assert found == {("other_bytes", 2), ("never_executed", 1)}
@@ -484,14 +483,14 @@ def test_what_a_lost_worker_did_is_compared_when_nobody_finds_it(gate: Gate) -> 
         outcome=executors.succeeded({"done": 1}),
         actor=claims.EXECUTOR,
     )
-    assert watching.watch() == 0
+    assert watch.watch() == 0
     executions.record(
         execution_id=execution.pk,
         fence=2,
         outcome=executors.failed("declined", ""),
         actor=claims.EXECUTOR,
     )
-    assert (watching.watch(), watching.watch()) == (1, 0)
+    assert (watch.watch(), watch.watch()) == (1, 0)
     assert raised() == [("late_report", execution.pk, 1)]
 
 
@@ -511,7 +510,7 @@ def test_raised_again_while_it_stands_it_is_counted(gate: Gate) -> None:
         standing.about(execution, AlarmKind.TWICE, clock.now())
     assert raised() == [("twice", execution.pk, 3)]
     assert LogRecord.objects.filter(kind="alarm.repeated").count() == 2
-    answering.close(alarm_id=the_alarm().pk, person=gate.sue, note="reversed one")
+    standing.close(alarm_id=the_alarm().pk, person=gate.sue, note="reversed one")
     standing.about(execution, AlarmKind.TWICE, clock.now())
     assert [times for _, _, times in raised()] == [3, 1]
 
@@ -521,7 +520,7 @@ def test_a_grave_one_never_closes_itself(gate: Gate) -> None:
     standing.about(execution, AlarmKind.TWICE, clock.now())
     subject = execution.pk
     with pytest.raises(Exception, match="alarm_grave_by_person"):
-        raising.close_itself(
+        standing.close_itself(
             AlarmKind.TWICE, subject=subject, now=clock.now(), code="executed"
         )
 
@@ -530,15 +529,15 @@ def test_a_grave_one_never_closes_itself(gate: Gate) -> None:
 def test_only_supervisors_answer(gate: Gate, name: str) -> None:
     alarm = states.open_alarm(gate)
     with pytest.raises(errors.NotYours):
-        answering.acknowledge(alarm_id=alarm.pk, person=gate.people[name])
+        standing.acknowledge(alarm_id=alarm.pk, person=gate.people[name])
     with pytest.raises(errors.NotYours):
-        answering.close(alarm_id=alarm.pk, person=gate.people[name], note="mine")
+        standing.close(alarm_id=alarm.pk, person=gate.people[name], note="mine")
 
 
 def test_no_note_no_end(gate: Gate) -> None:
     alarm = states.open_alarm(gate)
     with pytest.raises(errors.Reason):
-        answering.close(alarm_id=alarm.pk, person=gate.sue, note=" \n")
+        standing.close(alarm_id=alarm.pk, person=gate.sue, note=" \n")
 
 
 def test_the_note_is_in_the_log_for_those_with_its_salt(gate: Gate) -> None:
@@ -591,7 +590,7 @@ def test_who_closed_it_in_time_spares_the_mail(gate: Gate) -> None:
 
 def test_what_is_everybodys_is_told_to_every_supervisor(gate: Gate) -> None:
     now = clock.now()
-    raising.raise_(
+    standing.raise_(
         AlarmKind.RESTORED, subject="epoch-2", proposal=None, data={"n": 2}, now=now
     )
     drain("alarm.raised")
@@ -701,7 +700,7 @@ def test_a_clean_run_raises_nothing(
             _by_agent(gate, number)
         else:
             broken += _by_worker(gate, tool, number, armed)
-    watching.watch()
+    watch.watch()
     audit_all()
     assert raised() == []
     assert not LateReport.objects.exists()

@@ -8,9 +8,7 @@ import pytest
 
 from policies.documents import ToolDefinition
 from reviews.desk import argument_form
-from reviews.desk.argument_form import sheet
-from reviews.forms.arguments import places
-from reviews.forms.arguments.nodes import locked
+from reviews.desk.argument_form import fields, sheet
 from tests.reviews.browsers import fill, tool_of
 
 SCHEMA: dict[str, Any] = {
@@ -183,8 +181,8 @@ def test_inputs_are_filled_and_labelled(tool: ToolDefinition) -> None:
 
 def test_what_cannot_be_edited_says_why(tool: ToolDefinition) -> None:
     found = by_name(tool)
-    assert found["open"].why == found["pair"].why == locked.LOCKED
-    assert found["pay.by"].why == locked.FIXED
+    assert found["open"].why == found["pair"].why == fields.LOCKED
+    assert found["pay.by"].why == fields.FIXED
     assert found["currency"].why == sheet.CURRENCY
     assert found["open"].value == '{"any": "thing"}'
 
@@ -216,7 +214,7 @@ def test_what_a_form_would_lose_or_hide_is_locked(
 ) -> None:
     args = {**ARGS, "name": text}
     field = form(tool, args=args).fields[0]
-    assert field.why == locked.INVISIBLE
+    assert field.why == fields.INVISIBLE
     read, _ = argument_form.read(tool, args, sent(tool, args) | {"arg.name": "other"})
     assert read["name"] == text
 
@@ -398,7 +396,7 @@ class TestRows:
 
     def test_a_long_list_is_locked(self, tool) -> None:
         args = {**ARGS, "to": [f"a{n}@x.example" for n in range(51)]}
-        assert by_name(tool, args=args)["to"].why == locked.TOO_MANY
+        assert by_name(tool, args=args)["to"].why == fields.TOO_MANY
 
 
 def test_names_of_inputs_are_unambiguous() -> None:
@@ -420,4 +418,4 @@ def test_names_of_inputs_are_unambiguous() -> None:
     made = list(argument_form.form(tool, args).walk())
     assert len({node.name for node in made}) == len({node.id for node in made}) == 7
     place = next(node for node in made if node.at.path == ('"><x',)).at.place
-    assert places.within('args["\\"><x"]', place)
+    assert sheet.within('args["\\"><x"]', place)

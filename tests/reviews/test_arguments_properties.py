@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 
 from journal import canonical
 from reviews.desk import argument_form
+from reviews.desk.argument_form import sheet
+from reviews.desk.argument_form.fields import Choice, Line, Locked, Moment
 from reviews.desk.argument_form.nested import Rows
-from reviews.forms.arguments import places
-from reviews.forms.arguments.nodes.choices import Choice
-from reviews.forms.arguments.nodes.lines import Line, Moment
-from reviews.forms.arguments.nodes.locked import Locked
 from tests.reviews.browsers import fill, tool_of
 
 ABSENT = object()
@@ -161,7 +159,7 @@ def test_anything_may_be_sent(made: Any, data: st.DataObject) -> None:
     names = [
         node.name + end
         for node in nodes
-        for end in ("", places.STATE, places.ROWS, places.ZONE)
+        for end in ("", sheet.STATE, sheet.ROWS, sheet.ZONE)
     ]
     texts = TEXTS | st.sampled_from(
         ["absent", "given", "null", "0 n0", "n0 n1 n0", "1"]

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from demo.store import calls, database, readers
 from policies.documents import ToolDefinition, parse
-from reviews import micro_checks
-from reviews.micro_checks import NONE_OF_THESE, Question
+from reviews.attention_checks import questions as micro_checks
+from reviews.attention_checks.questions import NONE_OF_THESE, Question
 from reviews.presenters import Presentation, present
 from reviews.presenters.arguments import leaves
 from reviews.presenters.shapes import Row

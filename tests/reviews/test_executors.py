@@ -10,8 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from holdpoint_client import grants
-from reviews import executors
-from reviews.tool_services import executors as base
+from reviews.tool_services import executors
 from tests.reviews.definitions import tool
 
 CALL = executors.Call(
@@ -71,7 +70,7 @@ def says_nonsense(call):
 
 
 def says_much(call):
-    return {"text": "x" * base.RESULT_LIMIT}
+    return {"text": "x" * executors.RESULT_LIMIT}
 
 
 def knows_it(call):
@@ -130,7 +129,7 @@ class TestCallable:
             ("says_a_large_number", {"unreadable": True}),
             ("says_it_deeply", {"unreadable": True}),
             ("says_nul", {"unreadable": True}),
-            ("says_much", {"truncated": True, "bytes": base.RESULT_LIMIT + 11}),
+            ("says_much", {"truncated": True, "bytes": executors.RESULT_LIMIT + 11}),
         ],
     )
     def test_an_odd_result_never_denies_the_effect(self, name, result):
@@ -287,4 +286,4 @@ class TestLookUp:
 def test_what_a_service_says_of_a_refused_grant_is_what_the_client_says() -> None:
     source = inspect.getsource(grants)
     codes = set(re.findall(r'InvalidGrant\(\s*"(\w+)"', source))
-    assert {f"grant_{code}" for code in codes} == base.GRANT_REFUSED
+    assert {f"grant_{code}" for code in codes} == executors.GRANT_REFUSED

@@ -13,7 +13,6 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from journal import clock, errors, log
-from reviews import grant_keys
 from reviews.choices import ExecutionStatus
 from reviews.executions import claims, redeem
 from reviews.grants import grants, tokens
@@ -52,7 +51,7 @@ def test_a_token_says_everything_its_row_says(gate: Gate, settings: Any) -> None
     assert token not in grant.token_hash
     assert jwt.get_unverified_header(token) == {
         "alg": "EdDSA",
-        "kid": grant_keys.published()["keys"][0]["kid"],
+        "kid": tokens.published()["keys"][0]["kid"],
         "typ": "holdpoint-grant+jwt",
     }
     issued = int(grant.issued_at.timestamp())
@@ -131,7 +130,7 @@ def test_a_token_of_ours_that_differs_from_its_row_is_refused(
     if differing == known:
         return
     with pytest.raises(errors.GrantExpired if name == "exp" else errors.NotFound):
-        redeem.redeem(token=grant_keys.sign(differing), agent="riley")
+        redeem.redeem(token=tokens.sign(differing), agent="riley")
     assert Execution.objects.get().status == ExecutionStatus.QUEUED
 
 
@@ -140,9 +139,9 @@ def forged(grant: Grant) -> dict[str, str]:
     known = tokens.claims(grant)
     token = grants.token(grant.pk)
     head, body, mark = token.split(".")
-    typ = {"typ": grant_keys.TYPE}
+    typ = {"typ": tokens.TYPE}
     kid = {"kid": jwt.get_unverified_header(token)["kid"]}
-    public = base64.urlsafe_b64decode(grant_keys.published()["keys"][0]["x"] + "=")
+    public = base64.urlsafe_b64decode(tokens.published()["keys"][0]["x"] + "=")
     other = Ed25519PrivateKey.from_private_bytes(NEWER)
 
     def encoded(value: dict[str, Any]) -> str:
@@ -162,7 +161,7 @@ def forged(grant: Grant) -> dict[str, str]:
         ),
         "other claims": f"{head}.{encoded({**known, 'agent': 'robin'})}.{mark}",
         "another kind of token": jwt.encode(
-            known, grant_keys._key(next(grant_keys.seeds())).private, "EdDSA", kid
+            known, tokens._key(next(tokens.seeds())).private, "EdDSA", kid
         ),
         "dots": "..",
         "no base64": "a.%.c",
@@ -240,7 +239,7 @@ def test_a_process_that_is_behind_accepts_what_the_next_key_signed(
 
 def test_every_key_is_published_once_and_only_its_public_half(settings: Any) -> None:
     keys(settings, NEW, grant_keys_next=[NEW, NEWER], grant_keys_retired=[OLD])
-    found = grant_keys.published()["keys"]
+    found = tokens.published()["keys"]
     assert len({key["kid"] for key in found}) == len(found) == 3
     for key in found:
         assert set(key) == {"kty", "crv", "x", "kid", "use", "alg"}
@@ -251,7 +250,7 @@ def test_a_keys_name_is_its_thumbprint(settings: Any) -> None:
     """The example of RFC 8037, appendices A.1 and A.3."""
     seed = base64.urlsafe_b64decode("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=")
     keys(settings, seed)
-    (key,) = grant_keys.published()["keys"]
+    (key,) = tokens.published()["keys"]
     assert key["x"] == "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
     assert key["kid"] == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
 

@@ -8,7 +8,8 @@ from journal import errors, log
 from journal.models import LogRecord
 from policies.models import Observation
 from reviews.choices import GrantStatus
-from reviews.executions import claims, redeem, refusing
+from reviews.executions import claims, redeem
+from reviews.executions import record as executions
 from reviews.executions.rechecks import No
 from reviews.grants import grants
 from reviews.models import Execution, Grant
@@ -56,7 +57,7 @@ def test_what_an_agent_gave_back_ends_with_its_run(gate: Gate) -> None:
     execution, token = deployment(gate)
     claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM, redeeming=True)
     assert claim is not None
-    refusing.give_back(claim=claim, no=No("paused", "", later=True, free=True))
+    executions.give_back(claim=claim, no=No("paused", "", later=True, free=True))
     proposals.finish(
         agent=gate.agent, name=execution.proposal.thread, result=ThreadResult.COMPLETED
     )

@@ -11,7 +11,7 @@ from django.core import mail
 from journal import clock, errors
 from journal.models import LogRecord, OutboxMessage
 from policies.models import Queue
-from reviews import deadlines, freezing, tasks
+from reviews import deadlines, tasks
 from reviews.choices import RequestStatus
 from reviews.decisions import recall
 from reviews.holds import take
@@ -93,7 +93,7 @@ def test_what_is_opened_meanwhile_has_all_its_time(gate: Gate) -> None:
     request = propose(gate.agent).request
     had = left(request)
     incidents.hold_deadlines()
-    assert near(freezing.left(fresh(request), clock.now()), had)
+    assert near(incidents.left(fresh(request), clock.now()), had)
     end(gate, incident)
     assert near(left(request), had)
 
@@ -107,12 +107,12 @@ def test_stored_deadlines_are_kept_ahead(gate: Gate) -> None:
     had = left(request)
     declare(gate)
     assert incidents.hold_deadlines() == [request.pk]
-    assert near(left(request), had + freezing.LEAD)
+    assert near(left(request), had + incidents.LEAD)
     assert incidents.hold_deadlines() == []  # far enough
     earlier(request, timedelta(minutes=6), *TIMES)
     assert incidents.hold_deadlines() == [request.pk]
-    assert near(left(request), had + freezing.LEAD)
-    assert near(freezing.left(request, clock.now()), had)
+    assert near(left(request), had + incidents.LEAD)
+    assert near(incidents.left(request, clock.now()), had)
     held = LogRecord.objects.filter(kind="incident.held")
     assert held.count() == 2
 
@@ -181,7 +181,7 @@ def test_the_rules_own_time_counts_from_where_the_clock_stands(gate: Gate) -> No
     factories.revise(gate.agent, proposal)
     request = fresh(proposal.request)
     whole = timedelta(seconds=request.sealed.revision.evaluation["timeout"])
-    assert near(freezing.left(request, clock.now()), whole)
+    assert near(incidents.left(request, clock.now()), whole)
     end(gate, incident)
     assert near(left(request), whole)
 

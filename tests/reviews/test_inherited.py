@@ -12,7 +12,7 @@ from agents import representation
 from journal import clock, log, restore_epochs
 from journal.errors import Conflict
 from reviews import deadlines, recovery, tasks
-from reviews.alarms import watching
+from reviews.alarms import watch
 from reviews.choices import AlarmKind, ExecutionStatus, RepairChange
 from reviews.executions import claims, finish, reconcile, redeem, repairs, run, settle
 from reviews.grants import approved_tool, grants
@@ -253,10 +253,10 @@ def test_what_is_proposed_in_the_new_epoch_runs_as_ever(gate: Gate) -> None:
 def test_nobody_says_that_what_came_back_never_ran(gate: Gate, looked: bool) -> None:
     execution = out_of_time(gate)
     restored(gate, looked=looked)
-    watching.watch()
+    watch.watch()
     assert not Alarm.objects.filter(kind=AlarmKind.NEVER_EXECUTED).exists()
     own = out_of_time(gate) if looked else None
-    watching.watch()
+    watch.watch()
     found = Alarm.objects.filter(kind=AlarmKind.NEVER_EXECUTED)
     assert [one.subject for one in found] == ([own.pk] if own else [])
     assert execution.pk not in {one.subject for one in found}

@@ -15,10 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from journal import clock
 from journal.models import OutboxMessage
 from policies.choices import Risk, Role
-from reviews.channels import delivery
 from reviews.models import ApprovalRequest, Notice
-from reviews.notifications import delivery as digests
-from reviews.notifications import email, plan
+from reviews.notifications import delivery, email, plan
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.races.together import at_once
@@ -119,7 +117,7 @@ def test_what_is_over_meanwhile_is_not_in_it(gate: Gate) -> None:
 def test_of_very_many_the_rest_is_a_number(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(digests, "MOST", 2)
+    monkeypatch.setattr(delivery, "MOST", 2)
     beyond = opened(gate, 7)[2:]
     an_hour_later()
     (one,) = mail.outbox[2:]
@@ -133,15 +131,15 @@ def test_of_very_many_the_rest_is_a_number(
 def test_who_is_stopped_on_the_way_has_less_to_do_the_next_time(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(digests, "PIECE", 2)
+    monkeypatch.setattr(delivery, "PIECE", 2)
     for request in opened(gate, 8)[2:6]:
         decide(request, gate.tom, "reject")
     Notice.objects.filter(sent_at=None).update(due_at=clock.now())
     settled = Notice.objects.filter(person=gate.rita, let_go="settled")
     with connection.execute_wrapper(TimeIsUp()), pytest.raises(SoftTimeLimitExceeded):
-        digests.send(gate.rita.public_id)
+        delivery.send(gate.rita.public_id)
     assert settled.count() == 2
-    assert digests.send(gate.rita.public_id)
+    assert delivery.send(gate.rita.public_id)
     assert settled.count() == 4
     assert subjects()[2:] == ["2 requests wait for you"]
 
@@ -164,7 +162,7 @@ def test_what_comes_while_it_is_written_is_in_the_next(
     Notice.objects.filter(sent_at=None).update(due_at=clock.now())
     monkeypatch.setattr(email, "digest", write)
     for _ in range(2):
-        assert digests.send(gate.rita.public_id)
+        assert delivery.send(gate.rita.public_id)
     assert [late.pk in one.body for one in mail.outbox[2:]] == [False, True]
 
 
@@ -172,7 +170,7 @@ def test_what_comes_while_it_is_written_is_in_the_next(
 def test_two_who_write_at_once_send_one(gate: Gate) -> None:
     opened(gate, 5)
     Notice.objects.filter(sent_at=None).update(due_at=clock.now())
-    sent = at_once(*[partial(digests.send, gate.rita.public_id)] * 6)
+    sent = at_once(*[partial(delivery.send, gate.rita.public_id)] * 6)
     assert [one.value for one in sent].count(True) == 1
     assert subjects()[2:] == ["3 requests wait for you"]
 

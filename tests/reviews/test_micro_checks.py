@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews import micro_checks
-from reviews.attention_checks import questions
+from reviews.attention_checks import distractors, questions
 from reviews.attention_checks.distractors import Draft
-from reviews.micro_checks import NONE_OF_THESE, Question, likeness, viewed
+from reviews.attention_checks.questions import NONE_OF_THESE, Question
 from reviews.presenters import present
 from reviews.presenters.shapes import Presentation, texts
 from tests.reviews.definitions import tool
@@ -29,7 +28,7 @@ def shown(**args: str) -> Presentation:
 
 
 def asked(seed: bytes, **args: str) -> Question:
-    found = micro_checks.question(shown(**args), seed, SCHEMA)
+    found = questions.question(shown(**args), seed, SCHEMA)
     assert found is not None
     return found
 
@@ -86,31 +85,34 @@ def test_wrong_answers_are_what_the_schema_lists() -> None:
     schema["properties"]["reason"] = {"type": "string", "enum": REASONS}
     listing = tool(schema=schema)
     page = present(listing, ARGS, before=BEFORE)
-    found = questions.drafts(page, listing.arguments)
+    found = questions.field_drafts(page, listing.arguments)
     of_reason = [one for one in found if one.right == "gone"]
     said = {one.replace("_", " ") for one in REASONS[1:]}
     assert [set(one.wrong) for one in of_reason] == [said]
 
 
 def test_half_a_word_is_no_wrong_answer() -> None:
-    assert set(likeness.near_misses("not_received")) == {"received", "partly_received"}
-    assert set(likeness.near_misses("too_late")) == {"not_too_late"}
-    assert "refund_limit" in likeness.near_misses("refund_limit_check")
+    assert set(distractors.near_misses("not_received")) == {
+        "received",
+        "partly_received",
+    }
+    assert set(distractors.near_misses("too_late")) == {"not_too_late"}
+    assert "refund_limit" in distractors.near_misses("refund_limit_check")
 
 
 @given(seeds)
 def test_what_is_hidden_is_not_asked_about(seed: bytes) -> None:
     hidden = present(tool(sensitive=["amount"]), ARGS, before=BEFORE)
-    found = micro_checks.question(hidden, seed, SCHEMA)
+    found = questions.question(hidden, seed, SCHEMA)
     assert found is not None
     assert not {"899.00", "240.00"} & set(found.options)
 
 
 def test_how_often_follows_the_policy() -> None:
-    due = [micro_checks.is_due(seed_of(number), 4) for number in range(2000)]
+    due = [questions.is_due(seed_of(number), 4) for number in range(2000)]
     assert 400 < sum(due) < 600
-    assert not any(micro_checks.is_due(seed_of(number), 0) for number in range(50))
-    assert all(micro_checks.is_due(seed_of(number), 1) for number in range(50))
+    assert not any(questions.is_due(seed_of(number), 0) for number in range(50))
+    assert all(questions.is_due(seed_of(number), 1) for number in range(50))
 
 
 # Of each kind of tool a fact of its own view, and the answer that is right.
@@ -136,7 +138,7 @@ OF_VIEWS = [
 
 def drafts(name: str) -> list[Draft]:
     """What could be asked of a tool's view."""
-    found = viewed.drafts(kinds.show(name), kinds.definition(name).arguments)
+    found = questions.view_drafts(kinds.show(name), kinds.definition(name).arguments)
     return [one for one in found if len(one.wrong) >= 2]
 
 
@@ -153,7 +155,7 @@ def test_some_seed_asks_of_the_view(name: str) -> None:
     asked_of = {
         found.id
         for number in range(300)
-        if (found := micro_checks.question(shown, seed_of(number), schema))
+        if (found := questions.question(shown, seed_of(number), schema))
     }
     assert ids <= asked_of
 
@@ -164,7 +166,7 @@ def test_the_right_answer_is_on_the_page_and_the_wrong_ones_are_wrong(
 ) -> None:
     shown, schema = kinds.show(name), kinds.definition(name).arguments
     said = set(texts(shown))
-    for one in [*drafts(name), *questions.drafts(shown, schema)]:
+    for one in [*drafts(name), *questions.field_drafts(shown, schema)]:
         assert one.right not in one.wrong
         assert len(set(one.wrong)) == len(one.wrong)
         assert one.right in said or one.right.isdigit()
@@ -188,20 +190,20 @@ def test_what_also_runs_is_no_wrong_answer() -> None:
 
 def test_a_command_that_was_not_read_is_not_asked_about() -> None:
     shown = kinds.show("run_command", cmd="echo 'unfinished")
-    found = {one.id.partition(":")[0] for one in viewed.drafts(shown, {})}
+    found = {one.id.partition(":")[0] for one in questions.view_drafts(shown, {})}
     assert not found & {"program", "steps"}
 
 
 def test_how_many_are_outside_is_asked_as_the_page_counts() -> None:
     shown = kinds.show("send_mail")
-    found = {one.id: one for one in questions.drafts(shown, {})}
+    found = {one.id: one for one in questions.field_drafts(shown, {})}
     assert found["outside"].right == "1"
     assert "1 recipient outside the company" in kinds.tags(shown)
 
 
 @given(st.text(max_size=60))
 def test_a_near_miss_of_any_text_is_no_error(text: str) -> None:
-    for other in likeness.near_misses(text):
+    for other in distractors.near_misses(text):
         assert isinstance(other, str)
 
 

@@ -7,7 +7,7 @@ import pytest
 from journal import clock, errors
 from journal.models import LogPayload, LogRecord
 from policies.models import Person
-from reviews import notes
+from reviews.decisions import drafts
 from reviews.desk.request import load, remarks
 from reviews.models import ApprovalRequest, Note
 from tests.conftest import Gate
@@ -24,7 +24,7 @@ def read_by(person: Person, request: ApprovalRequest) -> list[str]:
 
 def test_a_note_is_a_row_and_a_record_without_its_words(gate: Gate) -> None:
     request = propose(gate.agent).request
-    notes.add(request_id=request.pk, person=gate.rita, text="  seen before  ")
+    drafts.add(request_id=request.pk, person=gate.rita, text="  seen before  ")
     assert Note.objects.get().text == "seen before"
     record = LogRecord.objects.get(kind="note.added")
     assert b"seen before" not in bytes(record.leaf)
@@ -35,27 +35,27 @@ def test_a_note_is_a_row_and_a_record_without_its_words(gate: Gate) -> None:
 def test_who_decides_nothing_writes_nothing(gate: Gate, name: str) -> None:
     request = propose(gate.agent).request
     with pytest.raises(errors.NotYours):
-        notes.add(request_id=request.pk, person=gate.people[name], text="hello")
+        drafts.add(request_id=request.pk, person=gate.people[name], text="hello")
 
 
 def test_an_empty_note_is_refused(gate: Gate) -> None:
     request = propose(gate.agent).request
     with pytest.raises(errors.Reason):
-        notes.add(request_id=request.pk, person=gate.rita, text=" \n")
+        drafts.add(request_id=request.pk, person=gate.rita, text=" \n")
     assert not Note.objects.exists()
 
 
 def test_it_may_be_added_to_what_is_settled(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.tom, "reject")
-    notes.add(request_id=request.pk, person=gate.rita, text="I agree")
+    drafts.add(request_id=request.pk, person=gate.rita, text="I agree")
     assert read_by(gate.tom, request) == ["I agree"]
 
 
 def test_what_a_voter_wrote_is_hidden_from_the_next_one(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
-    notes.add(request_id=request.pk, person=gate.rita, text="look at the date")
-    notes.add(request_id=request.pk, person=gate.sue, text="looks fine to me")
+    drafts.add(request_id=request.pk, person=gate.rita, text="look at the date")
+    drafts.add(request_id=request.pk, person=gate.sue, text="looks fine to me")
     decide(request, gate.sue)
     assert read_by(gate.sam, request) == ["look at the date"]
     assert len(read_by(gate.sue, request)) == 2
@@ -66,6 +66,6 @@ def test_what_a_voter_wrote_is_hidden_from_the_next_one(gate: Gate) -> None:
 
 def test_whose_own_run_it_is_reads_no_name(gate: Gate) -> None:
     request = propose(gate.agent).request
-    notes.add(request_id=request.pk, person=gate.rita, text="hm")
+    drafts.add(request_id=request.pk, person=gate.rita, text="hm")
     found = remarks.of(load.load(gate.owen, request.pk, clock.now()))
     assert [remark.who for remark in found] == ["A reviewer"]

@@ -19,11 +19,10 @@ from journal.models import OutboxMessage
 from policies.choices import Risk
 from policies.models import Person
 from reviews import tasks
-from reviews.alarms import answering
+from reviews.alarms import standing
 from reviews.decisions import returns
 from reviews.executions import settle
-from reviews.holds import take
-from reviews.leases import ending, passing
+from reviews.holds import rows, take
 from reviews.models import ApprovalRequest, Lease, Notice
 from reviews.notifications import email
 from reviews.people import preferences
@@ -261,7 +260,7 @@ def escalated_meanwhile(gate: Gate) -> tuple[str, Callable[[], object]]:
 
 def closed_meanwhile(gate: Gate) -> tuple[str, Callable[[], object]]:
     alarm = states.open_alarm(gate)
-    return "mail_alarm", lambda: answering.close(
+    return "mail_alarm", lambda: standing.close(
         alarm_id=alarm.pk, person=gate.sue, note="looked into"
     )
 
@@ -320,14 +319,14 @@ def test_a_test_reaches_oneself(gate: Gate, client: Any) -> None:
 def freed(gate: Gate) -> str:
     request = propose(gate.agent).request
     take.take(request_id=request.pk, person=gate.tom)
-    passing.ask(request_id=request.pk, person=gate.sue)
-    ending.release(request_id=request.pk, person=gate.tom)
+    take.ask(request_id=request.pk, person=gate.sue)
+    rows.release(request_id=request.pk, person=gate.tom)
     return "request.freed"
 
 
 def offered(gate: Gate) -> str:
     request = propose(gate.agent).request
-    passing.hand_over(request_id=request.pk, person=gate.rita, to=gate.sue)
+    take.hand_over(request_id=request.pk, person=gate.rita, to=gate.sue)
     return "request.offered"
 
 
@@ -349,13 +348,13 @@ def returned(gate: Gate) -> str:
 def broken(gate: Gate) -> str:
     request = propose(gate.agent).request
     take.take(request_id=request.pk, person=gate.sue)
-    passing.break_hold(request_id=request.pk, person=gate.sam, reason="gone")
+    take.break_hold(request_id=request.pk, person=gate.sam, reason="gone")
     return "request.broken"
 
 
 def handed_over(gate: Gate) -> str:
     request = propose(gate.agent).request
-    passing.hand_over(request_id=request.pk, person=gate.sue, to=gate.tom)
+    take.hand_over(request_id=request.pk, person=gate.sue, to=gate.tom)
     take.take(request_id=request.pk, person=gate.tom, accept=True)
     return "request.handed_over"
 
@@ -430,8 +429,8 @@ def test_it_is_told_each_time_that_it_is_free(gate: Gate) -> None:
     request = propose(gate.agent).request
     for _ in range(2):
         take.take(request_id=request.pk, person=gate.rita)
-        passing.ask(request_id=request.pk, person=gate.tom)
-        ending.release(request_id=request.pk, person=gate.rita)
+        take.ask(request_id=request.pk, person=gate.tom)
+        rows.release(request_id=request.pk, person=gate.rita)
         drain("request.freed")
         drain("request.freed")
     assert told() == ["tom", "tom"]
@@ -444,8 +443,8 @@ def test_what_is_free_and_taken_again_is_told_only_to_who_wants_that(
     request = propose(gate.agent).request
     take.take(request_id=request.pk, person=gate.rita)
     for name in ("tom", "sue"):
-        passing.ask(request_id=request.pk, person=gate.people[name])
-    ending.release(request_id=request.pk, person=gate.rita)
+        take.ask(request_id=request.pk, person=gate.people[name])
+    rows.release(request_id=request.pk, person=gate.rita)
     take.take(request_id=request.pk, person=gate.sam)
     drain("request.freed")
     assert told() == ["sue"]
@@ -456,7 +455,7 @@ def test_an_offer_that_was_taken_back_is_told_to_nobody(gate: Gate) -> None:
     topic = offered(gate)
     drain(topic)
     request = ApprovalRequest.objects.get()
-    ending.release(request_id=request.pk, person=gate.rita)
+    rows.release(request_id=request.pk, person=gate.rita)
     time_comes()
     assert told() == []
     assert Notice.objects.get(kind="offered").let_go == "not_theirs"
@@ -504,9 +503,7 @@ def test_there_is_one_door_for_mail() -> None:
     sends = {source.path for source in product() if "EmailMessage" in source.text}
     assert sends == {"reviews/notifications/email.py"}
     assert {source.path for source in product() if asks.search(source.text)} == {
-        "reviews/channels/delivery.py",
         "reviews/notifications/delivery.py",
-        "reviews/channels/lines.py",
         "reviews/notifications/plan.py",
     }
 

@@ -21,10 +21,9 @@ from reviews.desk.components import badges, log_lines, log_sentences, visibility
 from reviews.desk.queue import page as queue
 from reviews.desk.queue.page import Filters
 from reviews.desk.request import load
+from reviews.desk.request.page import ReviewPage
 from reviews.models import ApprovalRequest, Lease
 from reviews.people import preferences
-from reviews.queries.log import access
-from reviews.queries.review import ReviewPage
 from reviews.requests import proposals
 from reviews.stops import stops
 from tests import factories
@@ -142,17 +141,17 @@ def page_source(gate: Gate, name: str, request: ApprovalRequest) -> str:
 def test_the_log_is_blind_too_until_it_is_settled(gate: Gate) -> None:
     request = propose(gate.agent, amount="899.00").request
     decide(request, gate.sue, reason_code="verified", reason=NOTE)
-    kinds = set(access.records(fresh(gate.sam)).values_list("kind", flat=True))
+    kinds = set(log_lines.records(fresh(gate.sam)).values_list("kind", flat=True))
     assert "decision.recorded" not in kinds
     decide(request, gate.sam)
-    kinds = set(access.records(fresh(gate.sam)).values_list("kind", flat=True))
+    kinds = set(log_lines.records(fresh(gate.sam)).values_list("kind", flat=True))
     assert "decision.recorded" in kinds
 
 
 def test_who_escalated_is_not_named_while_it_is_open(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita, "escalate", reason_code="unsafe")
-    records = access.records_about(fresh(gate.sue), request)
+    records = log_lines.records_about(fresh(gate.sue), request)
     said = [
         part.text
         for line in log_lines.events(fresh(gate.sue), records)
@@ -179,7 +178,7 @@ def test_once_settled_everybody_reads_who_said_what(gate: Gate) -> None:
 def test_an_owner_reads_the_outcome_without_names(gate: Gate) -> None:
     request = propose(gate.agent).request
     decide(request, gate.rita, "reject", reason_code="unsafe")
-    lines = log_lines.events(fresh(gate.owen), access.records(fresh(gate.owen)))
+    lines = log_lines.events(fresh(gate.owen), log_lines.records(fresh(gate.owen)))
     said = " ".join(part.text for line in lines for part in line.said)
     assert "rejected" in said
     assert "Rita" not in said
@@ -188,7 +187,7 @@ def test_an_owner_reads_the_outcome_without_names(gate: Gate) -> None:
 def test_reviewers_read_their_own_part_of_the_log(gate: Gate) -> None:
     mine, other = propose(gate.agent).request, propose(gate.agent, "write").request
     decide(mine, gate.rita, "reject", reason_code="unsafe")
-    found = set(access.records(fresh(gate.rita)).values_list("request", flat=True))
+    found = set(log_lines.records(fresh(gate.rita)).values_list("request", flat=True))
     assert mine.pk in found
     assert other.pk not in found
 

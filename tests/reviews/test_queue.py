@@ -24,7 +24,6 @@ from reviews.desk.queue.page import Filters
 from reviews.desk.queue.search import Reach
 from reviews.holds import take
 from reviews.models import ApprovalRequest
-from reviews.queries.queue import gone
 from reviews.stops import stops
 from tests import factories
 from tests.conftest import Gate
@@ -291,18 +290,18 @@ def test_what_is_over_is_told_in_words(gate: Gate) -> None:
     decide(rejected, gate.sue, "reject")
     factories.overdue(late)
     deadlines.expire_chunk()
-    said = {one.id: one.said for one in gone.since(fresh(gate.rita), since)}
+    said = {one.id: one.said for one in queue.since(fresh(gate.rita), since)}
     assert said == {
         approved.pk: "Approved by Tom Example",
         rejected.pk: "Rejected by Sue Example",
         late.pk: "Expired",
     }
-    assert gone.since(fresh(gate.otto), since) == []
+    assert queue.since(fresh(gate.otto), since) == []
     assert held.pk not in said
 
 
 def test_nobody_is_named_of_what_can_still_be_recalled(gate: Gate) -> None:
     since = clock.now()
     request = states.recallable(gate)
-    (found,) = gone.since(fresh(gate.tom), since)
+    (found,) = queue.since(fresh(gate.tom), since)
     assert (found.id, found.said) == (request.pk, "Approved")

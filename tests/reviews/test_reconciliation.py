@@ -12,10 +12,10 @@ from journal.models import LogRecord
 from policies.choices import Role
 from policies.models import Observation
 from reviews.choices import AlarmKind, ExecutionStatus
-from reviews.executions import claims, reconcile, results, run, settle
+from reviews.executions import claims, reconcile, run, settle
 from reviews.executions import record as executions
-from reviews.executors import Outcome
 from reviews.models import Alarm, Execution, Grant, LookUp
+from reviews.tool_services.executors import Outcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.reviews import states
@@ -70,7 +70,7 @@ def said(execution: Execution) -> list[str]:
 def test_what_the_service_did_is_found_and_done(gate: Gate) -> None:
     execution = looked_up(doubtful(gate, ran=True))
     assert (execution.status, execution.code) == ("succeeded", "settled_by_look_up")
-    assert results.result_of(execution) == {"seen": 1}
+    assert executions.result_of(execution) == {"seen": 1}
     assert said(execution) == ["succeeded"]
     record = LogRecord.objects.get(kind="execution.settled")
     assert (record.actor_kind, record.actor_id) == ("system", "reconciler")

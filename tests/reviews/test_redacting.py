@@ -13,8 +13,8 @@ from journal.models import LogRecord
 from reviews import redaction
 from reviews.executions import claims
 from reviews.executions import record as executions
-from reviews.executors import Outcome
 from reviews.models import Execution, Revision
+from reviews.tool_services.executors import Outcome
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose

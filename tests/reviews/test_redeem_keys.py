@@ -14,15 +14,14 @@ import pytest
 from journal import clock, errors, log
 from journal.models import Epoch, LogRecord
 from policies.models import Person
-from reviews import redeem_keys
 from reviews.choices import ExecutionStatus, Scope, StopMode
 from reviews.executions import claims, record
 from reviews.executions import redeem as redeeming
 from reviews.executions.claims import Claim
-from reviews.executors import Outcome
 from reviews.grants import grants
 from reviews.models import Execution, Grant
 from reviews.stops import stops
+from reviews.tool_services.executors import Outcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -229,4 +228,4 @@ def test_the_key_itself_is_kept_nowhere(gate: Gate) -> None:
     leaves = LogRecord.objects.values_list("leaf", flat=True)
     assert not any(b"a-secret-of-riley" in bytes(leaf) for leaf in leaves)
     execution = Execution.objects.select_related("grant__proposal").get()
-    assert redeem_keys.made_claim(execution, "a-secret-of-riley", clock.now())
+    assert claims.made_claim(execution, "a-secret-of-riley", clock.now())

@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from journal import clock
+from reviews.api import requests
 from reviews.api.requests import in_full
 from reviews.api.schemas import CellOut, RequestDetailOut, RequestPage
 from reviews.desk.components import visibility
@@ -20,7 +21,6 @@ from reviews.governance import readings
 from reviews.models import ApprovalRequest, Revision, StateReading
 from reviews.people import tokens
 from reviews.presenters.shapes import Cell
-from reviews.queries import asked
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose, revise
@@ -176,7 +176,7 @@ def test_one_request_takes_few_queries_whatever_is_in_it(gate: Gate) -> None:
     revise(gate.agent, proposal, amount="41.00")
     (row,) = visibility.requests(gate.rita).select_related("proposal", "queue")
     with CaptureQueriesContext(connection) as found:
-        (one,) = asked.of(gate.rita, [row])
+        (one,) = requests.of(gate.rita, [row])
         in_full(gate.rita, one)
     assert len(found) <= 9
 

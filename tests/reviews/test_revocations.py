@@ -14,9 +14,9 @@ from policies.choices import Role
 from reviews import deadlines, tasks
 from reviews.choices import ExecutionStatus, GrantStatus, RequestStatus, Scope
 from reviews.decisions import revoke as revocations
+from reviews.desk.components import retry
 from reviews.executions import claims, run, settle
 from reviews.models import ApprovalRequest, Execution, Grant, Stop
-from reviews.queries import retrying
 from reviews.stops import stops
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -242,7 +242,7 @@ def test_who_is_switched_on_again_votes_anew(gate: Gate) -> None:
     execution = states.failed(gate)
     row = revoke(gate)
     stops.lift(stop_id=row.pk, person=gate.sam, reason="it was nothing")
-    assert not retrying.able(gate.tom, [execution.pk], clock.now())
+    assert not retry.able(gate.tom, [execution.pk], clock.now())
     with pytest.raises(errors.Conflict, match="no longer has the authority"):
         settle.retry(execution_id=execution.pk, person=gate.tom)
     again = propose(gate.agent, customer="C-9").request

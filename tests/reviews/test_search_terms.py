@@ -5,7 +5,7 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews import search_terms
+from reviews.desk.log import search
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from reviews import search_terms
     ],
 )
 def test_a_text_is_found_by_its_words(text: str, found: list[str]) -> None:
-    assert search_terms.of([text]) == found
+    assert search.of([text]) == found
 
 
 @pytest.mark.parametrize(
@@ -38,17 +38,17 @@ def test_a_text_is_found_by_its_words(text: str, found: list[str]) -> None:
 def test_letters_are_found_by_their_beginning_and_figures_whole(
     typed: str, asked: str
 ) -> None:
-    assert search_terms.query(typed) == asked
+    assert search.query(typed) == asked
 
 
 @pytest.mark.django_db
 @given(st.text(max_size=80).filter(lambda text: "\0" not in text))
 def test_whatever_is_typed_is_a_query(text: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT %s::tsquery", [search_terms.query(text)])
+        cursor.execute("SELECT %s::tsquery", [search.query(text)])
         cursor.execute(
             "SELECT array_to_tsvector(%s::text[]) @@ %s::tsquery",
-            [search_terms.of([text]), search_terms.query(text)],
+            [search.of([text]), search.query(text)],
         )
         (found,) = cursor.fetchone()
-    assert found or not search_terms.query(text)
+    assert found or not search.query(text)

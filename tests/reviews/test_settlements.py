@@ -11,7 +11,7 @@ from django.conf import settings
 from journal.errors import Conflict, GrantSpent
 from journal.log import Actor
 from policies.models import Observation
-from reviews.alarms import answering
+from reviews.alarms import standing
 from reviews.choices import ExecutionStatus
 from reviews.executions import claims, record, redeem, run, settle
 from reviews.models import Alarm, Execution
@@ -114,8 +114,8 @@ def test_what_an_alarm_says_happened_is_not_tried_again_until_it_is_closed(
     alarm = Alarm.objects.get(kind="late_report")
     with pytest.raises(Conflict, match="A late report says"):
         settle.retry(execution_id=execution.pk, person=gate.rita)
-    answering.acknowledge(alarm_id=alarm.pk, person=gate.sue)
-    answering.close(alarm_id=alarm.pk, person=gate.sue, note="It is not in the books.")
+    standing.acknowledge(alarm_id=alarm.pk, person=gate.sue)
+    standing.close(alarm_id=alarm.pk, person=gate.sue, note="It is not in the books.")
     settle.retry(execution_id=execution.pk, person=gate.rita)
     execution.refresh_from_db()
     assert execution.status == ExecutionStatus.QUEUED

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from journal.models import LogRecord
-from reviews import sightings
 from reviews.desk.announced import page
 from reviews.desk.components import badges
+from reviews.evidence import reveals
 from reviews.models import Execution, Sighting
 from tests.conftest import Gate
 from tests.factories import propose
@@ -31,17 +31,17 @@ def test_what_was_announced_names_the_queue_that_was_told(gate: Gate) -> None:
 
 def test_seeing_is_each_persons_own_and_once(gate: Gate) -> None:
     rows = ran(gate, "vip", "new")
-    assert sightings.see(person=gate.rita, executions=rows) == 2
-    assert sightings.see(person=gate.rita, executions=rows) == 0
-    assert sightings.see(person=gate.tom, executions=rows[:1]) == 1
+    assert reveals.see(person=gate.rita, executions=rows) == 2
+    assert reveals.see(person=gate.rita, executions=rows) == 0
+    assert reveals.see(person=gate.tom, executions=rows[:1]) == 1
     assert kinds() == ["announced.seen"] * 3
 
 
 def test_a_near_miss_is_more_than_seen_and_stays_one(gate: Gate) -> None:
     rows = ran(gate, "vip")
-    sightings.see(person=gate.rita, executions=rows)
-    assert sightings.see(person=gate.rita, executions=rows, near_miss=True) == 1
-    assert sightings.see(person=gate.rita, executions=rows) == 0
+    reveals.see(person=gate.rita, executions=rows)
+    assert reveals.see(person=gate.rita, executions=rows, near_miss=True) == 1
+    assert reveals.see(person=gate.rita, executions=rows) == 0
     assert Sighting.objects.get().near_miss
     assert kinds() == ["announced.seen", "announced.near_miss"]
 
@@ -49,7 +49,7 @@ def test_a_near_miss_is_more_than_seen_and_stays_one(gate: Gate) -> None:
 def test_the_badge_counts_what_this_person_has_not_seen(gate: Gate) -> None:
     rows = ran(gate, "vip", "new", "old")
     assert badges.of(fresh(gate.rita)).announced == 3
-    sightings.see(person=gate.rita, executions=rows[:2])
+    reveals.see(person=gate.rita, executions=rows[:2])
     assert badges.of(fresh(gate.rita)).announced == 1
     assert badges.of(fresh(gate.tom)).announced == 3
     assert badges.of(fresh(gate.otto)).announced == 0

@@ -12,12 +12,11 @@ from django.test import Client
 
 from journal import clock, errors
 from policies.models import Person
-from reviews import step_up
 from reviews.choices import Verdict
-from reviews.decisions import decide
+from reviews.decisions import decide, submission
+from reviews.decisions.submission import GOOD_FOR, Proof
 from reviews.models import ApprovalRequest, Decision
 from reviews.people import tokens
-from reviews.step_up import GOOD_FOR, Proof
 from tests import factories, pages
 from tests.conftest import Gate
 from tests.factories import PASSWORD, propose, said
@@ -162,7 +161,7 @@ def test_what_is_kept_lapses(gate: Gate, asked: ApprovalRequest) -> None:
 def test_what_cannot_be_read_is_no_proof(rubbish: Any, gate: Gate, asked) -> None:
     bound = said(asked, gate.sue).bound
     session: Any = {"step_up": rubbish}
-    assert step_up.kept(session, bound, clock.now()) is None
+    assert submission.kept(session, bound, clock.now()) is None
 
 
 def test_an_edit_that_comes_to_need_a_proof_asks_for_one(gate: Gate) -> None:

@@ -20,11 +20,9 @@ from reviews.desk.stop import result
 from reviews.desk.stop.page import Asked
 from reviews.executions import claims, record
 from reviews.executions import run as executions
-from reviews.executors import Outcome
 from reviews.models import Execution, Stop
-from reviews.queries import stopped
 from reviews.stops import stops
-from reviews.tool_services.executors import Status
+from reviews.tool_services.executors import Outcome, Status
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -70,7 +68,7 @@ def test_each_thing_under_way_has_its_fate(gate: Gate) -> None:
     assert fates(row) == {"running": 1, "cancelled": 1, "withdrawn": 1}
     finish(running)
     assert fates(row) == {"finished": 1, "cancelled": 1, "withdrawn": 1}
-    page = stopped.page(gate.sue, row.pk)
+    page = result.page(gate.sue, row.pk)
     assert (page.title, page.over) == ("Halted", True)
     assert page.figures == "2 cancelled, 1 had already begun and finished"
 
@@ -78,10 +76,10 @@ def test_each_thing_under_way_has_its_fate(gate: Gate) -> None:
 def test_halted_is_the_moment_at_which_the_last_was_over(gate: Gate) -> None:
     running = states.claimed(gate)
     row = stop(gate)
-    assert stopped.page(gate.sue, row.pk).title == "Halting…"
+    assert result.page(gate.sue, row.pk).title == "Halting…"
     finish(running)
     running.refresh_from_db()
-    assert stopped.page(gate.sue, row.pk).halted_at == running.finished_at
+    assert result.page(gate.sue, row.pk).halted_at == running.finished_at
 
 
 def test_what_is_lost_after_the_stop_is_not_called_finished(gate: Gate) -> None:
@@ -90,7 +88,7 @@ def test_what_is_lost_after_the_stop_is_not_called_finished(gate: Gate) -> None:
     row = stop(gate)
     finish(running, "unknown")
     assert fates(row) == {"unknown": 1}
-    assert "of 1 nobody knows" in stopped.page(gate.sue, row.pk).figures
+    assert "of 1 nobody knows" in result.page(gate.sue, row.pk).figures
 
 
 def test_a_pause_cancels_nothing_and_says_so(gate: Gate) -> None:
@@ -98,7 +96,7 @@ def test_a_pause_cancels_nothing_and_says_so(gate: Gate) -> None:
     propose(gate.agent, customer="C-7")
     row = stop(gate, mode=StopMode.PAUSED)
     enforce()
-    page = stopped.page(gate.sue, row.pk)
+    page = result.page(gate.sue, row.pk)
     assert (page.title, page.over) == ("Paused", True)
     assert page.figures == (
         "nothing was cancelled, 1 kept in the queue, 1 still open to decide"
@@ -128,7 +126,7 @@ def test_after_it_is_lifted_nothing_new_is_its_own(gate: Gate) -> None:
     states.succeeded(gate)
     row.refresh_from_db()
     assert fates(row) == {}
-    page = stopped.page(gate.sue, row.pk)
+    page = result.page(gate.sue, row.pk)
     assert (page.title, page.switch.lifted_by) == ("Switched on again", "Sam Example")
 
 
@@ -138,7 +136,7 @@ def test_a_reader_of_some_is_told_the_number_of_all(gate: Gate) -> None:
     row = stop(gate)
     enforce()
     remove_perm("policies.decide", gate.rita, Queue.objects.get(name="mail"))
-    page = stopped.page(fresh(gate.rita), row.pk)
+    page = result.page(fresh(gate.rita), row.pk)
     assert page.figures == "2 cancelled"
     assert [line.tool for line in page.shown] == ["pay"]
     assert page.hidden == 1
@@ -147,7 +145,7 @@ def test_a_reader_of_some_is_told_the_number_of_all(gate: Gate) -> None:
 def test_the_effect_of_each_is_said_and_how_to_undo_it(gate: Gate) -> None:
     states.claimed(gate, "repay")
     row = stop(gate)
-    (line,) = stopped.page(gate.sue, row.pk).shown
+    (line,) = result.page(gate.sue, row.pk).shown
     assert line.effect
     assert line.began
     assert line.undo
@@ -181,9 +179,9 @@ def test_no_more_queries_however_much_is_under_way(
         stopping.page(fresh(gate.adam), RUN)
     row = stop(gate)
     enforce()
-    stopped.page(gate.sue, row.pk)
+    result.page(gate.sue, row.pk)
     with django_assert_num_queries(14):
-        stopped.page(fresh(gate.sue), row.pk)
+        result.page(fresh(gate.sue), row.pk)
 
 
 def test_no_more_queries_however_much_is_off(
@@ -231,7 +229,7 @@ def test_a_pause_becomes_a_stop_and_never_the_other_way(gate: Gate) -> None:
 def test_a_pause_that_became_a_stop_says_so(gate: Gate) -> None:
     paused = stop(gate, mode=StopMode.PAUSED)
     row = stop(gate)
-    page = stopped.page(gate.sue, paused.pk)
+    page = result.page(gate.sue, paused.pk)
     assert (page.title, page.became, page.halted_at) == (
         "Turned into a stop",
         row.pk,

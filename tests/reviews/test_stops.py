@@ -9,10 +9,10 @@ from journal import clock, errors, log
 from journal.models import LogRecord, OutboxMessage
 from reviews import tasks
 from reviews.choices import ExecutionStatus, RequestStatus, Scope, StopMode
+from reviews.desk.components import retry
 from reviews.executions import record as executions
 from reviews.executions import run, settle
 from reviews.models import Execution, Stop
-from reviews.queries import retrying
 from reviews.stops import scope as stop_work
 from reviews.stops import stops
 from reviews.tool_services.executors import failed
@@ -167,7 +167,7 @@ def test_what_had_failed_before_a_stop_is_asked_anew(
 ) -> None:
     execution = states.failed(gate)
     off_and_on()
-    assert not retrying.able(gate.rita, [execution.pk], clock.now())
+    assert not retry.able(gate.rita, [execution.pk], clock.now())
     with pytest.raises(errors.Conflict, match="stopped"):
         settle.retry(execution_id=execution.pk, person=gate.rita)
 

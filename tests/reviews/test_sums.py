@@ -11,9 +11,8 @@ import pytest
 
 from journal import clock, errors
 from policies.models import Observation, Person
-from reviews import audits
 from reviews.choices import ExecutionStatus
-from reviews.executions import claims, redeem, run, settle
+from reviews.executions import claims, reconcile, redeem, run, settle
 from reviews.grants import grants
 from reviews.models import Alarm, ApprovalRequest, Execution, Grant, Proposal
 from reviews.tool_services.executors import failed, succeeded, unknown
@@ -121,11 +120,11 @@ def looked_after(execution: Execution) -> bool:
     """Once all of it that was under way is over; whether it was found."""
     execution.refresh_from_db()
     assert execution.ask_at is not None
-    assert audits.due() == []
+    assert reconcile.due_audits() == []
     Execution.objects.filter(pk=execution.pk).update(ask_at=clock.now())
-    assert audits.due() == [execution.pk]
-    found = audits.look(execution.pk)
-    assert audits.due() == []
+    assert reconcile.due_audits() == [execution.pk]
+    found = reconcile.look(execution.pk)
+    assert reconcile.due_audits() == []
     return found
 
 
@@ -180,7 +179,7 @@ def test_what_ran_without_a_permission_weighs(gate: Gate) -> None:
     run.run(execution.pk)
     Execution.objects.filter(pk=execution.pk).update(finished_at=past)
     worlds.plain(claims.inquiry(Execution.objects.get(pk=execution.pk)))
-    assert audits.look(execution.pk)
+    assert reconcile.look(execution.pk)
     row.refresh_from_db()
     assert (row.counts, row.ran) == (True, True)
 

@@ -20,9 +20,8 @@ from policies.models import PolicyVersion
 from reviews import deadlines, transitions
 from reviews.choices import RequestStatus
 from reviews.decisions import recall
-from reviews.executions import claims, rechecks, refusing, settle
+from reviews.executions import claims, rechecks, settle
 from reviews.executions import record as executions
-from reviews.executors import Outcome
 from reviews.models import (
     ApprovalRequest,
     Decision,
@@ -32,6 +31,7 @@ from reviews.models import (
     RequestVersion,
     Revision,
 )
+from reviews.tool_services.executors import Outcome
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -308,7 +308,7 @@ EXECUTION_OPERATIONS: dict[str, Callable[[Gate, Execution], Any]] = {
         outcome=Outcome("succeeded", {}),
         actor=log.SYSTEM,
     ),
-    "refuse": lambda gate, execution: refusing.refuse(
+    "refuse": lambda gate, execution: executions.refuse(
         execution_id=execution.pk,
         fence=fence_of(execution),
         no=rechecks.No("stopped", "for a test"),

@@ -14,7 +14,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from policies.choices import Role
 from policies.models import Person, Queue
-from reviews.alarms import answering, watching
+from reviews.alarms import standing as alarms
+from reviews.alarms import watch
 from reviews.choices import Scope
 from reviews.governance import voters
 from reviews.models import Alarm, ApprovalRequest
@@ -79,14 +80,14 @@ def test_who_is_missing_raises_it_whatever_the_cause(
 ) -> None:
     request = asked(gate)
     propose(gate.agent, "write", thread="t-2")  # anybody may decide this one
-    assert watching.watch() == 0
+    assert watch.watch() == 0
     way(gate)
-    assert watching.watch() == 1
+    assert watch.watch() == 1
     assert standing() == [("undecidable", request.pk, 1)]
     alarm = Alarm.objects.get()
     assert alarm.data == {"version": 1, "lacking": "1 of 2 supervisors"}
     assert alarm.queue is not None
-    assert watching.watch() == 0
+    assert watch.watch() == 0
     source = page(request, gate.sue)
     assert "1 of 2 supervisors may decide this." in source
 
@@ -95,9 +96,9 @@ def test_its_supervisors_are_told_once(gate: Gate) -> None:
     asked(gate)
     deactivate(gate)
     mail.outbox.clear()
-    watching.watch()
+    watch.watch()
     drain("alarm.raised")
-    watching.watch()
+    watch.watch()
     drain("alarm.raised")
     (sent,) = mail.outbox
     assert sent.to == [gate.sue.email]
@@ -108,39 +109,39 @@ def test_a_vote_that_was_given_is_not_missed(gate: Gate) -> None:
     request = asked(gate)
     decide(request, gate.sam)
     deactivate(gate)
-    assert watching.watch() == 0
+    assert watch.watch() == 0
 
 
 def test_it_closes_itself_once_enough_people_are_there(gate: Gate) -> None:
     asked(gate)
     deactivate(gate)
-    watching.watch()
+    watch.watch()
     Person.objects.filter(pk=gate.sam.pk).update(is_active=True)
-    assert watching.watch() == 1
+    assert watch.watch() == 1
     assert Alarm.objects.get().closed_how == "itself"
     deactivate(gate)
-    watching.watch()
+    watch.watch()
     assert len(standing()) == 1
 
 
 def test_it_closes_itself_once_the_request_is_settled(gate: Gate) -> None:
     request = asked(gate)
     deactivate(gate)
-    watching.watch()
+    watch.watch()
     decide(request, gate.sue, "reject")
-    assert watching.watch() == 1
+    assert watch.watch() == 1
     assert standing() == []
 
 
 def test_who_closes_it_hears_of_this_version_no_more(gate: Gate) -> None:
     request = asked(gate)
     deactivate(gate)
-    watching.watch()
+    watch.watch()
     alarm = Alarm.objects.get()
-    answering.close(alarm_id=alarm.pk, person=gate.sue, note="Sam is back at noon.")
-    assert watching.watch() == 0
+    alarms.close(alarm_id=alarm.pk, person=gate.sue, note="Sam is back at noon.")
+    assert watch.watch() == 0
     factories.revise(gate.agent, request.proposal, amount="898.00")
-    assert watching.watch() == 1
+    assert watch.watch() == 1
 
 
 def test_without_a_supervisor_in_its_queue_it_is_everybodys(gate: Gate) -> None:
@@ -148,14 +149,14 @@ def test_without_a_supervisor_in_its_queue_it_is_everybodys(gate: Gate) -> None:
     money = Queue.objects.get(name="money")
     for person in (gate.sue, gate.sam):
         remove_perm("policies.decide", person, money)
-    watching.watch()
+    watch.watch()
     assert Alarm.objects.get().queue is None
 
 
 def test_its_page_says_what_it_is_and_what_to_do(gate: Gate) -> None:
     asked(gate)
     deactivate(gate)
-    watching.watch()
+    watch.watch()
     client = Client()
     client.force_login(gate.sue, BACKEND)
     source = client.get(f"/alarms/{Alarm.objects.get().pk}/").content.decode()

@@ -15,7 +15,7 @@ from django.db import connection
 from journal import canonical, clock, errors, log
 from journal.models import LogRecord
 from reviews import deadlines
-from reviews.alarms import watching
+from reviews.alarms import watch
 from reviews.decisions import recall
 from reviews.desk.alarms import detail
 from reviews.desk.request import load, outcome
@@ -198,12 +198,12 @@ def test_votes_that_go_during_the_checks_are_counted_at_last(
 def test_the_sweep_finds_what_nobody_runs_yet(gate: Gate) -> None:
     execution = forged_grant(propose(gate.agent, amount="600.00").request)
     honest = states.queued(gate, "repay")
-    watching.watch()
+    watch.watch()
     assert list(Alarm.objects.values_list("kind", "subject")) == [
         ("without_votes", execution.pk)
     ]
     assert honest.pk != execution.pk
-    assert watching.watch() == 0
+    assert watch.watch() == 0
 
 
 def edited(gate: Gate) -> ApprovalRequest:
@@ -331,12 +331,12 @@ def test_bytes_rewritten_with_every_hash_are_found_by_the_sweep(gate: Gate) -> N
     execution = states.queued(gate)
     honest = states.queued(gate, "repay")
     rewrite_with_hashes(execution)
-    watching.watch()
+    watch.watch()
     assert list(Alarm.objects.values_list("kind", "subject")) == [
         ("other_bytes", execution.pk)
     ]
     assert honest.pk != execution.pk
-    assert watching.watch() == 0
+    assert watch.watch() == 0
 
 
 def test_a_forged_record_beside_the_true_one_helps_nobody(gate: Gate) -> None:
@@ -359,7 +359,7 @@ def test_a_forged_record_beside_the_true_one_helps_nobody(gate: Gate) -> None:
 def test_the_log_names_the_bytes_of_an_edit(gate: Gate) -> None:
     execution = Execution.objects.get(proposal=edited(gate).proposal)
     assert execution.grant.revision.number == 2
-    assert watching.watch() == 0
+    assert watch.watch() == 0
     run.run(execution.pk)
     execution.refresh_from_db()
     assert execution.status == "succeeded"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from agents import outcome_ids
+from agents import representation
 from policies.choices import Risk
 from reviews import recovery
 from tests import pages
@@ -424,7 +424,7 @@ ROUTES: dict[str, Row] = {
     "api:acknowledge": Row(
         post=FIRST_AGENT,
         ids={"proposal_id": "ended"},
-        body=lambda world: {"outcome": outcome_ids.settled(world.ids["ended"])},
+        body=lambda world: {"outcome": representation.settled(world.ids["ended"])},
     ),
     "api:redeem": Row(post=FIRST_AGENT, body=lambda world: {"token": world.token}),
     "api:report_outcome": Row(

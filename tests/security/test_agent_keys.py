@@ -178,5 +178,5 @@ def test_secrets_are_compared_in_constant_time() -> None:
     assert "compare_digest" in inspect.getsource(bearer_tokens.matches)
     for module in (keys, tokens):
         source = inspect.getsource(module.authenticate)
-        assert "bearer.matches(" in source
+        assert "bearer_tokens.matches(" in source
         assert "digest=" not in source  # never looked up by what must be secret

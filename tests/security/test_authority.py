@@ -15,8 +15,8 @@ from reviews import permissions
 from reviews.choices import RequestStatus, Scope
 from reviews.decisions import decide as decisions
 from reviews.decisions import preflight, recall
+from reviews.decisions.submission import Said
 from reviews.models import ApprovalRequest
-from reviews.said import Said
 from reviews.stops import stops
 from reviews.tool_services import readers, verifiers
 from tests.conftest import Gate

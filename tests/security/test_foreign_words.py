@@ -11,8 +11,8 @@ from agents import keys
 from journal.models import LogRecord
 from reviews.choices import BY_PERSON
 from reviews.executions import claims, record
-from reviews.executors import Outcome
 from reviews.models import ApprovalRequest, Execution
+from reviews.tool_services.executors import Outcome
 from tests.agents.conftest import Caller
 from tests.conftest import Gate
 from tests.factories import decide, propose

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from reviews.api import requests
 from reviews.models import ApprovalRequest
-from reviews.queries import sensitive
 from tests import factories
 from tests.conftest import Gate
 from tests.factories import PASSWORD, propose
@@ -68,8 +68,8 @@ def test_an_edit_keeps_what_it_could_not_see(
 
 def test_a_chip_elsewhere_is_only_text(gate: Gate, asked: ApprovalRequest) -> None:
     revision = asked.sealed.revision
-    chip = sensitive.hidden(revision)["customer"]
-    edited = {**sensitive.hidden(revision), "note": "other", "currency": chip}
-    found = sensitive.restored(revision, edited)
+    chip = requests.hidden(revision)["customer"]
+    edited = {**requests.hidden(revision), "note": "other", "currency": chip}
+    found = requests.restored(revision, edited)
     assert found["customer"] == SECRET
     assert (found["note"], found["currency"]) == ("other", chip)

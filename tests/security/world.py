@@ -13,9 +13,9 @@ from django.test import Client
 from guardian.shortcuts import assign_perm
 
 from agents import keys
-from agents.answers import Answer
 from agents.models import Agent, Delivery
 from agents.webhooks import delivery, endpoints, enqueue
+from agents.webhooks.delivery import Answer
 from journal import clock
 from journal.models import LogPosition, LogRecord, OutboxMessage
 from policies.choices import Role
@@ -25,7 +25,6 @@ from reviews.batches import formation
 from reviews.choices import Scope
 from reviews.desk.log import exports
 from reviews.executions import claims, record, redeem, run
-from reviews.executors import Outcome
 from reviews.grants import grants
 from reviews.holds import take
 from reviews.models import (
@@ -41,6 +40,7 @@ from reviews.models import (
 )
 from reviews.people import saved_views, tokens
 from reviews.stops import incidents, stops
+from reviews.tool_services.executors import Outcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose

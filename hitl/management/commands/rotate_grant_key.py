@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from hitl.local import key_rotation
-from hitl.local.faults import Fault
+from hitl.local.layout import Fault
 
 NEXT = {
     "publish": "Start every process anew, wait ten minutes, then run it with `sign`.",

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from hitl.local import installation
-from hitl.local.faults import Fault
+from hitl.local.layout import Fault
 
 
 class Command(BaseCommand):

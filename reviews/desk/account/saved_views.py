@@ -11,13 +11,13 @@ from django.views.decorators.http import require_POST
 
 from journal.errors import NotFound
 from reviews.desk.components import htmx
+from reviews.desk.components.frame import person
 from reviews.desk.forms import ViewForm
 from reviews.desk.log import views
 from reviews.desk.log.filters import Filters as LogFilters
 from reviews.desk.queue import views as queue
 from reviews.desk.queue.page import Filters as QueueFilters
 from reviews.people import saved_views
-from reviews.views.who import person
 
 MOST = 1000  # characters of a query
 

@@ -1,8 +1,18 @@
-"""A person's own pages: how the desk looks, its keys, and what reaches them."""
+"""A person's own pages: how the desk looks, its keys, and what reaches them.
+
+Where each role begins, and how the desk works.
+
+Signing in and out.
+
+A person's own API tokens: minted here, shown once, ended here.
+"""
 
 from __future__ import annotations
 
 from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import (
@@ -11,11 +21,15 @@ from django.views.decorators.http import (
     require_safe,
 )
 
+from journal import clock
 from policies.choices import Role
 from reviews import permissions
+from reviews.desk.components import frame, htmx
+from reviews.desk.components.frame import person
+from reviews.desk.forms import TokenForm
 from reviews.notifications import plan
-from reviews.people import preferences
-from reviews.views.who import person
+from reviews.people import preferences, shortcuts
+from reviews.people import tokens as operations
 
 from . import zones
 from .forms import DisplayForm, KeysForm, NotificationsForm
@@ -94,3 +108,59 @@ def send_test(request: HttpRequest) -> HttpResponse:
 def _saved(request: HttpRequest, name: str) -> HttpResponse:
     messages.success(request, SAVED)
     return redirect(name)
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Each role's first page."""
+    decides = permissions.deciding_role(person(request)) is not None
+    return redirect("reviews:queue" if decides else "reviews:log")
+
+
+@login_not_required
+@require_safe
+@htmx.varies
+def help(request: HttpRequest) -> HttpResponse:
+    """Keys and states, in words; for the dialog the keys alone."""
+    places = shortcuts.by_place(frame.of(request).prefs.keys.mine)
+    template = htmx.part(request, "reviews/help.html", "keys")
+    return render(request, template, {"places": places})
+
+
+class SignIn(LoginView):
+    """By name and password; the browser says in which time zone it is."""
+
+    redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        answer = super().form_valid(form)
+        zones.learn(self.request, person(self.request))
+        return answer
+
+
+sign_in = SignIn.as_view()
+sign_out = LogoutView.as_view()
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def tokens(request: HttpRequest) -> HttpResponse:
+    """The list, and a form for one more; the answer to it is the only copy."""
+    form, minted = TokenForm(request.POST or None), ""
+    if form.is_valid():
+        minted = operations.mint(person=person(request), **form.cleaned_data)
+        form = TokenForm()
+    own = operations.live().filter(person=person(request))
+    live = own.order_by("-created_at")
+    context = {"form": form, "minted": minted, "tokens": live, "now": clock.now()}
+    status = 422 if form.errors else 200
+    response = render(request, "reviews/tokens.html", context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_POST
+def token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
+    """End one of one's own tokens; it acts at once."""
+    operations.revoke(person=person(request), token_id=pk)
+    messages.success(request, "Ended. Nothing can use it any more.")
+    return redirect("reviews:tokens")

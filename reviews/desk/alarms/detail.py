@@ -9,14 +9,14 @@ from django.urls import reverse
 
 from journal.errors import DomainError, NotFound
 from policies.models import Person
-from reviews.alarms import answering
+from reviews.alarms import standing as alarms
 from reviews.choices import AlarmKind, AlarmStatus, ClosedHow, ExecutionStatus
 from reviews.desk.components import navigation, retry
+from reviews.desk.components.badges import visible
 from reviews.desk.components.navigation import UpkeepTab
 from reviews.desk.components.retry import Reported
 from reviews.effects.wording import lines_of
 from reviews.models import Alarm, Execution
-from reviews.queries.alarms.visible import visible
 
 from . import lists
 from .lists import Line
@@ -116,7 +116,7 @@ def _unknown(execution: Execution | None) -> str:
 def _why_not(person: Person, alarm: Alarm) -> str:
     """Empty when the person may answer it, else the sentence that says why not."""
     try:
-        answering.check_may_answer(person, alarm)
+        alarms.check_may_answer(person, alarm)
     except DomainError as error:
         return error.detail
     return ""

@@ -9,12 +9,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from journal.errors import DomainError, NotFound
 from reviews import permissions
-from reviews.alarms import answering
-from reviews.desk.components import htmx
+from reviews.alarms import standing
+from reviews.desk.components import badges, htmx
+from reviews.desk.components.frame import person
 from reviews.desk.forms import CloseAlarmForm
 from reviews.permissions import Permission
-from reviews.queries.alarms import filters, visible
-from reviews.views.who import person
 
 from . import detail, lists
 
@@ -25,7 +24,7 @@ def alarms(request: HttpRequest) -> HttpResponse:
     """What went against a promise, and stands until somebody dealt with it."""
     who = person(request)
     permissions.check(who, Permission.SEE_ALARMS)
-    page = lists.page(who, filters.Filters.read(request.GET))
+    page = lists.page(who, lists.Filters.read(request.GET))
     template = htmx.part(request, "reviews/alarms.html", "alarm-table")
     return render(request, template, {"page": page, "upkeep": page.tabs})
 
@@ -55,7 +54,7 @@ def alarm_acknowledge(request: HttpRequest, pk: int) -> HttpResponse:
     """A supervisor says: I look at it."""
     who = person(request)
     _seen(request, pk)
-    answering.acknowledge(alarm_id=pk, person=who)
+    standing.acknowledge(alarm_id=pk, person=who)
     messages.success(request, "You look at it. The others see that.")
     return redirect("reviews:alarm", pk)
 
@@ -69,7 +68,7 @@ def alarm_close(request: HttpRequest, pk: int) -> HttpResponse:
         return _page(request, pk, form)
     said = form.cleaned_data
     problem = htmx.attempt(
-        lambda: answering.close(alarm_id=pk, person=person(request), **said)
+        lambda: standing.close(alarm_id=pk, person=person(request), **said)
     )
     if problem is not None:
         return _page(request, pk, form, problem)
@@ -79,5 +78,5 @@ def alarm_close(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _seen(request: HttpRequest, pk: int) -> None:
     """What somebody may not see is not there."""
-    if not visible.visible(person(request)).filter(pk=pk).exists():
+    if not badges.visible(person(request)).filter(pk=pk).exists():
         raise NotFound

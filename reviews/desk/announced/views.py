@@ -7,10 +7,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews import sightings
+from reviews.desk.components import retry
+from reviews.desk.components.frame import person
+from reviews.evidence import reveals
 from reviews.executions import settle
-from reviews.queries import retrying
-from reviews.views.who import person
 
 from . import page as queries
 
@@ -28,7 +28,7 @@ def announced_seen(request: HttpRequest) -> HttpResponse:
     near, one = request.POST.get("near_miss", ""), request.POST.get("seen", "")
     ids = [near or one] if near or one else request.POST.getlist("shown")
     rows = queries.told(person(request), ids)
-    count = sightings.see(person=person(request), executions=rows, near_miss=bool(near))
+    count = reveals.see(person=person(request), executions=rows, near_miss=bool(near))
     if near and count:
         messages.success(request, "Noted as a near miss. It counts against its class.")
     return redirect("reviews:announced")
@@ -37,7 +37,7 @@ def announced_seen(request: HttpRequest) -> HttpResponse:
 @require_POST
 def effect_retry(request: HttpRequest, pk: str) -> HttpResponse:
     """Try a known failure again that nobody was asked about."""
-    execution = retrying.find(person(request), pk)
+    execution = retry.find(person(request), pk)
     settle.retry(execution_id=execution.pk, person=person(request))
     messages.success(request, "It is queued once more, under the same key.")
     proposal = execution.proposal

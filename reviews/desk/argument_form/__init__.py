@@ -13,8 +13,8 @@ from typing import Any
 
 from journal.errors import FieldError
 from policies.documents import ToolDefinition
-from reviews.forms.arguments import places
 
+from . import sheet as places
 from .fields import At, Node
 from .nested import Group, Rows
 from .schema import specify

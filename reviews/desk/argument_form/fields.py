@@ -1,18 +1,28 @@
 """What every place of a form is and has: its name, what was proposed, and whether it is
-given, left out or null."""
+given, left out or null.
+
+One of a closed set, as a select.
+
+One input for one text, number, amount or moment.
+
+What no input could give back exactly: it is shown, and stays as it was proposed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from journal.errors import FieldError
-from reviews.forms.arguments import places
+from journal.errors import at as errors_at
 
-from .schema import MISSING, Spec
-from .sheet import Sheet
+from . import sheet as places
+from . import values
+from .schema import MISSING, NUMBERS, Spec, same
+from .sheet import CURRENCY, HIDDEN, Sheet
+from .values import BadValue
 
 GIVEN, ABSENT, NULL = "given", "absent", "null"
 STATES = {GIVEN: "Given", ABSENT: "Left out", NULL: "Empty (null)"}
@@ -138,3 +148,243 @@ class Node:
 
     def nothing(self) -> Any:
         return None if self.state == NULL else MISSING
+
+
+@dataclass(frozen=True)
+class Choice(Node):
+    """One of a closed set; being left out and null are choices among the others."""
+
+    kind: ClassVar[str] = "choice"
+
+    @cached_property
+    def choices(self) -> list[tuple[str, str, Any]]:
+        found = values.options(self.at.spec)
+        if self.at.new and self.at.required:
+            found.insert(0, ("", "Choose", MISSING))
+        elif ABSENT in self.states:
+            found.insert(0, ("", STATES[ABSENT], MISSING))
+        if NULL in self.states:
+            found.append(("#null", STATES[NULL], None))
+        return found
+
+    @cached_property
+    def was_text(self) -> str:
+        return next(
+            (text for text, _, item in self.choices if same(item, self.at.was)), ""
+        )
+
+    @cached_property
+    def text(self) -> str:
+        sent = self.at.sheet.text(self.name)
+        return self.was_text if sent is None else sent
+
+    @property
+    def was_said(self) -> str:
+        return next((words for t, words, _ in self.choices if t == self.was_text), "")
+
+    @property
+    def changed(self) -> bool:
+        return not self.at.new and self.text != self.was_text
+
+    @property
+    def options(self) -> list[Option]:
+        return [Option(t, words, t == self.text) for t, words, _ in self.choices]
+
+    @property
+    def state_options(self) -> list[Option]:
+        return []
+
+    def read(self, wrong: list[FieldError]) -> Any:
+        if self.text == self.was_text:
+            return self.at.was
+        for text, _, item in self.choices:
+            if text == self.text:
+                return item
+        wrong.append(errors_at(self.at.place, "choose one of the list"))
+        return self.at.was
+
+
+@dataclass(frozen=True)
+class Line(Node):
+    """One input for one text, number or amount."""
+
+    kind: ClassVar[str] = "line"
+
+    @cached_property
+    def was_text(self) -> str:
+        return values.shown(self.at.was)
+
+    @cached_property
+    def text(self) -> str:
+        """What the input holds: as typed, else as proposed."""
+        sent = self.at.sheet.text(self.name)
+        return self.was_text if sent is None else sent
+
+    @property
+    def filled(self) -> bool:
+        return self.text != "" and self.text != self.was_text
+
+    @property
+    def changed(self) -> bool:
+        if self.at.new:
+            return False  # its row counts as a whole
+        if self.state != self.was_state:
+            return self.state != GIVEN or bool(self.text) or self._says_so
+        return self.state == GIVEN and self.text != self.was_text
+
+    @property
+    def was_said(self) -> str:
+        """The proposed value in words."""
+        words = {ABSENT: "not given", NULL: "null"}
+        return words.get(self.was_state) or self.was_text or "empty"
+
+    @property
+    def multiline(self) -> bool:
+        return values.is_long(self.at.spec, self.text)
+
+    @property
+    def input_type(self) -> str:
+        return values.input_type(self.at.spec, self.text)
+
+    @property
+    def money(self) -> bool:
+        return self.at.sheet.is_money(self.at.path)
+
+    @property
+    def inputmode(self) -> str:
+        return values.inputmode(self.at.spec, money=self.money)
+
+    @property
+    def hint(self) -> str:
+        return values.hint(self.at.spec)
+
+    def read(self, wrong: list[FieldError]) -> Any:
+        if self.state != GIVEN:
+            return self.nothing()
+        if self.was_state == GIVEN and self.text == self.was_text:
+            return self.at.was
+        if not self.text and self.was_state != GIVEN and not self._says_so:
+            return self.at.was
+        try:
+            return self.typed()
+        except BadValue as error:
+            wrong.append(errors_at(self.at.place, str(error)))
+            return self.at.was
+
+    def typed(self) -> Any:
+        return values.typed(self.at.spec, self.text, money=self.money)
+
+    @property
+    def _says_so(self) -> bool:
+        """An empty text counts where somebody chose that it is given."""
+        sent = self.at.sheet.text(self.name + places.STATE)
+        return sent == GIVEN != self.was_state
+
+
+@dataclass(frozen=True)
+class Moment(Line):
+    """A date and time, with its zone in an input of its own."""
+
+    kind: ClassVar[str] = "moment"
+
+    @property
+    def local(self) -> str:
+        return values.shortened(self._sent[0])
+
+    @property
+    def zone(self) -> str:
+        return self._sent[1]
+
+    @property
+    def was_local(self) -> str:
+        return values.shortened(values.moment(self.was_text)[0])
+
+    @property
+    def was_zone(self) -> str:
+        return values.moment(self.was_text)[1]
+
+    @cached_property
+    def text(self) -> str:
+        return values.joined(*self._sent)
+
+    @cached_property
+    def _sent(self) -> tuple[str, str]:
+        local = self.at.sheet.text(self.name)
+        zone = self.at.sheet.text(self.name + places.ZONE)
+        was = values.moment(self.was_text)
+        return was[0] if local is None else local, was[1] if zone is None else zone
+
+
+DEEPEST = 6
+MOST_ROWS = 50  # of one list; a longer one is edited by whoever proposes it
+INVISIBLE = "Has characters that a form would lose or hide. It stays as proposed."
+LOCKED = "Cannot be edited here. It stays as proposed."
+FIXED = "Fixed by the tool."
+TOO_MANY = "Too long to be edited here. It stays as proposed."
+
+
+@dataclass(frozen=True)
+class Locked(Node):
+    """Shown, and given back as it is."""
+
+    why: str = LOCKED
+    kind: ClassVar[str] = "locked"
+
+    @property
+    def value(self) -> str:
+        if self.why == HIDDEN:
+            return ""
+        return "not given" if self.at.was is MISSING else values.shown(self.at.was)
+
+    def read(self, wrong: list[FieldError]) -> Any:
+        fixed = self.at.spec.schema.get("const", MISSING)
+        if self.at.new and self.at.required and self.at.was is MISSING:
+            return fixed
+        return self.at.was
+
+
+def why_locked(where: At) -> str:
+    """Empty for what can be edited."""
+    spec, sheet = where.spec, where.sheet
+    if sheet.is_hidden(where.path):
+        return HIDDEN
+    if sheet.is_currency(where.path):
+        return CURRENCY
+    if "const" in spec.schema:
+        return FIXED
+    if len(where.path) > DEEPEST or not _has_inputs(where):
+        return LOCKED
+    if values.loses(where.was):
+        return INVISIBLE
+    too_many = isinstance(where.was, list) and len(where.was) > MOST_ROWS
+    return TOO_MANY if too_many else ""
+
+
+def _has_inputs(where: At) -> bool:
+    """Whether there is a kind of input for what is declared and for what is there."""
+    spec, value = where.spec, where.was
+    if spec.options:
+        known = any(same(item, value) for item in spec.options)
+        return known or value is MISSING or value is None
+    if value is MISSING or value is None:
+        fits = bool(spec.kind)
+    else:
+        fits = _holds(spec.kind, value)
+    if spec.kind == "object":
+        return fits and bool(spec.properties)
+    if spec.kind == "array":
+        return fits and "prefixItems" not in spec.schema and "items" in spec.schema
+    return fits and spec.kind in {"string", "boolean", *NUMBERS}
+
+
+def _holds(kind: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    types: dict[str, Any] = {
+        "string": str,
+        "integer": int | float,
+        "number": int | float,
+        "array": list,
+        "object": Mapping,
+    }
+    return kind in types and isinstance(value, types[kind])

@@ -8,13 +8,22 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from journal.errors import FieldError, at
-from reviews.forms.arguments import places
-from reviews.forms.arguments.nodes.choices import Choice
-from reviews.forms.arguments.nodes.lines import Line, Moment
-from reviews.forms.arguments.nodes.locked import MOST_ROWS, Locked, why_locked
 
+from . import sheet as places
 from . import values
-from .fields import ABSENT, GIVEN, NULL, At, Node
+from .fields import (
+    ABSENT,
+    GIVEN,
+    MOST_ROWS,
+    NULL,
+    At,
+    Choice,
+    Line,
+    Locked,
+    Moment,
+    Node,
+    why_locked,
+)
 from .schema import MISSING, specify
 
 

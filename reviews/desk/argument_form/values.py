@@ -13,7 +13,7 @@ from datetime import date, datetime
 from typing import Any
 
 from journal.canonical import MAX_INTEGER
-from reviews.presenters import codepoints
+from reviews.presenters import unicode
 
 from .schema import MISSING, NUMBERS, Spec
 
@@ -48,7 +48,7 @@ def shown(value: Any) -> str:
 def loses(value: Any) -> bool:
     """Whether a browser would change this text, or show it without all its signs."""
     return isinstance(value, str) and any(
-        codepoints.is_hidden(char) and char not in "\n\t" for char in value
+        unicode.is_hidden(char) and char not in "\n\t" for char in value
     )
 
 

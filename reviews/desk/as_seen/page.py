@@ -18,10 +18,6 @@ from reviews.choices import REASONS, Verdict
 from reviews.decisions import submission
 from reviews.desk.batches import evidence
 from reviews.desk.components import page_evidence, snapshots
-from reviews.desk.components.evidence_links import (
-    Kept,  # noqa: F401
-    links,  # noqa: F401
-)
 from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.effects.wording import GIVEN
 from reviews.models import ApprovalRequest, Decision, Snapshot

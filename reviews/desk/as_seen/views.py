@@ -12,11 +12,11 @@ from journal.errors import DomainError, NotFound
 from reviews import permissions
 from reviews.choices import REVEALS
 from reviews.desk.components import frame, htmx
+from reviews.desk.components.frame import person
 from reviews.desk.forms import RevealForm
 from reviews.desk.request import load, versions
 from reviews.evidence import reveals
 from reviews.permissions import Permission
-from reviews.views.who import person
 
 from . import page as as_seen_queries
 

@@ -11,14 +11,13 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from journal.errors import DomainError
 from reviews.desk.components import frame, htmx
-from reviews.queries.batches import changes, notes
-from reviews.queries.batches.choice import Selection
-from reviews.views.who import person
+from reviews.desk.components.frame import person
 
 from . import load as queries
+from . import page as changes
 from .forms import BatchForm
 from .load import Loaded
-from .page import BatchPage
+from .page import BatchPage, Selection
 
 TEMPLATE, RESULT = "reviews/batch.html", "reviews/batch_result.html"
 
@@ -35,7 +34,7 @@ def selection(loaded: Loaded, form: BatchForm) -> Selection:
         items=frozenset(form.items),
         made=bool(form.rows),
         opened=tuple(form.opened),
-        changed=notes.read(form.noted, whose, loaded.marks),
+        changed=changes.read(form.noted, whose, loaded.marks),
         page=form.seen,
     )
 

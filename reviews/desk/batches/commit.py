@@ -1,10 +1,14 @@
 """Committing a verdict on a batch: exactly what was on the page, with the copy of it
-that is kept, or a refusal in place."""
+that is kept, or a refusal in place.
+
+The armed panels of a batch: what the verdict does to exactly how many, and what was
+typed so far.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -12,20 +16,138 @@ from django.shortcuts import render
 from journal.errors import BatchChanged, DomainError, TooFast
 from policies import active
 from reviews.batches import decide
-from reviews.batches.said import SaidOfMany
-from reviews.choices import Verdict
+from reviews.batches.decide import SaidOfMany
+from reviews.choices import OFFERED, REASONS, Verdict
 from reviews.decisions.submission import Sight
 from reviews.desk.components import htmx, throttle
-from reviews.queries.batches import samples, timing
-from reviews.queries.batches.as_shown import Shown
-from reviews.views import batch_panels
+from reviews.desk.components.reasons import ReasonChoice
 
-from . import evidence
+from . import evidence, table
+from . import page as timing
 from .answers import RESULT, anew, load, retargeted, see, selection, shown, told, whole
-from .forms import BatchForm
+from .evidence import Shown
+from .forms import BatchForm, Do
+from .links import called
 from .load import Loaded
 from .page import BatchPage
 from .result import ResultPage
+
+VERBS = {
+    Verdict.APPROVE: "Approve",
+    Verdict.REJECT: "Reject",
+    Verdict.ESCALATE: "Escalate",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPanel:
+    """One verdict, armed for one exact list."""
+
+    name: str
+    heading: str
+    digest: str
+    lines: Sequence[str]
+    reasons: Sequence[ReasonChoice]
+    reason_required: bool
+    reason_error: str
+    note: str
+    stop: bool
+    problem: str
+    commit: str
+    after: str
+
+    @property
+    def focus(self) -> str:
+        """To what is wrong, else the heading, never a button."""
+        if self.reason_error:
+            return "#reasons"
+        return "#problem" if self.problem else "#panel"
+
+
+def build(
+    page: BatchPage,
+    verdict: Verdict,
+    form: BatchForm,
+    *,
+    error: DomainError | None = None,
+) -> BatchPanel:
+    """The panel for what is chosen now, with what was typed so far."""
+    code = error.code if error else ""
+    commits = form.do is Do.COMMIT
+    reasons = _reasons(page, verdict, form)
+    return BatchPanel(
+        name=verdict.value,
+        heading=f"{VERBS[verdict]} these",
+        digest=page.choice.digest,
+        lines=_lines(page, verdict),
+        reasons=reasons,
+        reason_required=_needs_reason(page, verdict),
+        reason_error=error.detail if error and code == "reason" and reasons else "",
+        note=str(form.cleaned_data.get("reason", "")),
+        stop=bool(form.cleaned_data.get("stop")) if commits else True,
+        problem=_problem(error) if error and not (code == "reason" and reasons) else "",
+        commit=f"{VERBS[verdict]} {page.choice.what}",
+        after=_after(page, verdict),
+    )
+
+
+def _problem(error: DomainError) -> str:
+    if error.code == "batch_changed":
+        return (
+            "What is ticked is not what this panel was made for. Nothing was recorded."
+            " Look at the sum again, then confirm."
+        )
+    return error.detail
+
+
+def _lines(page: BatchPage, verdict: Verdict) -> list[str]:
+    many = called(page.definition, len(page.choice.ids))
+    said = {
+        Verdict.APPROVE: f"Exactly the {many} that are ticked, as shown.",
+        Verdict.REJECT: (
+            "Nothing of it will be executed. The agent is told your one reason for"
+            " each, not your name."
+        ),
+        Verdict.ESCALATE: (
+            "A supervisor is asked as well, for each alone. You can no longer decide"
+            " them yourself."
+        ),
+    }
+    return [said[verdict] + _back(len(page.choice.left_out))]
+
+
+def _back(out: int) -> str:
+    if not out:
+        return ""
+    return f" {out} left out {'goes' if out == 1 else 'go'} back to the queue."
+
+
+def _needs_reason(page: BatchPage, verdict: Verdict) -> bool:
+    """The same rule as the operation's: refusals, and what the policy marks."""
+    return verdict is not Verdict.APPROVE or page.facts.first.version.requires_reason
+
+
+def _reasons(page: BatchPage, verdict: Verdict, form: BatchForm) -> list[ReasonChoice]:
+    if not _needs_reason(page, verdict):
+        return []
+    chosen = form.cleaned_data.get("reason_code", "")
+    return [
+        ReasonChoice(code.value, REASONS[code], code.value == chosen)
+        for code in OFFERED[verdict]
+    ]
+
+
+def _after(page: BatchPage, verdict: Verdict) -> str:
+    if verdict is Verdict.REJECT:
+        return ""
+    if verdict is Verdict.ESCALATE:
+        return "What nobody answers in time expires. Nothing of it is executed."
+    seconds = page.facts.first.version.recall_seconds
+    if not seconds:
+        return "They run at once, one after another. They cannot be recalled."
+    return (
+        f"They run after {seconds} s, one after another; recall all with Z until then."
+    )
 
 
 def commit(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
@@ -80,7 +202,7 @@ def _said(loaded: Loaded, form: BatchForm) -> SaidOfMany:
     return replace(
         said,
         took_ms=took_ms,
-        samples=samples.recorded(page.opened, loaded.now),
+        samples=table.recorded(page.opened, loaded.now),
         seen=sight,
         objection=not_yet(page, form.meant)
         or _not_seen(sight, took_ms)
@@ -138,5 +260,5 @@ def _refused(
     )
     page.problem = error
     if not page.pinned:
-        page.armed = batch_panels.build(page, form.meant, form, error=error)
+        page.armed = build(page, form.meant, form, error=error)
     return whole(request, page, status=error.status)

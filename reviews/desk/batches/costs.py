@@ -13,7 +13,8 @@ from policies.money import Money
 from reviews.governance import readings
 from reviews.models import Batch, Revision
 from reviews.presenters.current import figure
-from reviews.queries.batches.columns import plain_label
+
+from .columns import plain_label
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,84 @@
 """The page of a batch as it is kept with the decision on it: made from what the page
-said it showed, and made anew from the same whenever it is opened (gate.md 8)."""
+said it showed, and made anew from the same whenever it is opened (gate.md 8).
+
+Members of a batch as they were on a page, whatever became of them since: versions
+and readings never change, so any page can be made anew.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from django.db.models import Q
 from django.template.loader import render_to_string
 from django.utils import timezone
 
 from policies.models import Person
+from reviews.batches import membership
 from reviews.batches.membership import Member
 from reviews.decisions.submission import Sight
 from reviews.desk.components import page_evidence
-from reviews.models import Batch
-from reviews.queries.batches import as_shown
-from reviews.queries.batches import samples as batches_samples
-from reviews.queries.batches.as_shown import Shown
-from reviews.queries.batches.choice import Selection
-from reviews.queries.batches.samples import Opened
+from reviews.models import Batch, RequestVersion, StateReading
 
+from . import table
 from .load import Loaded
-from .page import BatchPage
+from .page import BatchPage, Selection
+from .table import Opened
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One row: the version that was asked then, and which reading of the state; None
+    for the revision's own."""
+
+    request: str
+    version: int
+    reading: int | None
+
+
+def members_as_shown(batch: Batch, rows: Sequence[Shown]) -> list[Member]:
+    """These rows, in the order of the batch, in three queries. What never was so is
+    left out."""
+    wanted = {row.request: row for row in rows}
+    items = batch.items.filter(request__in=wanted).order_by("position")
+    versions = _versions(rows)
+    asked = [row.reading for row in rows if row.reading]
+    readings = StateReading.objects.in_bulk(asked)
+    found = []
+    for item in {item.request_id: item for item in items}.values():
+        version, row = versions.get(item.request_id), wanted[item.request_id]
+        reading = readings.get(row.reading) if row.reading else None
+        if version is not None and _is_of(reading, version, row):
+            item.request = version.request
+            found.append(Member(item, version.request, version, reading))
+    return found
+
+
+def _versions(rows: Sequence[Shown]) -> dict[str, RequestVersion]:
+    these = Q(pk__in=[])
+    for row in rows:
+        these |= Q(request=row.request, number=row.version)
+    asked = RequestVersion.objects.filter(these)
+    found = asked.select_related("request__proposal", "revision__tool", "policy")
+    found = found.defer(*membership.LARGE)
+    for version in found:
+        version.revision.proposal = version.request.proposal
+    return {version.request_id: version for version in found}
+
+
+def _is_of(reading: StateReading | None, version: RequestVersion, row: Shown) -> bool:
+    if reading is None:
+        return row.reading is None
+    return reading.revision_id == version.revision_id
+
 
 PARTS = ("reviews/_batch_seen.html",)
 # What else makes the bytes: how values are worked out, escaped and drawn.
-SOURCES = (*page_evidence.SOURCES, "reviews.queries.batches")
+SOURCES = (*page_evidence.SOURCES, "reviews.desk.batches")
 
 
 class KeptPage(BatchPage):
@@ -40,7 +91,7 @@ class KeptPage(BatchPage):
         loaded = Loaded(
             person=person,
             batch=batch,
-            members=as_shown.members(batch, _rows(inputs)),
+            members=members_as_shown(batch, _rows(inputs)),
             now=_moment(inputs["at"]),
             told=inputs["shut"],
         )
@@ -72,7 +123,7 @@ def sight(page: BatchPage, shown: Mapping[str, tuple[str, Shown]]) -> Sight | No
     """What this person has on the screen. `shown` says of each row its mark and what
     it was made from; None where that cannot be so, or is not all of what is chosen."""
     batch = page.loaded.batch
-    members = as_shown.members(batch, [row for _, row in shown.values()])
+    members = members_as_shown(batch, [row for _, row in shown.values()])
     marks = {member.id: member.mark for member in members}
     if marks != {pk: mark for pk, (mark, _) in shown.items()}:
         return None
@@ -92,7 +143,7 @@ def _inputs(
     loaded = page.loaded
     person, tool = loaded.person.public_id, loaded.batch.tool
     sent = page.selection.opened
-    opened = batches_samples.read(sent, batch=page.id, person=person, marks=marks)
+    opened = table.read(sent, batch=page.id, person=person, marks=marks)
     return {
         "batch": page.id,
         "person": person,

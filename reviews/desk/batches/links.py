@@ -1,8 +1,11 @@
-"""Which batch a request waits in, for its own page and its row in the queue."""
+"""Which batch a request waits in, for its own page and its row in the queue.
+
+What a batch is called: in the policy's own words and with our own figures.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -10,9 +13,13 @@ from django.db.models import Count
 from django.urls import reverse
 
 from policies.documents import ToolDefinition
+from policies.money import Money
 from reviews.choices import RequestStatus
 from reviews.models import ApprovalRequest, BatchItem
+from reviews.presenters.current import figure
+from reviews.presenters.shapes import Part, Text, Value
 
+from .costs import Cost
 from .load import LEAST, OPEN
 
 
@@ -59,3 +66,32 @@ def of_many(requests: Collection[str]) -> dict[str, Within]:
 
 def _within(batch: str, count: int) -> Within:
     return Within(batch, reverse("reviews:batch", args=[batch]), count)
+
+
+def title(
+    definition: ToolDefinition,
+    count: int,
+    total: Money | None,
+    largest: Money | None,
+    costs: Sequence[Cost] = (),
+) -> tuple[Part, ...]:
+    """What the batch as a whole does, in the policy's own words and our figures."""
+    parts: list[Part] = [Text(f"{definition.title}: ")]
+    parts.append(Value(called(definition, count), untrusted=False))
+    if total is not None:
+        parts += [Text(", "), Value(figure(total), untrusted=False), Text(" in all")]
+    if largest is not None:
+        parts += [Text(", largest "), Value(figure(largest), untrusted=False)]
+    for cost in costs:
+        label = cost.label[:1].lower() + cost.label[1:]
+        parts += [Text(f", {label} "), Value(cost.said, untrusted=False)]
+        known = f" (known of {cost.known})" if cost.known < count else ""
+        parts.append(Text(f" in all{known}"))
+    return tuple(parts)
+
+
+def called(definition: ToolDefinition, count: int) -> str:
+    """`37 refunds`."""
+    batch = definition.batchable
+    many = batch.called if batch else "requests"
+    return f"{count} {many.removesuffix('s') if count == 1 else many}"

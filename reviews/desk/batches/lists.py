@@ -20,9 +20,9 @@ from reviews.desk.components.cursors import Place
 from reviews.desk.components.formatting import Clock
 from reviews.models import Batch, RequestVersion
 from reviews.presenters.shapes import Part
-from reviews.queries.batches.titles import title as titles_title
 
 from . import costs
+from .links import title as links_title
 from .load import OPEN, visible
 
 DECIDED_FOR = timedelta(days=7)
@@ -169,7 +169,7 @@ def _line(batch: Batch, facts: Mapping[str, Any], now: datetime) -> Listed:
     return Listed(
         id=batch.pk,
         url=reverse("reviews:batch", args=[batch.pk]),
-        title=titles_title(
+        title=links_title(
             tools.definition(batch.tool), facts["count"], total, None, facts["costs"]
         ),
         risk=facts["risk"],

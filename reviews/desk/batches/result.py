@@ -1,4 +1,7 @@
-"""What came of a batch that was decided, item by item, and what can still be done."""
+"""What came of a batch that was decided, item by item, and what can still be done.
+
+What was said of a batch, and the page that it was said on, for who may open it.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +17,48 @@ from journal.errors import DomainError
 from reviews import permissions
 from reviews.batches import similarity
 from reviews.batches.membership import Member
-from reviews.choices import BatchStatus, ExecutionStatus, RequestStatus
-from reviews.desk.components import states
+from reviews.choices import BatchStatus, ExecutionStatus, RequestStatus, Verdict
+from reviews.desk.components import snapshots, states
 from reviews.desk.components.states import State
-from reviews.models import Execution
+from reviews.models import Decision, Execution
 from reviews.presenters import current
 from reviews.presenters.common import Subject
 from reviews.presenters.current import figure
 from reviews.presenters.shapes import Part
-from reviews.queries.batches import columns
-from reviews.queries.batches.given import Given
-from reviews.queries.batches.given import given as given_given
-from reviews.queries.batches.table import total_of
-from reviews.queries.batches.titles import title as titles_title
 
-from . import costs
+from . import columns, costs
+from .links import title as links_title
 from .load import Loaded
-from .table import amount_of, reading_of, subject_of
+from .table import amount_of, reading_of, subject_of, total_of
+
+SAID = {
+    Verdict.APPROVE: "Approved",
+    Verdict.REJECT: "Rejected",
+    Verdict.ESCALATE: "Escalated",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One verdict on all of them."""
+
+    word: str
+    as_seen_url: str  # empty where there is none to open
+
+
+def given(loaded: Loaded) -> Given | None:
+    """In two queries; None for a batch that nobody decided."""
+    votes = Decision.objects.filter(
+        request__in=[member.id for member in loaded.members],
+        authority__batch=loaded.batch.pk,
+    )
+    vote = votes.order_by("pk").first()
+    if vote is None:
+        return None
+    word = SAID[Verdict(vote.verdict)]
+    kept = vote.authority.get("view")
+    opens = kept and snapshots.openable(loaded.person).filter(pk=vote.pk).exists()
+    return Given(word, snapshots.url(vote) if opens else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +91,7 @@ class ResultPage:
     @cached_property
     def given(self) -> Given | None:
         """The verdict, and where the page is that it was given on."""
-        return given_given(self.loaded)
+        return given(self.loaded)
 
     @property
     def title(self) -> tuple[Part, ...]:
@@ -72,7 +100,7 @@ class ResultPage:
         subjects = map(_subject, members)
         read = [subject.facts.get("before") for subject in subjects]
         found = costs.total(self.definition, read)
-        return titles_title(self.definition, len(members), total, largest, found)
+        return links_title(self.definition, len(members), total, largest, found)
 
     @cached_property
     def headings(self) -> list[tuple[int, str]]:

@@ -1,13 +1,24 @@
-"""One member of a batch: as a line of the table, and opened in it."""
+"""One member of a batch: as a line of the table, and opened in it.
+
+The rows that must be opened before a batch is approved: picked by us, so that nobody
+who proposes or approves can tell beforehand which (ux.md 4.3).
+
+A batch as one table: what all have in common once, what differs in columns, the rows
+that stand out first, and how each number is spread (ux.md 4.3). Reads no row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hmac
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
+from django.core import signing
 from django.urls import reverse
+from django.utils.dateparse import parse_datetime
 
 from journal.errors import NotFound
 from policies.documents import ToolDefinition
@@ -19,12 +30,83 @@ from reviews.models import Revision
 from reviews.presenters import Presentation
 from reviews.presenters.arguments import in_order
 from reviews.presenters.common import Subject
-from reviews.presenters.shapes import Cell
+from reviews.presenters.shapes import Cell, Tag
 from reviews.presenters.shapes import Row as Fact
-from reviews.queries.batches import samples
 
-from .columns import Column, Constant, Line
+from . import columns
+from .columns import Column, Constant, Entry, Line, Table, Value, spread
 from .load import Loaded
+
+SALT = "reviews.opened"
+SMALL = 20  # up to so many items
+OF_SMALL, OF_LARGE = 3, 5
+
+
+def picked(batch: str, requests: Sequence[str], outliers: Sequence[str]) -> list[str]:
+    """Which rows to open, in no order: those that stand out first, then by lot."""
+    count = OF_SMALL if len(requests) <= SMALL else OF_LARGE
+    odd = [one for one in outliers if one in requests]
+    others = [one for one in requests if one not in odd]
+    others.sort(key=lambda one: _lot(batch, one))
+    return [*odd, *others][:count]
+
+
+def _lot(batch: str, request: str) -> bytes:
+    text = f"sample|{batch}|{request}".encode()
+    return hmac.digest(settings.HOLDPOINT.tag_key, text, "sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """One row that was opened: as it was then, and when."""
+
+    request: str
+    mark: str
+    at: datetime
+
+
+def token(*, batch: str, person: str, request: str, mark: str, at: datetime) -> str:
+    """What an opened row leaves on the page: bound to person, batch and content."""
+    said = [batch, person, request, mark, at.isoformat()]
+    return signing.dumps(said, salt=SALT)
+
+
+def read(
+    tokens: Iterable[str], *, batch: str, person: str, marks: Mapping[str, str]
+) -> dict[str, Opened]:
+    """The rows that were opened as they are now, the first time each was."""
+    found: dict[str, Opened] = {}
+    for text in tokens:
+        one = _read(text, batch, person)
+        if one is not None and marks.get(one.request) == one.mark:
+            found.setdefault(one.request, one)
+    return found
+
+
+def _read(text: str, batch: str, person: str) -> Opened | None:
+    try:
+        of, by, request, mark, at = signing.loads(text, salt=SALT)
+    except (signing.BadSignature, ValueError, TypeError):
+        return None
+    moment = parse_datetime(str(at))
+    if (of, by) != (batch, person) or moment is None:
+        return None
+    return Opened(request, mark, moment)
+
+
+def recorded(opened: Mapping[str, Opened], now: datetime) -> dict[str, dict[str, Any]]:
+    """For the decision: each opened row and the seconds until the next was opened, or
+    until the commit. No page can know more of how long it was read."""
+    rows = sorted(opened.values(), key=lambda one: one.at)
+    ends = [*(one.at for one in rows[1:]), now]
+    return {
+        one.request: {"opened": True, "seconds": _seconds(end - one.at)}
+        for one, end in zip(rows, ends, strict=False)
+    }
+
+
+def _seconds(span: timedelta) -> int:
+    return max(int(span.total_seconds()), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +219,7 @@ def peek_of(loaded: Loaded, member: Member, at: datetime | None = None) -> Peek:
 
 
 def _token(loaded: Loaded, member: Member, at: datetime) -> str:
-    return samples.token(
+    return token(
         batch=loaded.batch.pk,
         person=loaded.person.public_id,
         request=member.id,
@@ -159,3 +241,72 @@ def amount_of(member: Member) -> Money | None:
     revision = member.version.revision
     minor = revision.amount_minor
     return None if minor is None else Money(minor, revision.currency)
+
+
+MOST_VALUES = 8  # of a column by which a batch can be split
+
+
+def build(lines: Sequence[Line], varying: Sequence[str]) -> Table:
+    """The table of alike members, which all have the same tool."""
+    found = [columns.column(path, lines) for path in columns.differing(lines, varying)]
+    facts, same = columns.of_facts(lines)
+    shown = [*found, *facts]
+    shared = _shared_tags(lines)
+    entries = [
+        Entry(
+            line.id,
+            [columns.cell(line, column) for column in shown],
+            list(columns.reasons(line, found, lines, shared)),
+        )
+        for line in lines
+    ]
+    return Table(
+        columns=shown,
+        constants=[*columns.constants(lines, found), *same, *_same_counts(lines)],
+        entries=sorted(entries, key=lambda entry: -len(entry.reasons)),
+        spreads=[spread(column) for column in found if column.numeric],
+        splits=list(_splits(shown, entries)),
+        tags=shared,
+    )
+
+
+def _shared_tags(lines: Sequence[Line]) -> list[Tag]:
+    """What the views of all members say; a reviewer reads it once."""
+    common = set(lines[0].tags).intersection(*(set(line.tags) for line in lines))
+    return [tag for tag in lines[0].tags if tag in common]
+
+
+def _same_counts(lines: Sequence[Line]) -> list[Constant]:
+    """What each of them moves by a number, where it is the same move for all."""
+    common = set(lines[0].counts).intersection(*(set(line.counts) for line in lines))
+    return [count for count in lines[0].counts if count in common]
+
+
+def _splits(
+    among: Sequence[Column], entries: Sequence[Entry]
+) -> Iterator[tuple[Column, Sequence[Value]]]:
+    """The columns with a few values, by which a batch can be taken apart."""
+    for at, column in enumerate(among):
+        having: dict[Cell, list[str]] = {}
+        for entry in entries:
+            having.setdefault(entry.cells[at], []).append(entry.id)
+        if column.numeric or not 2 <= len(having) <= min(MOST_VALUES, len(entries) - 1):
+            continue
+        pairs = sorted(having.items(), key=lambda pair: -len(pair[1]))
+        yield (
+            column,
+            [
+                Value(f"{at}:{number}", cell, ids)
+                for number, (cell, ids) in enumerate(pairs)
+            ],
+        )
+
+
+def total_of(amounts: Iterable[Money | None]) -> tuple[Money | None, Money | None]:
+    """Sum and largest of amounts in one currency; None without money."""
+    known = [amount for amount in amounts if amount is not None]
+    if not known:
+        return None, None
+    currency = known[0].currency
+    total = Money(sum(amount.minor for amount in known), currency)
+    return total, Money(max(amount.minor for amount in known), currency)

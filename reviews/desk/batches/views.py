@@ -3,6 +3,9 @@ changed, arm a verb, commit.
 
 The form is one: which rows are in, which were opened and what each was on the page go
 with every press, so that without JavaScript nothing is lost either.
+
+Batches: the list, one that waits, what came of one that was decided, and what can
+still be done with that.
 """
 
 from __future__ import annotations
@@ -10,21 +13,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from journal.errors import DomainError, TooFast
+from reviews.batches import follow_up
 from reviews.choices import Verdict
-from reviews.desk.components import htmx
-from reviews.queries.batches import changes
-from reviews.views import batch_panels
+from reviews.desk.components import frame, htmx
+from reviews.desk.components.frame import person
 
-from . import commit
-from .answers import TEMPLATE, anew, foot, load, see, shown, told, whole
+from . import commit, lists, table
+from . import page as changes
+from .answers import RESULT, TEMPLATE, anew, foot, load, see, shown, told, whole
 from .forms import BatchForm, Do
 from .load import Loaded
-from .page import BatchPage
+from .page import BatchPage, Selection
+from .result import ResultPage
 
 Step = Callable[[HttpRequest, Loaded, BatchForm], HttpResponse]
 
@@ -87,7 +93,7 @@ def _arm(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
     error = commit.not_yet(page, verdict) or _in_vain(page, verdict)
     if error is not None:
         return told(request, page, error)
-    page.armed = batch_panels.build(page, verdict, form)
+    page.armed = commit.build(page, verdict, form)
     return foot(request, page)
 
 
@@ -108,3 +114,74 @@ STEPS: Mapping[Do, Step] = {
     Do.COMMIT: commit.commit,
 }
 ALSO_OVER = (Do.COMMIT, Do.LOOK)  # which say so themselves
+
+
+@require_safe
+def batches(request: HttpRequest) -> HttpResponse:
+    """What waits to be decided together, and what was in a week."""
+    page = lists.listed(person(request), now=frame.of(request).now)
+    return render(request, "reviews/batches.html", {"page": page})
+
+
+@require_safe
+@htmx.varies
+def batch(request: HttpRequest, pk: str) -> HttpResponse:
+    """One batch: to decide, or item by item what came of it."""
+    loaded = load(request, pk)
+    if loaded.over:
+        return render(request, RESULT, {"page": ResultPage(loaded)})
+    return render(request, TEMPLATE, {"page": BatchPage(loaded)})
+
+
+@require_safe
+@htmx.varies
+def batch_live(request: HttpRequest, pk: str) -> HttpResponse:
+    """What came of each item by now."""
+    page = ResultPage(load(request, pk))
+    return htmx.fragment(
+        request, f"{RESULT}#live", {"page": page}, etag=page.etag, settled=page.over
+    )
+
+
+@require_safe
+@htmx.varies
+def batch_item(request: HttpRequest, pk: str, item: str) -> HttpResponse:
+    """R1 to R3 of one row, in its place; without htmx the page with the row open."""
+    loaded = load(request, pk)
+    peek = table.peek(loaded, item)
+    if htmx.wants_partial(request):
+        context = {"peek": peek, "span": BatchPage(loaded).span}
+        return render(request, "reviews/_batch_peek.html", context)
+    page = BatchPage(loaded, Selection(open_now=(item,)))
+    return render(request, TEMPLATE, {"page": page})
+
+
+@require_POST
+@htmx.varies
+def batch_recall(request: HttpRequest, pk: str) -> HttpResponse:
+    """Take back everything whose window is open."""
+    count = follow_up.recall_all(
+        batch_id=load(request, pk).batch.pk, person=person(request)
+    )
+    messages.success(request, f"{count} recalled. Nothing of them was executed.")
+    return see(request, pk)
+
+
+@require_POST
+@htmx.varies
+def batch_retry(request: HttpRequest, pk: str) -> HttpResponse:
+    """Try what failed again, and nothing else."""
+    count = follow_up.retry_failed(
+        batch_id=load(request, pk).batch.pk, person=person(request)
+    )
+    messages.success(request, f"{count} queued again.")
+    return see(request, pk)
+
+
+@require_POST
+@htmx.varies
+def batch_run(request: HttpRequest, pk: str) -> HttpResponse:
+    """Let what waits behind a failure run."""
+    follow_up.run_rest(batch_id=load(request, pk).batch.pk, person=person(request))
+    messages.success(request, "The rest goes on. What is paused waits.")
+    return see(request, pk)

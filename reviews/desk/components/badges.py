@@ -1,4 +1,7 @@
-"""The numbers in the header: what needs this person, now."""
+"""The numbers in the header: what needs this person, now.
+
+Which alarms a person is shown, and how many of them nobody looks at yet.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,33 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
+from django.db.models import Q, QuerySet
 
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
+from reviews.models import Alarm
 from reviews.people import preferences
 from reviews.permissions import Permission
-from reviews.queries.alarms.visible import sees_all
+
+
+def visible(person: Person) -> QuerySet[Alarm]:
+    """Who checks or administers sees all; a supervisor those of their queues, and what
+    is everybody's."""
+    if not permissions.allowed(person, Permission.SEE_ALARMS):
+        return Alarm.objects.none()
+    if sees_all(person):
+        return Alarm.objects.all()
+    return Alarm.objects.filter(
+        Q(queue__in=permissions.queues_of(person)) | Q(queue__isnull=True)
+    )
+
+
+def sees_all(person: Person) -> bool:
+    """Whether the person sees the alarms of every queue."""
+    roles = permissions.roles_of(person)
+    return bool(roles & {Role.ADMINISTRATOR, Role.AUDITOR})
+
 
 CAP = 99
 # No number is counted further than this: "99+" says as much.

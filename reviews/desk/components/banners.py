@@ -17,8 +17,8 @@ from reviews import permissions
 from reviews.choices import EVERY_QUEUE, OPEN, SCOPE_NOUNS, Scope
 from reviews.models import ApprovalRequest, Incident
 from reviews.permissions import Permission
-from reviews.queries.log import access
 
+from . import log_lines
 from .badges import MOST as MOST_SAID
 
 MOST = 50  # ended ones on the page
@@ -179,7 +179,7 @@ def _concerning(person: Person) -> Q:
 def _lines(rows: Iterable[Incident]) -> list[Line]:
     rows = list(rows)
     said = [one for row in rows for one in (row.declared_by, row.ended_by) if one]
-    names = access.names_of(said) if said else {}
+    names = log_lines.names_of(said) if said else {}
     kept = _kept() if any(row.ended_at is None for row in rows) else {}
     return [
         Line(

@@ -1,4 +1,7 @@
-"""What every page carries: navigation with its numbers, environment, the clock."""
+"""What every page carries: navigation with its numbers, environment, the clock.
+
+The person behind a request, as the type that operations take.
+"""
 
 from __future__ import annotations
 
@@ -223,3 +226,9 @@ def of(request: HttpRequest) -> Desk:
     if found is None:
         found = request.desk = Desk(request)  # type: ignore[attr-defined]
     return found
+
+
+def person(request: HttpRequest) -> Person:
+    """Who signed in; LoginRequiredMiddleware let nobody else through."""
+    assert isinstance(request.user, Person)
+    return request.user

@@ -15,10 +15,9 @@ from reviews.choices import OPEN, ExecutionStatus, Scope
 from reviews.effects import describe
 from reviews.models import ApprovalRequest, Execution
 from reviews.presenters.shapes import Part
-from reviews.queries import attempts
 from reviews.stops import scope as stop_work
 
-from . import visibility
+from . import formatting, visibility
 
 UNFINISHED = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
 MOST_SHOWN = 20
@@ -213,6 +212,6 @@ def _action(row: Any, shown: describe.Brief) -> Action:
         thread=row.proposal.thread,
         running=running,
         since=row.claimed_at if running else row.queued_at,
-        attempt=attempts.again(row, shown.attempts),
+        attempt=formatting.again(row, shown.attempts),
         by_agent=row.by_agent,
     )

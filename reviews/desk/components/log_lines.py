@@ -1,4 +1,10 @@
-"""Records as lines of a list or of a history."""
+"""Records as lines of a list or of a history.
+
+Which records a person may read, and whose names in them.
+
+Votes of others on what is not settled are hidden from everybody who may still decide;
+an agent's owner never learns who decided (ux.md 2.1).
+"""
 
 from __future__ import annotations
 
@@ -8,22 +14,105 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from journal.models import LogRecord
 from policies.models import Person
-from reviews.choices import ExecutionStatus
+from reviews import permissions
+from reviews.choices import OPEN, ExecutionStatus
 from reviews.effects import describe
 from reviews.effects.wording import Part
-from reviews.models import ApprovalRequest, Decision, Execution, Revision
+from reviews.models import ApprovalRequest, Decision, Execution, Proposal, Revision
+from reviews.permissions import Permission
 from reviews.presenters import shapes
-from reviews.queries.log import access
 
 from .log_sentences import answer as log_sentences_answer
 from .log_sentences import flags as log_sentences_flags
 from .log_sentences import said as log_sentences_said
 from .log_sentences import who
+
+# What says how someone voted.
+VOTES = ("decision.",)
+
+
+def records(person: Person) -> QuerySet[LogRecord]:
+    """All for supervisors, administrators and auditors; else one's own decisions and
+    one's own agents' runs. Votes of others on what is not settled are left out for
+    everybody who may still decide."""
+    found = LogRecord.objects.select_related("position")
+    if not permissions.allowed(person, Permission.SEE_LOG):
+        found = found.filter(_own(person))
+    if permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        return found
+    return found.exclude(others_votes(person))
+
+
+def _own(person: Person) -> Q:
+    decided = Decision.objects.filter(reviewer=person, request=OuterRef("request"))
+    mine = Proposal.objects.filter(
+        pk=OuterRef("proposal"), barred__contains=[person.public_id]
+    )
+    return Q(actor_id=person.public_id) | Exists(decided) | Exists(mine)
+
+
+def others_votes(person: Person) -> Q:
+    unsettled = ApprovalRequest.objects.filter(pk=OuterRef("request"), status__in=OPEN)
+    votes = Q()
+    for prefix in VOTES:
+        votes |= Q(kind__startswith=prefix)
+    # What a voter did beside it, such as taking it up, tells when they voted.
+    voted = Decision.objects.filter(
+        request=OuterRef("request"), reviewer__public_id=OuterRef("actor_id")
+    )
+    votes |= Exists(voted) & ~Q(kind__startswith="request.")
+    return votes & Exists(unsettled) & ~Q(actor_id=person.public_id)
+
+
+def nameless(person: Person) -> Q:
+    """Records in which others' names are hidden from this person: a search by name
+    must not find them, or it would tell."""
+    if permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        return Q(pk__in=())
+    hidden = ApprovalRequest.objects.filter(pk=OuterRef("request")).filter(
+        Q(proposal__barred__contains=[person.public_id]) | Q(status__in=OPEN)
+    )
+    return Exists(hidden) & ~Q(actor_id=person.public_id)
+
+
+def records_about(person: Person, request: ApprovalRequest) -> QuerySet[LogRecord]:
+    """The history of one request, oldest first, as this person may read it."""
+    found = LogRecord.objects.select_related("position").filter(
+        proposal=request.proposal_id
+    )
+    if not permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        found = found.exclude(others_votes(person))
+    return found.order_by("pk")
+
+
+def hides_names(person: Person, request: ApprovalRequest) -> bool:
+    """Whether this person reads the request's history without others' names."""
+    if permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        return False
+    owned = person.public_id in request.proposal.barred
+    return owned or request.status in OPEN
+
+
+def masked(person: Person, rows: Iterable[LogRecord]) -> set[str]:
+    """Requests on which other people's names are not shown to this person."""
+    wanted = {row.request for row in rows if row.request}
+    if permissions.roles_of(person) & permissions.NEVER_DECIDE:
+        return set()
+    found = ApprovalRequest.objects.filter(pk__in=wanted)
+    owned = Q(proposal__barred__contains=[person.public_id])
+    return set(found.filter(owned | Q(status__in=OPEN)).values_list("pk", flat=True))
+
+
+def names_of(public_ids: Iterable[str]) -> dict[str, str]:
+    """Names by public id; the log itself never holds them."""
+    found = Person.objects.filter(public_id__in=set(public_ids))
+    return {person.public_id: str(person) for person in found}
+
 
 HISTORY = 100
 DECIDED = "decision.recorded"
@@ -86,9 +175,9 @@ def events(person: Person, rows: Iterable[LogRecord]) -> list[Event]:
     rows = list(rows)
     leaves = {row.pk: json.loads(bytes(row.leaf)) for row in rows}
     around = _Around(
-        names=access.names_of(r.actor_id for r in rows if r.actor_kind == "person"),
+        names=names_of(r.actor_id for r in rows if r.actor_kind == "person"),
         revisions=_revisions(leaves.values()),
-        masked=access.masked(person, rows),
+        masked=masked(person, rows),
         took=_took(rows),
     )
     return [_event(person, row, leaves[row.pk], around) for row in rows]
@@ -96,9 +185,9 @@ def events(person: Person, rows: Iterable[LogRecord]) -> list[Event]:
 
 def history(person: Person, request: ApprovalRequest) -> list[Told]:
     """A request's records, oldest first, in two queries at most."""
-    rows = access.records_about(person, request)[:HISTORY]
-    names = access.names_of(r.actor_id for r in rows if r.actor_kind == "person")
-    hides = access.hides_names(person, request)
+    rows = records_about(person, request)[:HISTORY]
+    names = names_of(r.actor_id for r in rows if r.actor_kind == "person")
+    hides = hides_names(person, request)
     told = []
     for row in rows:
         leaf = json.loads(bytes(row.leaf))

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from journal.clock import time_of_day
-from reviews import freezing, inherited
 from reviews.choices import ExecutionStatus, RequestStatus
 from reviews.effects.wording import span
+from reviews.grants import uncertain
 from reviews.models import ApprovalRequest, Execution
+from reviews.stops import incidents
 
 from .holding import Holding
 
@@ -113,7 +114,7 @@ def _pending(
     now: datetime,
     since: datetime | None,
 ) -> State:
-    if not freezing.is_open(request, now):
+    if not incidents.is_open(request, now):
         return _expired(request)
     if tally.given:
         said = f"{tally.said} approvals"
@@ -132,7 +133,7 @@ def _pending(
 
 def _expired(request: ApprovalRequest) -> State:
     at = request.expires_at
-    said = f"Expired {time_of_day(at)}. {inherited.said_of(request)}"
+    said = f"Expired {time_of_day(at)}. {uncertain.said_of(request)}"
     return State("expired", said, icon="void", at=at)
 
 

@@ -15,11 +15,10 @@ from reviews import permissions
 from reviews.choices import SCOPE_NOUNS, Scope, StopMode
 from reviews.models import Stop
 from reviews.permissions import Permission
-from reviews.queries.log import access
 from reviews.stops import scope as stop_work
 from reviews.stops import stops
 
-from . import in_flight, visibility
+from . import in_flight, log_lines, visibility
 from .banners import SwitchBanner
 from .in_flight import Target
 
@@ -96,7 +95,7 @@ def _names(rows: list[Stop]) -> dict[str, str]:
         one for row in rows for one in (row.by, row.lift_asked_by, row.lifted_by) if one
     ]
     wanted += [row.key for row in rows if row.scope == Scope.REVIEWER]
-    return access.names_of(wanted) if wanted else {}
+    return log_lines.names_of(wanted) if wanted else {}
 
 
 def _switch(

@@ -1,11 +1,17 @@
-"""Which rows a person may see, and which they may decide now."""
+"""Which rows a person may see, and which they may decide now.
+
+Who may say what became of an effect that nobody knows of.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from journal.clock import ClockTimestamp
+from journal.errors import NotYours
 from policies.choices import Role
 from policies.models import Person
 from reviews import permissions
@@ -13,12 +19,13 @@ from reviews.choices import RequestStatus, Scope
 from reviews.models import (
     ApprovalRequest,
     Decision,
+    Execution,
     Proposal,
     RequestVersion,
     Revision,
     Stop,
 )
-from reviews.permissions import Permission
+from reviews.permissions import Known, Permission
 
 
 def requests(person: Person) -> QuerySet[ApprovalRequest]:
@@ -86,3 +93,26 @@ def given(request: str = "pk", version: str = "version") -> Coalesce:
         .values("n")
     )
     return Coalesce(Subquery(counted), 0)
+
+
+def of(execution: Execution) -> list[Person]:
+    """All of them, by the operation's own check; in four queries."""
+    queue = execution.grant.revision.known_tool.queue_id
+    people = permissions.with_standing(permissions.admitted(queue))
+    off = _stopped(people)
+    return [one for one in people if _may(one, execution, off)]
+
+
+def _stopped(people: Collection[Person]) -> set[str]:
+    rows = Stop.objects.filter(scope=Scope.REVIEWER, lifted_at__isnull=True)
+    keys = [one.public_id for one in people]
+    return set(rows.filter(key__in=keys).values_list("key", flat=True))
+
+
+def _may(person: Person, execution: Execution, off: Collection[str]) -> bool:
+    known = Known(stopped=person.public_id in off, votes=permissions.NO_VOTES)
+    try:
+        permissions.check_can_settle(person, execution, known)
+    except NotYours:
+        return False
+    return True

@@ -18,11 +18,6 @@ from reviews.choices import REASONS, NoteKind, RequestStatus, Verdict
 from reviews.desk.components import visibility
 from reviews.desk.queue import page as queue
 from reviews.desk.queue.page import Row
-from reviews.desk.request.escalation import (
-    Panel,  # noqa: F401
-    guidance,  # noqa: F401
-    panel,  # noqa: F401
-)
 from reviews.models import ApprovalRequest, Decision, Note, RequestVersion
 from reviews.permissions import Permission
 

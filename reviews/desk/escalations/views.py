@@ -13,11 +13,11 @@ from django.views.decorators.http import require_POST, require_safe
 from journal.errors import DomainError
 from reviews.decisions import returns
 from reviews.desk.components import frame, holding, htmx
+from reviews.desk.components.frame import person
 from reviews.desk.forms import ArbitrationForm, GuidanceForm, HandOverForm
 from reviews.desk.request import commit, load
 from reviews.desk.request.load import Loaded
-from reviews.queries.review import ReviewPage
-from reviews.views.who import person
+from reviews.desk.request.page import ReviewPage
 
 from . import page as queries
 

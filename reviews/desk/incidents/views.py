@@ -11,10 +11,10 @@ from journal.errors import DomainError
 from policies.models import Queue
 from reviews import permissions
 from reviews.desk.components import banners, htmx, navigation
+from reviews.desk.components.frame import person
 from reviews.desk.forms import IncidentForm
 from reviews.permissions import Permission
 from reviews.stops import incidents as operations
-from reviews.views.who import person
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
-from reviews.views.who import person
+from reviews.desk.components.frame import person
 
 from . import subscription
 

@@ -1,5 +1,8 @@
 """Exports of the log: asked for on a page, written in parts by a job that may die and
-go on, and kept for a week. Everything that leaves is inert text."""
+go on, and kept for a week. Everything that leaves is inert text.
+
+A person's exports of the log, newest first, with how far each has come.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,14 @@ import io
 import json
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from urllib.parse import parse_qsl
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
 
 from journal import clock, log, outbox
 from journal.errors import InvalidArgs, NotFound
@@ -24,9 +31,56 @@ from reviews.desk.components import log_lines
 from reviews.models import Export, ExportPart
 from reviews.permissions import Permission
 from reviews.presenters import inert
-from reviews.queries.exports import KEPT
 
 from .filters import Filters, fitting
+
+SHOWN = 20
+KEPT = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One export as a row of the page."""
+
+    id: str
+    format: str
+    view: list[tuple[str, str]]
+    view_url: str
+    asked_at: datetime
+    rows: int
+    rows_in_all: int
+    state: str
+    problem: str
+    size: str
+    url: str
+
+    @property
+    def running(self) -> bool:
+        return self.state == ExportStatus.RUNNING
+
+
+def of(person: Person, *, now: datetime) -> list[Line]:
+    """The newest exports in one query."""
+    found = Export.objects.filter(person=person).order_by("-asked_at")[:SHOWN]
+    return [_line(export, now) for export in found]
+
+
+def _line(export: Export, now: datetime) -> Line:
+    ready = export.status == ExportStatus.DONE and export.asked_at > now - KEPT
+    return Line(
+        id=export.pk,
+        format=export.format.upper(),
+        view=parse_qsl(export.query),
+        view_url=reverse("reviews:log") + f"?{export.query}",
+        asked_at=export.asked_at,
+        rows=export.rows,
+        rows_in_all=export.rows_in_all,
+        state=export.status,
+        problem=export.problem,
+        size=filesizeformat(export.size),
+        url=reverse("reviews:export_file", args=[export.pk]) if ready else "",
+    )
+
 
 FORMATS = ("csv", "jsonl")
 PART = 500  # records

@@ -18,8 +18,8 @@ from journal.models import LogRecord
 from policies.choices import Risk
 from policies.models import Person
 from reviews.choices import ExecutionStatus, RequestStatus, Verdict
+from reviews.desk.components import log_lines
 from reviews.models import Decision, Execution, Proposal, RequestVersion, Revision
-from reviews.queries.log import access
 
 from . import search as searching
 from .search import Hits
@@ -172,12 +172,12 @@ def fitting(
 ) -> QuerySet[LogRecord]:
     """The records this person may read that fit every filter, newest first. `hits`:
     what `search` found of the newest; without it nothing is left out."""
-    found = access.records(person)
+    found = log_lines.records(person)
     hits = hits or search(person, filters, whole=True)
     if hits is not None:
         found = found.filter(hits.fits)
     if filters.actor:
-        found = found.exclude(access.nameless(person))
+        found = found.exclude(log_lines.nameless(person))
     for narrow in (_by_columns, _by_leaf, _by_proposal):
         found = narrow(found, filters)
     return found.order_by("-pk")

@@ -17,13 +17,12 @@ from policies.models import Person
 from reviews import permissions
 from reviews.choices import ExecutionStatus
 from reviews.desk.components import log_lines, saved_views, snapshots
+from reviews.desk.components.formatting import Choice, choice
 from reviews.desk.components.log_lines import Event
 from reviews.desk.components.saved_views import Saved
 from reviews.effects.wording import short_hash
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
-from reviews.queries.log import access
-from reviews.queries.selects import Choice, choice
 
 from . import groups as log_groups
 from . import search as searching
@@ -135,19 +134,22 @@ class RecordPage:
 
 def numbered(person: Person, seq: int) -> RecordPage:
     """One record by its number. Raises NotFound when this person may not see it."""
-    return _record(person, access.records(person).filter(position__seq=seq).first())
+    return _record(person, log_lines.records(person).filter(position__seq=seq).first())
 
 
 def record(person: Person, pk: int) -> RecordPage:
     """The same by its row, while it has no number yet."""
-    return _record(person, access.records(person).filter(pk=pk).first())
+    return _record(person, log_lines.records(person).filter(pk=pk).first())
 
 
 def _record(person: Person, row: LogRecord | None) -> RecordPage:
     if row is None:
         raise NotFound
     leaf = json.loads(bytes(row.leaf))
-    if row.request in access.masked(person, [row]) and row.actor_id != person.public_id:
+    if (
+        row.request in log_lines.masked(person, [row])
+        and row.actor_id != person.public_id
+    ):
         leaf["actor"] = {"kind": row.actor_kind, "id": "hidden until it is settled"}
     position = getattr(row, "position", None)
     decision = _decision(row, leaf)
@@ -251,7 +253,7 @@ def _ran(row: LogRecord, leaf: dict[str, Any]) -> Ran | None:
 
 def _neighbour(person: Person, row: LogRecord, *, later: bool) -> str:
     """The next record that this person may read, by number where it has one."""
-    found = access.records(person)
+    found = log_lines.records(person)
     position = getattr(row, "position", None)
     by, here = ("position__seq", position.seq) if position else ("pk", row.pk)
     if later:

@@ -1,10 +1,15 @@
 """What one box finds in the log: proposals by their words, people by their names,
 reasons, and records by their number. Everything is looked up by an index first; what
-the log is then asked for are those proposals."""
+the log is then asked for are those proposals.
+
+What a text can be found by, and what a search asks for: the same words. Pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,10 +20,54 @@ from django.db.models.functions import Cast
 
 from journal.models import LogPosition
 from policies.models import Person
-from reviews import permissions, search_terms
+from reviews import permissions
 from reviews.choices import OPEN, REASONS
 from reviews.models import ApprovalRequest, Decision, Proposal, SearchEntry
 from reviews.permissions import Permission
+
+# A word may hold an order's hyphen, an amount's point, a path's slash.
+_WORD = re.compile(r"[^\W_]+(?:[.\-@:/'][^\W_]+)*")
+_PART = re.compile(r"[^\W_]+")
+_FIGURE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
+LONGEST, MOST_TERMS = 64, 256  # letters of a word, words of an entry
+SHORTEST_START = 3  # letters that a word may be found by
+
+
+def of(texts: Iterable[str]) -> list[str]:
+    """The words of these texts, each once. `C-1017` is found by its parts as well,
+    `75.00` as `75`."""
+    found = dict.fromkeys(word for text in texts for word in _spelt(text))
+    return [word for word in found if len(word) <= LONGEST][:MOST_TERMS]
+
+
+def query(text: str) -> str:
+    """What PostgreSQL matches with such words: all that were typed, letters by their
+    beginning, figures whole. Empty where there is no word."""
+    words = dict.fromkeys(_WORD.findall(_folded(text)))
+    return " & ".join(_asked(word) for word in words if len(word) <= LONGEST)
+
+
+def _spelt(text: str) -> Iterator[str]:
+    for word in _WORD.findall(_folded(text)):
+        yield word
+        whole, _, decimals = word.partition(".")
+        if _FIGURE.fullmatch(word):
+            if decimals and not decimals.strip("0"):
+                yield whole
+        elif not _PART.fullmatch(word):
+            yield from _PART.findall(word)
+
+
+def _asked(word: str) -> str:
+    quoted = "'" + word.replace("'", "''") + "'"
+    starts = word.isalpha() and len(word) >= SHORTEST_START
+    return f"{quoted}:*" if starts else quoted
+
+
+def _folded(text: str) -> str:
+    return _THOUSANDS.sub("", unicodedata.normalize("NFKC", text).casefold())
+
 
 MOST = 1000  # proposals, the newest
 HIGHEST = 2**63 - 1  # number of a record
@@ -71,7 +120,7 @@ def _newest(
 
 
 def _by_words(person: Person, q: str) -> QuerySet[Any]:
-    asked = search_terms.query(q)
+    asked = query(q)
     if not asked:
         return SearchEntry.objects.none()
     fits = _Fits(F("words"), Cast(Value(asked), SearchQueryField()))
@@ -118,8 +167,8 @@ def _people(q: str) -> list[Person]:
 
 def _codes(q: str) -> list[str]:
     """Reasons whose words are all that was typed."""
-    typed = set(search_terms.of([q]))
-    said = {code: set(search_terms.of([code, text])) for code, text in REASONS.items()}
+    typed = set(of([q]))
+    said = {code: set(of([code, text])) for code, text in REASONS.items()}
     return [code for code, words in said.items() if typed and typed <= words]
 
 

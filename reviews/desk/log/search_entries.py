@@ -12,10 +12,11 @@ from django.db import connection
 
 from policies import money, tools
 from policies.money import Money
-from reviews import search_terms
 from reviews.effects import describe
 from reviews.models import Revision
 from reviews.redaction import redactor as redacting
+
+from . import search
 
 LIMIT = 500  # revisions at a time
 # Ids are given before they are committed: what is committed later has one of the last.
@@ -39,7 +40,7 @@ def add(limit: int = LIMIT) -> int:
         cursor.execute(_MISSING, [LATE, limit])
         missing = [pk for (pk,) in cursor.fetchall()]
     rows = Revision.objects.filter(pk__in=missing).select_related("tool", "proposal")
-    found = [(row.pk, search_terms.of(_texts(row))) for row in rows.order_by("pk")]
+    found = [(row.pk, search.of(_texts(row))) for row in rows.order_by("pk")]
     with connection.cursor() as cursor:
         cursor.executemany(_STORE, found)
     return len(found)

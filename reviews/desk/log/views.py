@@ -9,13 +9,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from reviews import permissions
 from reviews.desk.components import frame, htmx
+from reviews.desk.components.frame import person
 from reviews.desk.forms import ViewForm
 from reviews.desk.stop import revoke
 from reviews.permissions import Permission
-from reviews.queries import exports as export_queries
-from reviews.views.who import person
 
-from . import exports as operations
+from . import exports as export_queries
 from . import filters as log_queries
 from . import pages
 
@@ -67,7 +66,7 @@ def exports(request: HttpRequest) -> HttpResponse:
     """One's exports with their progress; POST asks for another."""
     permissions.check(person(request), Permission.EXPORT)
     if request.method == "POST":
-        operations.ask(
+        export_queries.ask(
             person=person(request),
             file_format=request.POST.get("format", ""),
             query=request.POST.get("query", "")[:1000],
@@ -83,10 +82,10 @@ def exports(request: HttpRequest) -> HttpResponse:
 def export_file(request: HttpRequest, pk: str) -> HttpResponseBase:
     """A finished file, to be saved, never shown."""
     permissions.check(person(request), Permission.EXPORT)
-    export = operations.finished(person(request), pk)
+    export = export_queries.finished(person(request), pk)
     name = f"holdpoint-log-{export.asked_at:%Y%m%d-%H%M%S}.{export.format}"
     return StreamingHttpResponse(
-        operations.body(export),
+        export_queries.body(export),
         content_type=TYPES[export.format],
         headers={
             "Content-Disposition": f'attachment; filename="{name}"',

@@ -1,39 +1,203 @@
-"""The queue: what is mine, what I can take, what waits for others, what is done."""
+"""The queue: what is mine, what I can take, what waits for others, what is done.
+
+The queue's numbers: what each tab holds, whether it is too much, and one's own day.
+Nothing is counted further than it says.
+
+What was decided elsewhere since a list was made, in words for its rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db import connection
 from django.urls import reverse
 
 from journal import clock
 from policies.choices import Risk, Role
 from policies.models import Person
+from reviews import permissions
+from reviews.choices import SETTLED, RequestStatus
 from reviews.desk.components import badges, saved_views, visibility
+from reviews.desk.components.formatting import Choice
+from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.desk.components.saved_views import Saved
-from reviews.queries.queue import choices as queue_choices
-from reviews.queries.queue import figures as queue_figures
-from reviews.queries.queue import gone
-from reviews.queries.queue.figures import Figures, OwnDay
-from reviews.queries.selects import Choice
+from reviews.models import ApprovalRequest, Decision
 from reviews.requests.versions import BANDS
 
-from . import rows, search
+from . import rows as queue_rows
+from . import search
 from .filters import MOST_ROWS, PAGE, TABS, Filters
 from .rows import Head, Row
-from .search import Found, Reach
+from .search import MOST_COUNTED, Found, Reach
+
+# More than this waits for each person at the desk: too much (ux.md 4.1).
+MOST_EACH = 25
+LATELY = timedelta(minutes=30)
+# What one person at the desk decides in half an hour, whatever they did in the last:
+# a minute each is the time for what is high (ux.md 6.2).
+PACE_EACH = 25
+_NEWEST = 300  # decisions that the pace is read from
+
+_TAB = "(SELECT count(*) FROM ({source}) AS r)"
+# Who was at the desk lately: who decided, or holds something now.
+_FIGURES = """
+WITH lately AS (
+  SELECT vote.reviewer_id AS who FROM
+    (SELECT reviewer_id, at FROM reviews_decision
+     ORDER BY id DESC LIMIT {newest}) AS vote
+  WHERE vote.at > %(now)s - %(lately)s
+), desk AS (
+  SELECT greatest(count(DISTINCT who), 1) AS people,
+         greatest((SELECT count(*) FROM lately),
+                  {pace} * greatest(count(DISTINCT who), 1)) AS pace
+  FROM (SELECT who FROM lately
+        UNION SELECT holder_id FROM reviews_lease
+        WHERE holder_id IS NOT NULL AND until > %(now)s) AS present
+)
+SELECT {mine}, {waiting}, {done}, {unknown}, desk.people, desk.pace,
+  (SELECT count(*) FROM {open} AS r) AS open,
+  (SELECT count(*) FROM {due} AS r) AS due
+FROM desk
+"""
+_UNKNOWN = """(SELECT count(*) FROM
+  (SELECT FROM reviews_execution AS x
+   JOIN reviews_grant AS g ON g.id = x.grant_id
+   JOIN reviews_revision AS v ON v.id = g.revision_id
+   JOIN policies_tool AS t ON t.id = v.tool_id
+   WHERE x.status = 'unknown' AND t.queue_id = ANY (%(mine)s::bigint[])
+   LIMIT {most}) AS x)"""
+# How many are open, and how many of these are due soon: no more than makes too much.
+_ENOUGH = f"(SELECT people * {MOST_EACH} + 1 FROM desk)"  # noqa: S608 our numbers
+_ENOUGH_DUE = f"(SELECT pace + {MOST_COUNTED} FROM desk)"  # noqa: S608 the same
+_MEASURED = (("true", _ENOUGH), ("r.expires_at <= %(now)s + %(lately)s", _ENOUGH_DUE))
+_OWN_DAY = """
+SELECT count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY took_ms)
+FROM reviews_decision WHERE reviewer_id = %s AND at >= date_trunc('day', %s, 'UTC')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the tabs hold beside Open, and how the desk stands against what waits."""
+
+    mine: int
+    waiting: int
+    done: int
+    unknown: int
+    people: int
+    pace: int
+    open: int
+    due: int
+
+    @property
+    def lapsing(self) -> int:
+        """How many will expire in the next half hour at the pace of the last one."""
+        return max(self.due - self.pace, 0)
+
+    @property
+    def overloaded(self) -> bool:
+        return self.open > self.people * MOST_EACH or self.lapsing > 0
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDay:
+    """What this person decided today, and how long the middle one took."""
+
+    decided: int
+    seconds: int | None
+
+
+def count(reach: Reach, now: datetime) -> Figures:
+    """All of it in one statement."""
+    elsewhere = "waiting" if reach.role else "open"  # whoever reads only: all of it
+    tab = {
+        name: _TAB.format(source=search.source(reach, Filters(tab=tab)))
+        for name, tab in (("mine", "mine"), ("waiting", elsewhere), ("done", "done"))
+    }
+    settles = reach.role is Role.SUPERVISOR
+    open_, due = (
+        search.decidable(reach, where, most) if reach.role else "(SELECT WHERE false)"
+        for where, most in _MEASURED
+    )
+    sql = _FIGURES.format(
+        **tab,
+        open=open_,
+        due=due,
+        unknown=_UNKNOWN.format(most=MOST_COUNTED) if settles else "0",
+        newest=_NEWEST,
+        pace=PACE_EACH,
+    )
+    given = search.given(reach, Filters(), now)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, given | {"most": MOST_COUNTED, "lately": LATELY})
+        numbers = cursor.fetchone()
+    return Figures(*(min(n, MOST_COUNTED) for n in numbers[:4]), *numbers[4:])
+
+
+def own_day(reach: Reach, now: datetime) -> OwnDay:
+    """For the moment when nothing waits."""
+    with connection.cursor() as cursor:
+        cursor.execute(_OWN_DAY, [reach.person.pk, now])
+        decided, took = cursor.fetchone()
+    return OwnDay(decided, None if took is None else max(round(took / 1000), 1))
+
+
+MOST = 60  # rows; a page that old is better loaded anew
+WORDS = {
+    RequestStatus.RECALLABLE: "Approved",
+    RequestStatus.AUTHORIZED: "Approved",
+    RequestStatus.REJECTED: "Rejected",
+    RequestStatus.EXPIRED: "Expired",
+    RequestStatus.WITHDRAWN: "Withdrawn",
+    RequestStatus.SUPERSEDED: "Replaced",
+}
+BY_PEOPLE = {RequestStatus.AUTHORIZED, RequestStatus.REJECTED}
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A request that no longer waits: `Approved by Tomás`."""
+
+    id: str
+    said: str
+
+
+def since(person: Person, moment: datetime) -> list[Gone]:
+    """Of this person's queues, newest first, in two queries. Who decided is named only
+    of what is settled, and never to those whose own run it was."""
+    found = ApprovalRequest.objects.filter(queue__in=permissions.queues_of(person))
+    settled = found.filter(settled_at__gt=moment, status__in=SETTLED)
+    held = found.filter(status=RequestStatus.RECALLABLE)
+    rows = [*settled.order_by("-settled_at")[:MOST], *held[:MOST]][:MOST]
+    names = _names(row.pk for row in rows if row.status in BY_PEOPLE)
+    return [Gone(row.pk, _said(row, names, person)) for row in rows]
+
+
+def _names(ids: Iterable[str]) -> dict[str, str]:
+    """Who said the last word, by request."""
+    votes = Decision.objects.filter(request__in=list(ids)).select_related("reviewer")
+    return {vote.request_id: str(vote.reviewer) for vote in votes.order_by("at")}
+
+
+def _said(row: ApprovalRequest, names: dict[str, str], person: Person) -> str:
+    word = WORDS[RequestStatus(row.status)]
+    if row.pk not in names:
+        return word
+    own = person.public_id in row.barred
+    return f"{word} by {HIDDEN_NAME if own else names[row.pk]}"
+
 
 __all__ = [
     "Filters",
     "Head",
     "QueuePage",
     "Row",
-    "gone",
     "newer",
     "ordered_ids",
     "page",
@@ -104,7 +268,7 @@ def page(
     reach = Reach.of(person)
     found = search.find(reach, filters, now=now)
     settled = filters.tab == "done"
-    lines = rows.of(
+    lines = queue_rows.of(
         found[: filters.show],
         person,
         now,
@@ -112,19 +276,19 @@ def page(
         together=filters.tab in TOGETHER,
         gathered=filters.gathers and reach.role is not None,
     )
-    counted = queue_figures.count(reach, now)
+    counted = count(reach, now)
     tabs = _tabs(reach, filters, counted, decidable)
     empty = not filters.narrow
     return QueuePage(
         filters=filters,
         tabs=tabs,
-        choices=queue_choices.of(reach, filters, lines),
+        choices=queue_rows.choices_of(reach, filters, lines),
         bands=_banded(lines, filters),
         saved=saved_views.of(person, "queue", filters.query(), offers=filters.differs),
         time_label="Settled" if settled else "Expires",
         empty=EMPTY[filters.tab] if empty else "Nothing fits the filter.",
         empty_note=_with_others(tabs, filters),
-        own_day=queue_figures.own_day(reach, now) if not lines and reach.role else None,
+        own_day=own_day(reach, now) if not lines and reach.role else None,
         caption=f"{TABS[filters.tab]} requests",
         fresh_url=f"{reverse('reviews:queue_fresh')}?{urlencode(_since(filters, now))}",
         more_url=_more(filters) if len(found) > filters.show else "",
@@ -141,11 +305,15 @@ def ordered_ids(person: Person, filters: Filters) -> list[str]:
 
 
 def rows_of(
-    ids: Iterable[str], person: Person, now: datetime, *, base: str = rows.REQUESTS
+    ids: Iterable[str],
+    person: Person,
+    now: datetime,
+    *,
+    base: str = queue_rows.REQUESTS,
 ) -> list[Row]:
     """Any requests as lines, in the order given, each linked below `base`. Who asks
     has checked what the person sees."""
-    return rows.of([Found(one) for one in ids], person, now, base=base)
+    return queue_rows.of([Found(one) for one in ids], person, now, base=base)
 
 
 def newer(person: Person, since: datetime) -> int:

@@ -1,5 +1,9 @@
 """Requests as lines of a list: two queries for any number of them, and none for an
-effect that this process has shown before."""
+effect that this process has shown before.
+
+What the queue can be narrowed to. Nothing is looked for in every row: tools are
+those of the queues, agents come from the index, one step an agent.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +12,27 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db import connection
 from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Concat
 from django.urls import reverse
 
 from journal.clock import time_of_day
+from policies.choices import Risk
 from policies.models import Person
-from reviews import freezing
 from reviews.choices import OPEN, SCOPE_NOUNS, RequestStatus, Scope, Verdict
 from reviews.desk.batches import links, lists
 from reviews.desk.batches.links import Within
 from reviews.desk.components import formatting, holding, states, visibility
-from reviews.desk.components.formatting import Clock
+from reviews.desk.components.formatting import Choice, Clock, choice
 from reviews.desk.components.states import State, Tally
 from reviews.effects import describe
 from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
 from reviews.presenters.shapes import Part
+from reviews.stops import incidents
 
-from .search import MOST_COUNTED, Found
+from .filters import SORTS, Filters
+from .search import MOST_COUNTED, Found, Reach
 
 SAID = {
     Verdict.APPROVE: "You approved",
@@ -206,7 +213,7 @@ def line(
     request = sealed.request
     shown = briefs[sealed.revision_id]
     pending = request.status == RequestStatus.PENDING
-    waiting = pending and freezing.is_open(request, now)
+    waiting = pending and incidents.is_open(request, now)
     head = Head(
         id=request.pk,
         url=f"{base}{request.pk}/",
@@ -285,3 +292,59 @@ def _repeated(found: Found, request: ApprovalRequest) -> dict[str, str]:
         "repeats": f"\N{MULTIPLICATION SIGN}{many} since {time_of_day(found.since)}",
         "repeats_url": f"{reverse('reviews:queue')}?same={request.repeat_key}",
     }
+
+
+MOST_AGENTS = 100
+# From one agent that waits to the next, in every queue that the person reads; and the
+# tools whose home these queues are.
+_NAMES = """
+WITH RECURSIVE found (agent) AS (
+  (SELECT r.agent FROM reviews_approvalrequest AS r
+   WHERE r.status = 'pending' AND {read} ORDER BY r.agent LIMIT 1)
+  UNION ALL
+  SELECT (SELECT r.agent FROM reviews_approvalrequest AS r
+          WHERE r.status = 'pending' AND r.agent > found.agent AND {read}
+          ORDER BY r.agent LIMIT 1)
+  FROM found WHERE found.agent IS NOT NULL
+)
+(SELECT 'agent', agent FROM found WHERE agent IS NOT NULL LIMIT {most})
+UNION ALL
+SELECT DISTINCT 'tool', r.name FROM policies_tool AS r WHERE {read}
+"""
+
+
+def choices_of(reach: Reach, filters: Filters, rows: Iterable[Row]) -> list[Choice]:
+    """The selects of a tab; what its rows show is always among the choices."""
+    rows, names = list(rows), _names(reach, filters)
+    agents = {row.agent for row in rows} | {filters.agent} | names["agent"]
+    tools = {row.tool for row in rows} | {filters.tool} | names["tool"]
+    risks = {one.value: one.value.title() for one in Risk}
+    found = [
+        _choice("risk", "Risk", {"": "any"} | risks, filters),
+        _choice("tool", "Tool", _any(tools), filters),
+        _choice("agent", "Agent", _any(agents), filters),
+    ]
+    if filters.tab != "done":
+        found.append(_choice("sort", "Sort", SORTS, filters))
+    return found
+
+
+def _names(reach: Reach, filters: Filters) -> dict[str, set[str]]:
+    """Agents with something that waits, and tools, that this person may read of."""
+    found: dict[str, set[str]] = {"agent": set(), "tool": set()}
+    if filters.tab == "done":
+        return found
+    sql = _NAMES.format(read=reach.reads, most=MOST_AGENTS)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, {"mine": reach.queues})
+        for kind, name in cursor.fetchall():
+            found[kind].add(name)
+    return found
+
+
+def _any(values: Iterable[str]) -> dict[str, str]:
+    return {"": "any"} | {one: one for one in sorted(values) if one}
+
+
+def _choice(name: str, label: str, said: dict[str, str], filters: Filters) -> Choice:
+    return choice(name, label, said, getattr(filters, name))

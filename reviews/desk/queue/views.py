@@ -14,10 +14,8 @@ from django.views.decorators.http import require_GET, require_safe
 
 from journal.errors import NotFound
 from reviews.desk.components import frame, htmx
+from reviews.desk.components.frame import person
 from reviews.desk.forms import ViewForm
-from reviews.desk.request.peek import peek  # noqa: F401
-from reviews.queries.queue import gone as queue_gone
-from reviews.views.who import person
 
 from . import page as queries
 from .page import Filters
@@ -52,7 +50,7 @@ def queue_fresh(request: HttpRequest) -> HttpResponse:
     if since is None:
         raise NotFound
     count = queries.newer(person(request), since)
-    gone = queue_gone.since(person(request), since)
+    gone = queries.since(person(request), since)
     numbers = [count, *astuple(frame.of(request).badges)]
     said = "".join(f"{one.id}{one.said}" for one in gone)
     etag = ".".join(str(one) for one in [*numbers, crc32(said.encode())])

@@ -1,24 +1,36 @@
 """What is known of a database that was put back: what was seen of the one before, what
-is here, and who has looked."""
+is here, and who has looked.
+
+After a restore: what is known, and the two people who let things run again.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
 
 from journal import high_water_mark, restore_epochs
 from journal.models import Epoch
 from policies.models import Person
 from reviews import permissions, recovery
 from reviews.choices import OPEN, ExecutionStatus
+from reviews.desk.components import htmx
+from reviews.desk.components.frame import person as frame_person
 from reviews.models import ApprovalRequest, Execution
 from reviews.permissions import Permission
 
 WHY = {
     restore_epochs.BEHIND: "It is older than what this gate had seen.",
-    restore_epochs.ANOTHER: "It is on another server, or another timeline, than before.",
-    restore_epochs.UNREADABLE: "The note that is kept beside the database cannot be read.",
-    restore_epochs.UNREAD: "The disk does not give the note that is kept beside the database."
-    " Everything goes on by itself when it does.",
+    restore_epochs.ANOTHER: "It is on another server, or another timeline, than"
+    " before.",
+    restore_epochs.UNREADABLE: "The note that is kept beside the database cannot be"
+    " read.",
+    restore_epochs.UNREAD: "The disk does not give the note that is kept beside the"
+    " database. Everything goes on by itself when it does.",
 }
 
 
@@ -50,7 +62,7 @@ class RestoredPage:
         return bool(self.why) and self.asks and self.may and not self.mine
 
 
-def page(person: Person) -> RestoredPage:
+def recovery_page(person: Person) -> RestoredPage:
     why, waiting = restore_epochs.why(), recovery.waiting()
     past = Epoch.objects.filter(began_at__isnull=False).order_by("-number")
     rows = [*([waiting] if waiting else []), *past[:20]]
@@ -96,3 +108,25 @@ def _names(rows: list[Epoch]) -> dict[str, str]:
 
 def _looked(row: Epoch, names: dict[str, str]) -> Looked:
     return Looked(row, names.get(row.asked_by, ""), names.get(row.by, ""))
+
+
+LOOKED = "Noted. A second person must look as well."
+BEGUN = "A new epoch began. Workers go on by themselves."
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def restored(request: HttpRequest) -> HttpResponse:
+    """Whether this is the database that we know; and to say so, for who may."""
+    who, reason = frame_person(request), request.POST.get("reason", "")
+    error = None
+    if request.method == "POST":
+        error = htmx.attempt(lambda: recovery.look_at(person=who, reason=reason))
+        if error is None:
+            done = recovery.waiting() is None
+            messages.success(request, BEGUN if done else LOOKED)
+            return redirect("reviews:restored")
+    page = recovery_page(who)
+    kept = "" if page.offered else reason
+    context = {"page": page, "problem": error, "reason": reason, "kept": kept}
+    status = error.status if error else 200
+    return render(request, "reviews/restored.html", context, status=status)

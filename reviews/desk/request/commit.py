@@ -1,5 +1,7 @@
 """What a page asks of a person beside the verdict: that they had it on the screen, for
 a while, and looked. None of it is a lock; what was said twice is taken and marked.
+
+From a submitted panel to one operation.
 """
 
 from __future__ import annotations
@@ -14,23 +16,32 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
 
-from journal.errors import CheckMissed, DigestMissing, DomainError, Stale, TooFast
+from journal.errors import (
+    CheckMissed,
+    DigestMissing,
+    DomainError,
+    InvalidArgs,
+    Reason,
+    Stale,
+    TooFast,
+)
 from policies import active, tools
 from policies.choices import Risk
 from policies.documents import Desk
-from reviews import micro_checks, step_up
+from reviews.attention_checks import questions
+from reviews.attention_checks.questions import Question
 from reviews.choices import Verdict
-from reviews.decisions import submission
-from reviews.decisions.submission import Seen
+from reviews.decisions import decide, drafts, submission
+from reviews.decisions.submission import Proof, Said, Seen
+from reviews.desk import argument_form
 from reviews.desk.components import page_evidence, throttle
 from reviews.desk.components.regions import Regions
+from reviews.desk.forms import DecisionForm
 from reviews.effects.wording import people
-from reviews.micro_checks import Question
 from reviews.models import Decision
-from reviews.queries.review import ReviewPage
-from reviews.said import Said
 
 from .load import Loaded
+from .page import ReviewPage
 
 FAST, MISSED, NARROW = "fast", "check_missed", "narrow"
 REMADE = "remade"
@@ -117,7 +128,7 @@ def _proved(request: HttpRequest, loaded: Loaded, verdict: Verdict) -> bool:
         version=loaded.request.version,
         action_hash=loaded.request.action_hash,
     )
-    return step_up.kept(request.session, said.bound, loaded.now) is not None
+    return submission.kept(request.session, said.bound, loaded.now) is not None
 
 
 def on_screen(request: HttpRequest, loaded: Loaded) -> Seen | None:
@@ -145,13 +156,13 @@ def asked(
         return None
     often = _desk(loaded).micro_check.get(Risk(loaded.sealed.risk), 0)
     chance = seed(loaded)
-    if not micro_checks.is_due(chance, often):
+    if not questions.is_due(chance, often):
         return None
     shown = regions.shown
     if shown is None or (often > 1 and _is_new(loaded, opened)):
         return None
     schema = tools.definition(loaded.revision.known_tool).arguments
-    question = micro_checks.question(shown, chance, schema)
+    question = questions.question(shown, chance, schema)
     if question is None:
         return None
     return Asked(question, _answers(session).get(_key(loaded), ()))
@@ -321,3 +332,78 @@ def _too_fast(loaded: Loaded, page: Seen, said: Said) -> DomainError | None:
         f"You opened this {people(max(int(took), 0), 'second')} ago. Nothing was "
         "recorded. If you have checked what changes, commit again."
     )
+
+
+def commit(request: HttpRequest, loaded: Loaded, form: DecisionForm) -> None:
+    """Say the verdict. Raises what `decide` raises, DigestMissing for a page that
+    lost its version or hash, InvalidArgs for an input of the wrong type."""
+    _check(form)
+    sent = form.cleaned_data
+    said = Said(
+        request_id=loaded.request.pk,
+        person=loaded.person,
+        verdict=form.meant,
+        version=sent["version"],
+        action_hash=sent["action_hash"],
+        reason_code=sent["reason_code"],
+        reason=sent["reason"].replace("\r\n", "\n"),
+        lease=request.POST.get("lease", "")[:40],
+        flags=_leaning(form),
+        pause=sent["pause"] and form.meant is Verdict.REJECT,
+    )
+    proof = _proof(request, said, sent["password"], loaded.now)
+    said = replace(said, args=_args(loaded, form), step_up=proof)
+    said = added(request, loaded, said)
+    try:
+        decide.decide(said)
+    except CheckMissed:
+        remember(request.session, loaded, said)
+        raise
+    drafts.discard(person=said.person, request_id=said.request_id)
+    submission.forget(request.session)
+    forget(request.session, loaded)
+
+
+def _proof(
+    request: HttpRequest, said: Said, password: str, now: datetime
+) -> Proof | None:
+    """From the password typed now, or one typed for exactly this a moment ago: when
+    something else was wrong, it need not be typed again."""
+    proof = submission.prove(request, said.person, password, said.bound, now)
+    if proof is None:
+        return submission.kept(request.session, said.bound, now)
+    submission.keep(request.session, proof)
+    return proof
+
+
+def _leaning(form: DecisionForm) -> tuple[str, ...]:
+    """What who passes it up would have said, for a supervisor who asks."""
+    said = form.cleaned_data["leaning"]
+    return (f"leans_{said}",) if said and form.meant is Verdict.ESCALATE else ()
+
+
+def _check(form: DecisionForm) -> None:
+    if form.is_valid():
+        return
+    if {"verdict", "version", "action_hash"} & form.errors.keys():
+        raise DigestMissing
+    raise Reason
+
+
+def _args(loaded: Loaded, form: DecisionForm) -> Mapping[str, Any] | None:
+    tool = loaded.revision.tool
+    if form.meant is not Verdict.MODIFY or tool is None:
+        return None
+    if form.seen != loaded.request.version:
+        return loaded.revision.args  # refused as stale, whatever was typed
+    definition = tools.definition(tool)
+    args, wrong = argument_form.read(definition, loaded.revision.args, form.data)
+    if wrong:
+        raise InvalidArgs("Some fields are not right yet.", errors=wrong)
+    return args
+
+
+def version_of(key: str) -> int | None:
+    """The request version in a `Loaded.key`."""
+    number, _, _ = key.partition("-")
+    return int(number) if number.isdecimal() and len(number) < 10 else None

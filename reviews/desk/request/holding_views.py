@@ -13,22 +13,19 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from journal.clock import time_of_day
 from journal.errors import NotYours
-from reviews import deadlines, notes, permissions
+from reviews import deadlines, permissions
 from reviews.decisions import drafts
 from reviews.desk.components import frame, holding, htmx
+from reviews.desk.components.frame import person
 from reviews.desk.forms import DraftForm, HandOverForm, NoteForm, ReasonForm
 from reviews.desk.queue.page import Filters
 from reviews.effects.wording import span
 from reviews.governance import readings
-from reviews.holds import take
-from reviews.leases import ending, passing
-from reviews.queries import upnext
-from reviews.queries.review import ReviewPage
-from reviews.views import strips
-from reviews.views.who import person
+from reviews.holds import rows, take
 
-from . import load
+from . import load, strip
 from .load import Loaded
+from .page import ReviewPage
 
 
 @require_POST
@@ -52,7 +49,7 @@ def release(request: HttpRequest, pk: str) -> HttpResponse:
     """Give it back; `leaving` when the page itself is going."""
     loaded = _of_decider(request, pk)
     token = request.POST.get("lease", "")
-    ending.release(request_id=pk, person=loaded.person, token=token)
+    rows.release(request_id=pk, person=loaded.person, token=token)
     if request.POST.get("leaving"):
         return HttpResponse(status=204)
     return _strip(request, pk)
@@ -76,7 +73,7 @@ def ask_hold(request: HttpRequest, pk: str) -> HttpResponse:
     loaded = _load(request, pk)
     if loaded.why_not:
         raise NotYours(loaded.why_not)
-    passing.ask(request_id=pk, person=loaded.person)
+    take.ask(request_id=pk, person=loaded.person)
     return _see(pk)
 
 
@@ -99,7 +96,7 @@ def break_hold(request: HttpRequest, pk: str) -> HttpResponse:
     if request.method != "POST" or not form.is_valid():
         return _form(request, "reviews/break_hold.html", loaded, form)
     reason = form.cleaned_data["reason"]
-    passing.break_hold(request_id=pk, person=loaded.person, reason=reason)
+    take.break_hold(request_id=pk, person=loaded.person, reason=reason)
     return _see(pk)
 
 
@@ -116,7 +113,7 @@ def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
     if request.method != "POST" or not form.is_valid():
         return _form(request, "reviews/hand_over.html", loaded, form)
     to = form.cleaned_data["to"]
-    passing.hand_over(request_id=pk, person=loaded.person, to=to)
+    take.hand_over(request_id=pk, person=loaded.person, to=to)
     messages.success(request, f"Offered to {to}. You hold it until they take it.")
     return _see(pk)
 
@@ -152,7 +149,7 @@ def note(request: HttpRequest, pk: str) -> HttpResponse:
     loaded = _load(request, pk)
     form = NoteForm(request.POST)
     text = form.cleaned_data["text"] if form.is_valid() else ""
-    notes.add(request_id=pk, person=loaded.person, text=text)
+    drafts.add(request_id=pk, person=loaded.person, text=text)
     drafts.discard(person=loaded.person, request_id=pk)
     messages.success(request, "Your note is on the record.")
     return _see(pk)
@@ -170,9 +167,9 @@ def queue_next(request: HttpRequest) -> HttpResponse:
         context = {"page": ReviewPage(leaving), "sent": request.POST}
         return render(request, "reviews/leave.html", context)
     if leaving is not None or left:
-        ending.release(request_id=left, person=who)
+        rows.release(request_id=left, person=who)
     found = take.take_first(
-        request_ids=upnext.after(who, filters, left, step), person=who
+        request_ids=strip.after(who, filters, left, step), person=who
     )
     if found:
         return _see(found)
@@ -204,7 +201,7 @@ def _strip(request: HttpRequest, pk: str, told: str = "") -> HttpResponse:
     if not htmx.wants_partial(request):
         return _see(pk)
     request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
-    return strips.answer(request, _load(request, pk), told)
+    return strip.answer(request, _load(request, pk), told)
 
 
 def _see(pk: str) -> HttpResponse:

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 
 from journal.errors import NotFound
 from policies.models import Person
-from reviews import freezing, permissions
+from reviews import permissions
 from reviews.choices import (
     FINISHED,
     OPEN,
@@ -39,7 +39,7 @@ from reviews.models import (
     Revision,
     StateReading,
 )
-from reviews.stops import stops
+from reviews.stops import incidents, stops
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Loaded:
     def waiting(self) -> bool:
         """Whether people can still be asked."""
         pending = self.request.status == RequestStatus.PENDING
-        return pending and freezing.is_open(self.request, self.now)
+        return pending and incidents.is_open(self.request, self.now)
 
     @property
     def finished(self) -> bool:

@@ -16,7 +16,7 @@ from journal.clock import time_of_day
 from journal.models import LogRecord
 from policies.choices import Role
 from policies.tools import definition
-from reviews import inherited, permissions
+from reviews import permissions
 from reviews.choices import (
     BY_LOOK_UP,
     BY_PERSON,
@@ -28,14 +28,13 @@ from reviews.choices import (
     StopMode,
     Verdict,
 )
-from reviews.desk.components import holding, undo
+from reviews.desk.components import formatting, holding, retry, undo
 from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.effects import describe
 from reviews.effects.wording import GIVEN, people
-from reviews.grants import approvers
+from reviews.grants import approvers, uncertain
 from reviews.models import Decision, Execution
 from reviews.permissions import Permission
-from reviews.queries import attempts, retrying
 
 from .load import Loaded
 
@@ -155,7 +154,7 @@ def may_retry(loaded: Loaded) -> bool:
     execution = loaded.execution
     if execution is None or execution.status != ExecutionStatus.FAILED:
         return False
-    return bool(retrying.able(loaded.person, [execution.pk], loaded.now))
+    return bool(retry.able(loaded.person, [execution.pk], loaded.now))
 
 
 def _lines(loaded: Loaded) -> Sequence[str]:
@@ -225,13 +224,13 @@ def _about(loaded: Loaded, status: RequestStatus) -> list[str]:
             *_if_paused(loaded),
         ],
         RequestStatus.REJECTED: [
-            f"{inherited.said_of(loaded.request)} The agent has the reason.",
+            f"{uncertain.said_of(loaded.request)} The agent has the reason.",
             *_if_paused(loaded),
         ],
         RequestStatus.EXPIRED: ["Nobody answered in time. The agent is told."],
         RequestStatus.WITHDRAWN: [
             f"{_withdrawn_by(loaded)} There is nothing to decide."
-            f" {inherited.said_of(loaded.request)}"
+            f" {uncertain.said_of(loaded.request)}"
         ],
         RequestStatus.SUPERSEDED: ["There is nothing to decide here any more."],
         RequestStatus.AUTHORIZED: [],
@@ -275,7 +274,7 @@ def _about_effect(loaded: Loaded) -> list[str]:
     status, most = ExecutionStatus(execution.status), definition(tool).retry.attempts
     tried = execution.attempts
     if status is ExecutionStatus.QUEUED:
-        coming = [f"{attempts.coming(execution, most)}."] if tried else []
+        coming = [f"{formatting.coming(execution, most)}."] if tried else []
         return coming + _if_paused(loaded)
     if status is ExecutionStatus.UNKNOWN:
         return ["It may or may not have happened. It is not tried again by itself."]
@@ -291,7 +290,7 @@ def _about_effect(loaded: Loaded) -> list[str]:
 
 
 def _running(execution: Execution, most: int) -> Iterator[str]:
-    yield f"{attempts.which(execution, most)}. It runs at most once."
+    yield f"{formatting.which(execution, most)}. It runs at most once."
     until = execution.lease_until
     if execution.code and until is not None:
         said = time_of_day(until)

@@ -1,27 +1,289 @@
-"""R8: what this person may do now, or why not."""
+"""R8: what this person may do now, or why not.
+
+The review page: regions R0 to R8 of one request, as values for the template.
+
+R4, as far as it changes by itself: who was asked, and how many answered.
+
+What changed under the reader: the version they read, and the one there is now.
+
+R7, and what stands beside the regions: the log, the hand-over, the hidden values.
+
+R0: the strip of a request's state.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from journal.clock import time_of_day
 from policies import tools
-from reviews import permissions
+from reviews import deadlines, permissions
 from reviews.decisions import drafts
 from reviews.desk.batches import links
+from reviews.desk.components import evidence_links, formatting, log_lines, undo
 from reviews.desk.components.choice import Choice
-from reviews.models import Draft
-from reviews.queries.review.beside import Beside
+from reviews.desk.components.formatting import Clock
+from reviews.desk.components.states import State
+from reviews.effects import describe
+from reviews.effects.wording import asked_of, listed, people
+from reviews.evidence import reveals
+from reviews.governance import readings, voters
+from reviews.grants import uncertain
+from reviews.models import Draft, RequestVersion, StateReading
+from reviews.permissions import Permission
 
-from . import next_proposals
+from . import comparison, next_proposals, policy_changes
+from . import escalation as escalations
 from . import outcome as outcomes
 from . import remarks as request_remarks
+from .content import SeenRegions
+from .load import Loaded
 from .next_proposals import Following
 from .outcome import Outcome
+from .policy_changes import PolicyChange
 from .remarks import Remark
+
+REMADE = "This page is not what it was when you opened it."
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """What changed under the reader: the version they read and the one now."""
+
+    title: str
+    note: str
+    read: int
+    now: int
+    rows: Sequence[describe.Moved] = ()
+    heads: tuple[str, str] | None = None
+
+    @property
+    def was(self) -> str:
+        return self.heads[0] if self.heads else f"Version {self.read}, as you read it"
+
+    @property
+    def is_now(self) -> str:
+        return self.heads[1] if self.heads else f"Version {self.now}, now"
+
+
+def revised(loaded: Loaded, read: int) -> Banner:
+    """Another version took the place of the one that was read."""
+    before = (
+        RequestVersion.objects.filter(request=loaded.request, number=read)
+        .select_related("revision__tool")
+        .first()
+    )
+    rows = describe.changes(before.revision, loaded.revision) if before else []
+    who = (
+        "The agent replaced" if loaded.sealed.cause == "revised" else "Someone changed"
+    )
+    at = loaded.sealed.created_at
+    said = time_of_day(at)
+    title = f"{who} this request at {said} while you were reading version {read}."
+    note = "Nothing was approved by you."
+    return Banner(title, note, read, loaded.request.version, rows)
+
+
+def ground_moved(loaded: Loaded, read: StateReading | None) -> Banner:
+    """What the action would change is not as it was read."""
+    was = readings.said(read, loaded.revision)
+    now = readings.said(loaded.reading, loaded.revision)
+    at = loaded.reading.at if loaded.reading else loaded.now
+    return Banner(
+        f"The record changed; it was read again at {time_of_day(at)}.",
+        "Nothing was sent. Refresh the before-state, then decide.",
+        loaded.request.version,
+        loaded.request.version,
+        comparison.moved_rows(loaded.revision, was, now),
+        heads=("As you read it", "Now"),
+    )
+
+
+def remade(version: int) -> Banner:
+    """The page is made otherwise than the one that came back."""
+    return Banner(REMADE, "Nothing was recorded.", version, version)
+
+
+class Strip(SeenRegions):
+    """State, deadline and holder."""
+
+    # R0
+    @cached_property
+    def state(self) -> State:
+        """What the strip says: that the ground moved comes before all else."""
+        if self.moved and self.loaded.waiting and 0 < self.old < self.version:
+            said = f"New version {self.version} while you were reading"
+            return State("moved", said, icon="warn")
+        if not self.target_moved:
+            return self.loaded.state
+        found = self.loaded.reading
+        if found is None:
+            return State("moved", "The record changed", icon="warn")
+        said = f"The record changed at {time_of_day(found.at)}"
+        return State("moved", said, icon="warn", at=found.at)
+
+    @property
+    def takes_up(self) -> bool:
+        """Whether opening this page holds the request for this person."""
+        return self.loaded.takes_up
+
+    @property
+    def may_take(self) -> bool:
+        return self.loaded.able and not self.hold.mine
+
+    @property
+    def extended(self) -> datetime | None:
+        """Until when one stroke extends it; None where it may not be extended."""
+        if not self.loaded.able:
+            return None
+        later = deadlines.extended(self.loaded.request, self.loaded.sealed)
+        return later if later > self.loaded.request.expires_at else None
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether the policy allows no more time."""
+        return self.loaded.able and self.extended is None
+
+    @property
+    def clock(self) -> Clock | None:
+        if not self.loaded.waiting:
+            return None
+        return formatting.of(self.loaded.request, self.loaded.now)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing on this page can change any more."""
+        return self.loaded.finished
+
+    @property
+    def title(self) -> str:
+        """The window's title: never a word of the agent's."""
+        return f"Request {self.id}"
+
+    @property
+    def etag(self) -> str:
+        return self.loaded.etag
+
+
+SHOWN = 4  # people by name
+
+
+class Asked(Strip):
+    """The approvals that are needed, without a name."""
+
+    # R4, as far as it changes by itself
+    @property
+    def stop_url(self) -> str:
+        return reverse("agents:stop_thread", args=[self.agent, self.thread])
+
+    @property
+    def stop_any_url(self) -> str:
+        """The same from the header, where the tool may be stopped as well."""
+        return f"{self.stop_url}?{urlencode({'tool': self.tool})}"
+
+    @property
+    def squares(self) -> list[bool]:
+        return self.loaded.tally.squares
+
+    @property
+    def approvals_said(self) -> str:
+        tally = self.loaded.tally
+        hidden = " Names and answers are hidden until it is decided."
+        if self.loaded.settled:
+            return f"{tally.said} given, {self._roles()} asked."
+        said = f"{tally.said} given: {self._roles()} must approve."
+        return said + (hidden if tally.required > 1 else "")
+
+    def _roles(self) -> str:
+        return asked_of(self.loaded.sealed.steps)
+
+    @cached_property
+    def others(self) -> str:
+        """Who else could give a vote that counts. Once somebody voted it is a number:
+        names would tell who has not yet."""
+        loaded = self.loaded
+        if not loaded.waiting:
+            return ""
+        sealed, request = loaded.sealed, loaded.request
+        found = voters.left_now(loaded.deciders, request, sealed, loaded.votes)
+        names = [str(one.person) for one in found if one.id != loaded.person.public_id]
+        if not names:
+            return "nobody else"
+        if loaded.given or sealed.carried or sealed.escalated_by or self._is_own:
+            return people(len(names), "other person")
+        return listed(names, most=SHOWN)
+
+    @property
+    def lacking(self) -> str:
+        """Which people there are too few of; empty while enough can decide."""
+        loaded = self.loaded
+        if not loaded.waiting:
+            return ""
+        votes, sealed = loaded.votes, loaded.sealed
+        return voters.lacking_now(loaded.deciders, loaded.request, sealed, votes)
+
+    @property
+    def _is_own(self) -> bool:
+        """Whose own run it is never learns who decides on it."""
+        return self.loaded.person.public_id in self.loaded.request.barred
+
+    @property
+    def if_silent(self) -> str:
+        """What happens without an answer; empty once there is one."""
+        if not self.loaded.waiting:
+            return ""
+        return "It expires when the time is up. Nothing is executed."
+
+
+class Beside(Asked):
+    """What happened to the request until now."""
+
+    # R7
+    @property
+    def opened_at(self) -> datetime:
+        return self.loaded.request.opened_at
+
+    @property
+    def sealed_at(self) -> datetime:
+        return self.loaded.sealed.created_at
+
+    @cached_property
+    def hidden(self) -> bool:
+        """Whether there are values that this person may ask to see."""
+        if not permissions.allowed(self.loaded.person, Permission.REVEAL):
+            return False
+        return bool(reveals.hidden(self.loaded.sealed))
+
+    @cached_property
+    def kept_pages(self) -> list[evidence_links.Kept]:
+        """The pages that deciders had on the screen, as far as this person may."""
+        loaded = self.loaded
+        return evidence_links.links(loaded.person, loaded.request, loaded.decisions)
+
+    @cached_property
+    def history(self) -> list[log_lines.Told]:
+        return log_lines.history(self.loaded.person, self.loaded.request)
+
+    @cached_property
+    def escalation(self) -> escalations.Panel | None:
+        """What a supervisor is told beside the request that was handed up."""
+        return escalations.panel(self.loaded)
+
+    @cached_property
+    def reverses(self) -> undo.Reverses | None:
+        """The effect that this would undo, where a person proposed it for that."""
+        return undo.reverses(self.loaded.request.proposal)
+
+    @cached_property
+    def guidance(self) -> str:
+        """A supervisor's advice on a request that was given back."""
+        return escalations.guidance(self.loaded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +387,62 @@ class Deciding(Beside):
     @property
     def retry(self) -> bool:
         return outcomes.may_retry(self.loaded)
+
+
+# What the database is asked for beyond the request itself, by the part that shows it.
+ASKED = (
+    *(
+        "banner",
+        "escalation",
+        "policy_change",
+        "reverses",
+        "guidance",
+        "sight",
+        "others",
+        "approvals_said",
+    ),
+    *(
+        "hidden",
+        "remarks",
+        "kept_pages",
+        "history",
+        "within",
+        "draft",
+        "verbs",
+        "following",
+    ),
+)
+
+
+class ReviewPage(Deciding):
+    """One request as this person may see it. A part of the page asks only for what it
+    prints; `ready` is for the whole."""
+
+    def ready(self) -> None:
+        """Ask for all of the page, so that printing it waits for nothing."""
+        for name in ASKED:
+            getattr(self, name)
+
+    @property
+    def inherited(self) -> bool:
+        """It came back with a backup: it may have been decided or have run before."""
+        return uncertain.may_have_run(self.loaded.request)
+
+    @cached_property
+    def policy_change(self) -> PolicyChange | None:
+        """That the rules changed since it was proposed, and what that means for it."""
+        return policy_changes.of(self.loaded)
+
+    @cached_property
+    def banner(self) -> Banner | None:
+        """What changed under the reader."""
+        read = self.read
+        if read is None and self.moved and self.on_screen is not None:
+            read = self.on_screen.version
+        if self.target_moved:
+            return ground_moved(self.loaded, self._reading)
+        if self.remade:
+            return remade(self.version)
+        if read is None or read == self.version:
+            return None
+        return revised(self.loaded, read)

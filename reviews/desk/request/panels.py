@@ -2,29 +2,60 @@
 
 A panel outlives a refusal: the same panel comes back with the message, the typed text
 and the error's own status (ux.md 3.10).
+
+Who is asked when something is handed up: the supervisors of its queue, which of them
+are on call, and what time it is where they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from journal.clock import time_of_day
 from journal.errors import DomainError, FieldError
 from policies import tools
+from policies.models import Person
 from reviews import permissions
 from reviews.choices import OFFERED, REASONS, Verdict
 from reviews.desk import argument_form
 from reviews.desk.argument_form import Form
+from reviews.desk.components import holding
 from reviews.desk.components.reasons import ReasonChoice
 from reviews.effects.wording import people, short_hash, span
-from reviews.models import Draft
+from reviews.models import ApprovalRequest, Draft
+from reviews.people import preferences
+from reviews.people.preferences import Notifications
 from reviews.permissions import Permission
-from reviews.queries import on_call
 from reviews.requests import versions
 
 from .load import Loaded
+
+SHOWN = 4  # people by name
+
+
+def on_call_said(request: ApprovalRequest, person: Person, now: datetime) -> str:
+    """Whom this person would be asking, those on call first; in one query."""
+    found = holding.supervisors(request).exclude(pk=person.pk)
+    told = [
+        (preferences.of(one).notifications, str(one))
+        for one in found.select_related("preferences").order_by("username")
+    ]
+    if not told:
+        return "No other supervisor is admitted to this queue: it would wait for one."
+    told.sort(key=lambda one: not one[0].on_call)
+    names = [f"{name} ({_when(wants, now)})" for wants, name in told[:SHOWN]]
+    more = [f"{len(told) - SHOWN} more"] if len(told) > SHOWN else []
+    return f"Asked as well: {', '.join([*names, *more])}."
+
+
+def _when(wants: Notifications, now: datetime) -> str:
+    local = f"{now.astimezone(ZoneInfo(wants.zone)):%H:%M} there"
+    return f"on call, {local}" if wants.on_call else local
+
 
 HEADINGS = {
     Verdict.APPROVE: "Approve",
@@ -240,7 +271,7 @@ def _lines(loaded: Loaded, verdict: Verdict) -> list[str]:
             " choose and your note, word for word. It is not told your name."
         ]
     if verdict is Verdict.ESCALATE:
-        asked = on_call.said(loaded.request, loaded.person, loaded.now)
+        asked = on_call_said(loaded.request, loaded.person, loaded.now)
         return [asked, "You can no longer decide it yourself."]
     return []
 

@@ -7,10 +7,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from reviews.desk.components import frame, htmx
-from reviews.queries.review import ReviewPage
-from reviews.views.who import person
+from reviews.desk.components.frame import person
 
 from . import load
+from .page import ReviewPage
 
 
 @require_safe

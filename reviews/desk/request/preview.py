@@ -13,15 +13,14 @@ from django.http import QueryDict
 from journal.clock import time_of_day
 from journal.errors import DomainError, FieldError, InvalidArgs, Stale, Throttle
 from policies import tools
-from reviews import previews
 from reviews.choices import Verdict
+from reviews.decisions import modify
+from reviews.decisions.modify import Preview
+from reviews.decisions.submission import Said
 from reviews.desk import argument_form
-from reviews.desk.argument_form import Form
+from reviews.desk.argument_form import Form, sheet
+from reviews.desk.components.throttle import Pace
 from reviews.effects.wording import asked_of
-from reviews.forms.arguments import places
-from reviews.previews import Preview
-from reviews.said import Said
-from reviews.views.pace import Pace
 
 from . import comparison, panels
 from .comparison import ThreeWay
@@ -104,7 +103,7 @@ def _weighed(
         return None, Look(lines=[Line(NOTHING)])
     try:
         _check(loaded, data, wrong)
-        found = previews.preview(_said(loaded, args, data))
+        found = modify.preview(_said(loaded, args, data))
     except DomainError as error:
         return error, _refused(loaded, made, error, data, args)
     return None, _found(loaded, args, found)
@@ -197,9 +196,9 @@ def _focus(made: Form | None, asked: str, element: str) -> str:
         return ""
     if verb not in {"add", "remove"}:
         pressed = element if _ID.fullmatch(element) else ""
-        return pressed or places.element_id(name)
+        return pressed or sheet.element_id(name)
     if verb == "remove":
-        return places.element_id(name.rpartition(".")[0])
+        return sheet.element_id(name.rpartition(".")[0])
     rows = next((node for node in made.walk() if node.name == name), None)
     last = rows.children[-1].id if rows and rows.children else ""
-    return last or places.element_id(name)
+    return last or sheet.element_id(name)

@@ -17,14 +17,13 @@ from reviews.choices import Verdict
 from reviews.decisions import drafts
 from reviews.decisions import recall as recalls
 from reviews.desk.components import frame, htmx
+from reviews.desk.components.frame import person
 from reviews.desk.forms import ArmForm, DecisionForm
 from reviews.executions import settle
-from reviews.queries.review import ReviewPage
-from reviews.views import strips, verdicts
-from reviews.views.who import person
 
 from . import commit, holding_views, load, panels, preview, strip
 from .load import Loaded
+from .page import ReviewPage
 
 TEMPLATE = "reviews/request.html"
 
@@ -37,7 +36,7 @@ def request_detail(request: HttpRequest, pk: str) -> HttpResponse:
     armed_before = request.GET.get("from", "")
     if armed_before in set(Verdict):
         return _answer(request, ReviewPage(loaded, focus=f"verb-{armed_before}"))
-    since = verdicts.version_of(request.GET.get("since", "")) or 0
+    since = commit.version_of(request.GET.get("since", "")) or 0
     return _answer(request, ReviewPage(loaded, said=loaded.said, since=since))
 
 
@@ -48,8 +47,8 @@ def live(request: HttpRequest, pk: str) -> HttpResponse:
     `?part=following` is what the agent proposed after the end, once it did."""
     loaded = _load(request, pk)
     if request.GET.get("part") == "following":
-        return strips.following(request, loaded)
-    return strips.answer(request, loaded)
+        return strip.following(request, loaded)
+    return strip.answer(request, loaded)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -63,7 +62,7 @@ def decide(request: HttpRequest, pk: str) -> HttpResponse:
     if "check" in request.GET:
         return _look(request, loaded)
     form = DecisionForm(request.POST)
-    error = htmx.attempt(lambda: verdicts.commit(request, loaded, form))
+    error = htmx.attempt(lambda: commit.commit(request, loaded, form))
     if error is not None:
         return _refused(request, form, error, pk)
     onward = strip.onward(request, loaded, form.meant)

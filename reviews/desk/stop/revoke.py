@@ -94,7 +94,7 @@ def page(person: Person, who: str) -> RevokePage:
     if reviewer is None or not _decides(reviewer):
         raise NotFound
     target = (Scope.REVIEWER, who)
-    earlier = list(result.earlier(*target, clock.now()))
+    earlier = list(result.earlier_stops(*target, clock.now()))
     return RevokePage(
         who=who,
         name=str(reviewer),

@@ -1,4 +1,7 @@
-"""Stop and its lifting."""
+"""Stop and its lifting.
+
+Revoking what a reviewer approved and has not run.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,15 @@ from django.views.decorators.http import (
 )
 
 from journal.errors import DomainError, NotYours
-from reviews.choices import StopMode
+from reviews.choices import Scope, StopMode
 from reviews.desk.components import htmx
+from reviews.desk.components.frame import person
 from reviews.desk.forms import ReasonForm, StopForm
-from reviews.queries import stopped as queries
 from reviews.stops import stops
-from reviews.views.who import person
 
 from . import page as stopping
+from . import result as queries
+from . import revoke as revoking
 from .page import Asked
 
 
@@ -115,3 +119,27 @@ def lift(request: HttpRequest, pk: int) -> HttpResponse:
     said = "On again." if row.lifted_at else "Asked. A second person must agree."
     messages.success(request, said)
     return redirect("reviews:stopped", pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def revoke(request: HttpRequest, who: str) -> HttpResponse:
+    """How much it concerns; POST does it, and leads to what came of it."""
+    form = ReasonForm(request.POST or None)
+    page = revoking.page(person(request), who)
+    problem = None
+    if request.method == "POST" and form.is_valid():
+        try:
+            return _revoke(request, page.who, form.cleaned_data["reason"])
+        except DomainError as error:
+            problem, page = error, revoking.page(person(request), who)
+    kept = form.data.get("reason", "") if page.mine or page.stopped else ""
+    context = {"page": page, "form": form, "problem": problem, "kept": kept}
+    status = htmx.status_of(problem, sent=request.method == "POST")
+    return render(request, "reviews/revoke.html", context, status=status)
+
+
+def _revoke(request: HttpRequest, who: str, reason: str) -> HttpResponse:
+    row = stops.stop(
+        scope=Scope.REVIEWER, key=who, person=person(request), reason=reason
+    )
+    return redirect("reviews:stopped", row.pk)

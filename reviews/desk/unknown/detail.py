@@ -18,14 +18,13 @@ from policies.choices import ExecutionClass
 from policies.models import Person
 from reviews import permissions
 from reviews.alarms import late_reports
-from reviews.desk.components import navigation, retry
+from reviews.desk.components import navigation, retry, visibility
 from reviews.desk.components.navigation import UpkeepTab
 from reviews.desk.components.retry import Reported
 from reviews.executions import rechecks, settle
 from reviews.grants import approved_tool, sequence
 from reviews.models import Execution
 from reviews.permissions import Permission
-from reviews.queries import settlers as queries_settlers
 
 from .lists import SAID, Unknown, readable
 from .lists import line as lists_line
@@ -145,7 +144,7 @@ def _settlers(person: Person, execution: Execution) -> list[str]:
     may_know = permissions.allowed(person, Permission.SEE_ALL)
     if not (may_know or queue in permissions.queues_of(person)):
         return []
-    return sorted(str(one) for one in queries_settlers.of(execution))
+    return sorted(str(one) for one in visibility.of(execution))
 
 
 def _last_step(execution: Execution) -> tuple[str, datetime | None]:

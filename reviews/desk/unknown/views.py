@@ -14,9 +14,9 @@ from django.views.decorators.http import (
 from journal.errors import DomainError
 from reviews.choices import ExecutionStatus
 from reviews.desk.components import frame, htmx
+from reviews.desk.components.frame import person
 from reviews.desk.forms import SettleForm
 from reviews.executions import reconcile, settle
-from reviews.views.who import person
 
 from . import detail as details
 from . import lists as queries

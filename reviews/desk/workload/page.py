@@ -17,12 +17,11 @@ from policies.choices import Role
 from policies.models import Person, Queue
 from reviews import permissions
 from reviews.choices import RequestStatus
+from reviews.desk.queue import page as queue_page
 from reviews.desk.queue import search
-from reviews.desk.queue.page import Filters
+from reviews.desk.queue.page import LATELY, Figures, Filters
 from reviews.desk.queue.search import Reach
 from reviews.models import ApprovalRequest, Decision, Lease
-from reviews.queries.queue import figures as queue_figures
-from reviews.queries.queue.figures import LATELY, Figures
 from reviews.workload import MOST_EXTENDED, MOST_GIVEN
 
 MOST_PEOPLE = 200
@@ -100,7 +99,7 @@ def page(person: Person, now: datetime) -> LoadPage:
     """Everything in a number of queries that does not grow. Raises NotFound."""
     reach = reach_of(person)
     return LoadPage(
-        figures=queue_figures.count(reach, now),
+        figures=queue_page.count(reach, now),
         until=now + LATELY,
         due=len(due(person, now)),
         people=_people(reach, now),

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from reviews import workload
 from reviews.desk.components import frame
-from reviews.views.who import person
+from reviews.desk.components.frame import person
 
 from . import page as queries
 

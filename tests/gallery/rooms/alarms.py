@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from journal import clock, errors, log
-from reviews.alarms import answering
+from reviews.alarms import standing
 from reviews.executions import redeem, run
 from reviews.models import Alarm, Execution, Grant
 from reviews.tool_services import executors
@@ -76,8 +76,8 @@ def close_refused(stage: Stage) -> Sent:
 def one_closed(stage: Stage) -> str:
     alarm = one("never_executed")
     if alarm.status == "open":
-        answering.acknowledge(alarm_id=alarm.pk, person=stage.sue)
-        answering.close(alarm_id=alarm.pk, person=stage.sue, note=NOTE)
+        standing.acknowledge(alarm_id=alarm.pk, person=stage.sue)
+        standing.close(alarm_id=alarm.pk, person=stage.sue, note=NOTE)
     return f"/alarms/{alarm.pk}/"
 
 

@@ -12,7 +12,6 @@ from journal import clock
 from reviews import deadlines
 from reviews.batches import formation
 from reviews.executions import run
-from reviews.forming import tidying
 from reviews.models import ApprovalRequest, Batch
 from tests import factories
 from tests.gallery import shop
@@ -135,7 +134,7 @@ def dissolved(stage: Stage) -> str:
     batch = formed(stage, "dissolved")
     for member in batching.members(batch)[:4]:
         factories.decide(member.request, stage.rita, "reject", reason_code="unsafe")
-    tidying.tidy(batch_id=batch.pk)
+    formation.tidy(batch_id=batch.pk)
     return page_of(batch)
 
 

@@ -10,11 +10,11 @@ from journal import clock, log
 from reviews import deadlines
 from reviews.choices import Scope, StopMode
 from reviews.executions import claims, record, redeem, run
-from reviews.executors import Outcome
 from reviews.grants import grants
 from reviews.models import ApprovalRequest, Execution, Grant, Stop
 from reviews.requests import proposals
 from reviews.stops import scope, stops
+from reviews.tool_services.executors import Outcome
 from tests import factories
 from tests.browser.conftest import look
 from tests.factories import decide

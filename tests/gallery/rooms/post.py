@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agents.answers import Answer
 from agents.models import Delivery
 from agents.webhooks import delivery, endpoints, enqueue, lanes
+from agents.webhooks.delivery import Answer
 from journal import clock
 from journal.models import OutboxMessage
 from journal.state_machine import TOLD

@@ -7,12 +7,10 @@ from datetime import timedelta
 from playwright.sync_api import Page, expect
 
 from journal import clock
-from reviews import notes
 from reviews.batches import formation
 from reviews.choices import NoteKind
-from reviews.decisions import recall, returns
+from reviews.decisions import drafts, recall, returns
 from reviews.holds import take
-from reviews.leases import passing
 from reviews.models import ApprovalRequest
 from tests import factories
 from tests.browser.conftest import look
@@ -77,7 +75,7 @@ def held_supervisor(stage: Stage) -> str:
 def held_offered(stage: Stage) -> str:
     request = stage.refund()
     take.take(request_id=request.pk, person=stage.tom)
-    passing.hand_over(request_id=request.pk, person=stage.tom, to=stage.rita)
+    take.hand_over(request_id=request.pk, person=stage.tom, to=stage.rita)
     return path(request)
 
 
@@ -85,7 +83,7 @@ def held_offered(stage: Stage) -> str:
 def hold_broken(stage: Stage) -> str:
     request = stage.refund()
     take.take(request_id=request.pk, person=stage.rita)
-    passing.break_hold(request_id=request.pk, person=stage.sue, reason="lunch")
+    take.break_hold(request_id=request.pk, person=stage.sue, reason="lunch")
     take.take(request_id=request.pk, person=stage.tom)
     return path(request)
 
@@ -179,7 +177,7 @@ def draft(stage: Stage) -> str:
 @ROOM.scene("remarks", REVIEW, "I rang them; nobody answers.")
 def remarks(stage: Stage) -> str:
     request = stage.refund()
-    notes.add(
+    drafts.add(
         request_id=request.pk,
         person=stage.rita,
         kind=NoteKind.NOTE,

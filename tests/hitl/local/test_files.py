@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from hitl.local import files
+from hitl.local import installation
 from hitl.local.layout import Layout
 
 
@@ -30,23 +30,23 @@ def made(here: Layout) -> int:
 
 
 def test_copies_are_made_once(here: Layout, source: Path) -> None:
-    files.collect(here)
+    installation.collect(here)
     first = made(here)
-    files.collect(here)
+    installation.collect(here)
     assert made(here) == first
 
 
 def test_a_changed_source_makes_them_anew(here: Layout, source: Path) -> None:
-    files.collect(here)
+    installation.collect(here)
     source.write_text("b {}")
     os.utime(source, ns=(1, 1))
-    files.collect(here)
+    installation.collect(here)
     assert (here.state / "static" / "a.css").read_text() == "b {}"
 
 
 def test_a_making_that_failed_is_made_again(here: Layout, source: Path) -> None:
-    files.collect(here)
+    installation.collect(here)
     (here.state / "static.stamp").write_text("half")
     (here.state / "static" / "a.css").unlink()
-    files.collect(here)
+    installation.collect(here)
     assert made(here)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hitl.local import defaults, keys
-from hitl.local.faults import Fault
+from hitl.local.layout import Fault
 
 
 def test_keys_are_made_once_and_only_the_owner_reads_them(tmp_path: Path) -> None:

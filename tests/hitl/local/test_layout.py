@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hitl.local.faults import Fault
-from hitl.local.layout import LONGEST_SOCKET, layout, make_run
+from hitl.local.layout import LONGEST_SOCKET, Fault, layout, make_run
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ import psycopg
 import pytest
 
 from hitl.local import postgres, process
-from hitl.local.faults import Fault
-from hitl.local.layout import Layout
+from hitl.local.layout import Fault, Layout
 from hitl.local.process import Child
 from tests.guards import ROOT
 

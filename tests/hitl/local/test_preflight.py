@@ -8,8 +8,7 @@ import pytest
 from django.conf import settings
 
 from hitl.local import preflight
-from hitl.local.faults import Fault
-from hitl.local.layout import Layout
+from hitl.local.layout import Fault, Layout
 
 
 def test_a_second_one_is_told_who_is_first(here: Layout) -> None:

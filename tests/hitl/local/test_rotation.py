@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from hitl import environment
 from hitl.local import key_rotation
 from hitl.local import keys as local_keys
-from hitl.local.faults import Fault
+from hitl.local.layout import Fault
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hitl.local import supervisor as module
-from hitl.local.faults import Fault
+from hitl.local.layout import Fault
 from hitl.local.process import Child, Program
 from hitl.local.supervisor import Service, Supervisor
 from tests.guards import ROOT

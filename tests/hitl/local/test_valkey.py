@@ -10,8 +10,7 @@ import pytest
 import redis
 
 from hitl.local import valkey
-from hitl.local.faults import Fault
-from hitl.local.layout import Layout
+from hitl.local.layout import Fault, Layout
 from hitl.local.process import Child
 
 pytestmark = pytest.mark.servers

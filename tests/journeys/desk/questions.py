@@ -6,10 +6,10 @@ from django.contrib.sessions.backends.db import SessionStore
 
 from journal import clock
 from policies.models import Person
+from reviews.attention_checks.questions import Question
 from reviews.choices import Verdict
 from reviews.desk.components.regions import Regions
 from reviews.desk.request import commit, load
-from reviews.micro_checks import Question
 from reviews.models import ApprovalRequest
 
 

@@ -12,7 +12,7 @@ import httpx
 
 from demo.store import database
 from hitl.environment import LOOPBACK
-from hitl.local import programs
+from hitl.local import installation
 from hitl.local.process import Child
 from tests.stack import Stack, free_port, wait_until
 
@@ -67,7 +67,7 @@ def start(live: Stack) -> Store:
     made = Store(
         f"http://{LOOPBACK}:{port}",
         state / "store.sqlite3",
-        Child(programs.store(live._layout, environ)),
+        Child(installation.store(live._layout, environ)),
     )
     wait_until(lambda: _answers(made.url), START_S, lambda: live.log("store"))
     return made

@@ -15,7 +15,6 @@ from reviews.decisions import tally, verdicts
 from reviews.decisions.votes import Vote
 from reviews.governance import readings
 from reviews.holds import take
-from reviews.leases import passing
 from reviews.models import ApprovalRequest, Batch, Decision, Grant, Lease
 from reviews.tool_services import readers
 from tests import factories
@@ -40,7 +39,7 @@ def statements(gate: Gate, count: int, verdict: str) -> int:
         readings.keep(member.version.revision, reading, cause="opened")
     for member in members(batch)[:3]:
         take.take(request_id=member.id, person=gate.rita)
-        passing.ask(request_id=member.id, person=gate.tom)
+        take.ask(request_id=member.id, person=gate.tom)
     meant = said(batch, gate.rita, verdict, reason_code=factories.reason_for(verdict))
     assert len(meant.items) == count
     with CaptureQueriesContext(connection) as taken:

@@ -12,7 +12,6 @@ from policies.models import Person
 from reviews.batches import decide as batches
 from reviews.batches import formation
 from reviews.choices import BatchStatus, RequestStatus, Scope
-from reviews.forming import tidying
 from reviews.holds import take
 from reviews.models import ApprovalRequest, Decision, Execution
 from reviews.stops import stops
@@ -223,7 +222,7 @@ def test_all_are_escalated_and_decided_alone_from_then_on(gate: Gate) -> None:
         ("escalate", False)
     }
     assert LogRecord.objects.filter(kind="request.escalated").count() == 3
-    tidying.tidy_all()
+    formation.tidy_all()
     assert formation.form_all() == []
     assert batch.items.filter(left_at__isnull=True).count() == 3
     with pytest.raises(errors.Escalated):

@@ -8,10 +8,9 @@ import pytest
 
 from journal import clock, errors
 from reviews import deadlines
-from reviews.batches import formation, recalling
+from reviews.batches import follow_up, formation
 from reviews.choices import BatchStatus, ExecutionStatus, RequestStatus
 from reviews.decisions import recall
-from reviews.forming import tidying
 from reviews.models import ApprovalRequest, Batch, BatchItem, Execution
 from tests import factories, worlds
 from tests.conftest import Gate
@@ -28,13 +27,13 @@ def test_a_recall_window_holds_all_of_them(gate: Gate) -> None:
     states.recall_windows(gate)
     batch = decide(formed(gate), gate.rita)
     assert set(statuses()) == {RequestStatus.RECALLABLE}
-    assert recalling.recall_all(batch_id=batch.pk, person=gate.rita) == 3
+    assert follow_up.recall_all(batch_id=batch.pk, person=gate.rita) == 3
     assert set(statuses()) == {RequestStatus.PENDING}
     assert not Execution.objects.exists()
     formation.form_all()
     assert Batch.objects.filter(status=BatchStatus.FORMING).count() == 1
     with pytest.raises(errors.Running):
-        recalling.recall_all(batch_id=batch.pk, person=gate.rita)
+        follow_up.recall_all(batch_id=batch.pk, person=gate.rita)
 
 
 def test_after_the_window_all_run_in_their_order(gate: Gate) -> None:
@@ -56,7 +55,7 @@ def test_one_recalled_alone_may_be_put_with_others_again(gate: Gate) -> None:
     batch = decide(formed(gate), gate.rita)
     request = batch.items.get(position=1).request
     recall.recall(request_id=request.pk, person=gate.rita)
-    tidying.tidy_all()
+    formation.tidy_all()
     assert BatchItem.objects.get(request=request).left_at is not None
     factories.decide(request, gate.rita)
     factories.window_over(request)

@@ -8,10 +8,10 @@ from typing import Any
 
 from policies.documents import ToolDefinition
 from policies.money import Money
+from reviews.desk.batches import table as tables
 from reviews.desk.batches.columns import Line, Table
 from reviews.presenters.common import Subject
 from reviews.presenters.shapes import Tag
-from reviews.queries.batches import table as tables
 from tests import factories
 
 TOOL = ToolDefinition.model_validate(

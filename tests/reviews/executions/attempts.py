@@ -10,9 +10,9 @@ import pytest
 from journal import log
 from reviews.choices import ExecutionStatus
 from reviews.executions import redeem, run
-from reviews.executors import KnownFailure, Outcome
 from reviews.grants import grants
 from reviews.models import Execution, Grant
+from reviews.tool_services.executors import KnownFailure, Outcome
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose

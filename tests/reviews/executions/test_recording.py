@@ -8,7 +8,7 @@ from journal import errors, log
 from policies.models import Observation
 from reviews.choices import ExecutionStatus
 from reviews.executions import claims, record, run, settle
-from reviews.executors import Outcome
+from reviews.tool_services.executors import Outcome
 from tests import factories
 from tests.conftest import Gate
 from tests.reviews.executions.attempts import granted

@@ -10,10 +10,10 @@ from django.conf import settings
 
 from journal import log
 from reviews.choices import ExecutionStatus, GrantStatus, Scope
-from reviews.executions import claims, rechecks, results, run
-from reviews.executors import KnownFailure
+from reviews.executions import claims, rechecks, record, run
 from reviews.models import Decision, Execution
 from reviews.stops import stops
+from reviews.tool_services.executors import KnownFailure
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import propose
@@ -28,7 +28,7 @@ def test_a_run_performs_the_effect_once_and_records_it(gate: Gate) -> None:
     assert execution.status == ExecutionStatus.SUCCEEDED
     assert execution.grant.status == GrantStatus.SPENT
     assert len(worlds.effects()) == 1
-    assert results.result_of(execution) == {"done": execution.idempotency_key}
+    assert record.result_of(execution) == {"done": execution.idempotency_key}
 
 
 def test_auto_and_notify_run_without_a_person(gate: Gate) -> None:

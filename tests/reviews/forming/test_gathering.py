@@ -12,8 +12,6 @@ from journal import clock
 from journal.models import LogRecord
 from reviews.batches import formation, membership
 from reviews.choices import BatchStatus
-from reviews.forming import loose as forming
-from reviews.forming import tidying
 from reviews.models import Batch, BatchItem
 from reviews.presenters import addressed
 from tests import factories, worlds
@@ -30,7 +28,7 @@ def test_alike_requests_are_put_together(gate: Gate) -> None:
     batch = formed(gate)
     assert batch.status == BatchStatus.FORMING
     assert [item.position for item in batch.items.all()] == [1, 2, 3]
-    assert batch.closes_at - batch.formed_at <= forming.WINDOW
+    assert batch.closes_at - batch.formed_at <= formation.WINDOW
     assert (
         LogRecord.objects.filter(kind__in=["batch.formed", "batch.joined"]).count() == 2
     )
@@ -47,7 +45,7 @@ def test_a_later_one_joins_until_the_window_is_over(gate: Gate) -> None:
     assert formation.form_around(later.pk) == [batch.pk]
     past = clock.now() - timedelta(seconds=1)
     Batch.objects.update(closes_at=past)
-    tidying.tidy(batch_id=batch.pk)
+    formation.tidy(batch_id=batch.pk)
     batch.refresh_from_db()
     assert batch.status == BatchStatus.OPEN
     last = proposed(gate, "9.00")[0]
@@ -107,7 +105,7 @@ def test_another_version_of_an_agent_has_batches_of_its_own(gate: Gate) -> None:
 
 def test_the_agents_group_is_a_batch_without_a_window(gate: Gate) -> None:
     old = proposed(gate, "7.00", group="task-77")[0]
-    earlier = clock.now() - 2 * forming.WINDOW
+    earlier = clock.now() - 2 * formation.WINDOW
     worlds.rewrite(type(old.sealed), old.sealed.pk, created_at=earlier)
     proposed(gate, "8.00", group="task-77")
     proposed(gate, "9.00", group="task-78")
@@ -185,6 +183,6 @@ def test_what_speaks_and_is_in_a_batch_already_leaves_it(
     found = [member for member in loaded if member.gone]
     assert [member.id for member in found] == [alone.pk]
     assert found[0].gone == "Its words address the reviewer, so it is decided alone."
-    tidying.tidy(batch_id=batch.pk)
+    formation.tidy(batch_id=batch.pk)
     assert alone.pk not in {one.id for one in members(batch)}
     assert len(members(batch)) == 3

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from journal import errors
-from reviews.batches import decide
+from reviews.batches import decide, formation
 from reviews.choices import BatchStatus
-from reviews.forming import tidying
 from tests import factories
 from tests.conftest import Gate
 from tests.reviews import states
@@ -25,14 +24,14 @@ def test_who_leaves_is_seen_from_the_members(gate: Gate) -> None:
     factories.overdue(two.request)
     states.withdraw(gate.agent, three.request.proposal)
     assert len(members(batch)) == 2
-    assert tidying.tidy(batch_id=batch.pk)
+    assert formation.tidy(batch_id=batch.pk)
     assert batch.items.filter(left_at__isnull=False).count() == 3
 
 
 def test_a_batch_of_one_is_dissolved(gate: Gate) -> None:
     batch = formed(gate, "7.00", "8.00")
     factories.decide(members(batch)[0].request, gate.rita)
-    tidying.tidy_all()
+    formation.tidy_all()
     batch.refresh_from_db()
     assert batch.status == BatchStatus.DISSOLVED
     with pytest.raises(errors.BatchChanged):

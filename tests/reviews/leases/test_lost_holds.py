@@ -7,10 +7,9 @@ import pytest
 from journal.models import LogRecord, OutboxMessage
 from reviews.desk.components import holding
 from reviews.desk.log.filters import Filters, fitting
-from reviews.holds.take import take
-from reviews.leases import checking
-from reviews.leases.ending import release
-from reviews.leases.passing import break_hold, hand_over
+from reviews.holds import rows
+from reviews.holds.rows import release
+from reviews.holds.take import break_hold, hand_over, take
 from reviews.models import ApprovalRequest, Decision, Lease
 from tests.conftest import Gate
 from tests.factories import decide, propose
@@ -144,6 +143,6 @@ def test_the_log_finds_the_very_decision(gate: Gate) -> None:
 
 def test_whose_decision_overrides_a_hold(gate: Gate, broken: ApprovalRequest) -> None:
     lease = Lease.objects.get()
-    assert not checking.was_broken(None, gate.tom)
-    assert not checking.was_broken(lease, gate.rita)
-    assert checking.was_broken(lease, gate.tom)
+    assert not rows.was_broken(None, gate.tom)
+    assert not rows.was_broken(lease, gate.rita)
+    assert rows.was_broken(lease, gate.tom)

@@ -6,10 +6,9 @@ import pytest
 
 from journal import errors
 from journal.models import LogPayload, LogRecord, OutboxMessage
-from reviews.holds.take import take
-from reviews.leases import passing
-from reviews.leases.ending import release
-from reviews.leases.passing import break_hold, hand_over
+from reviews.holds import take as leases
+from reviews.holds.rows import release
+from reviews.holds.take import break_hold, hand_over, take
 from tests.conftest import Gate
 from tests.reviews.leases.holds import freed_for, held_by, kinds
 
@@ -18,16 +17,16 @@ pytestmark = pytest.mark.django_db
 
 def test_who_asked_hears_once_that_it_is_free(gate: Gate, request_) -> None:
     take(request_id=request_.pk, person=gate.rita)
-    assert passing.ask(request_id=request_.pk, person=gate.tom)
-    assert passing.ask(request_id=request_.pk, person=gate.tom)
+    assert leases.ask(request_id=request_.pk, person=gate.tom)
+    assert leases.ask(request_id=request_.pk, person=gate.tom)
     release(request_id=request_.pk, person=gate.rita)
     assert freed_for(request_) == [gate.tom.public_id]
-    assert not passing.ask(request_id=request_.pk, person=gate.tom)
+    assert not leases.ask(request_id=request_.pk, person=gate.tom)
 
 
 def test_a_supervisor_breaks_a_hold_and_says_why(gate: Gate, request_) -> None:
     take(request_id=request_.pk, person=gate.rita)
-    passing.ask(request_id=request_.pk, person=gate.tom)
+    leases.ask(request_id=request_.pk, person=gate.tom)
     break_hold(request_id=request_.pk, person=gate.sue, reason="gone to lunch")
     assert held_by(request_) is None
     record = LogRecord.objects.get(kind="lease.broken")

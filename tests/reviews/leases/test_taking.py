@@ -10,8 +10,8 @@ from journal import clock, errors
 from journal.models import LogRecord
 from reviews.decisions import recall
 from reviews.holds import take as leases
+from reviews.holds.rows import release
 from reviews.holds.take import renew, take
-from reviews.leases.ending import release
 from reviews.models import Lease
 from tests import factories
 from tests.conftest import Gate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reviews.presenters.declared import settles
+from reviews.presenters.arguments import settles
 from reviews.presenters.shapes import Cell
 
 NUMBER = {"type": "number"}

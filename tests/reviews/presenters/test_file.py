@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.presenters import differences, paths
+from reviews.presenters import compare, paths
 from tests.reviews.presenters import kinds
 from tests.reviews.presenters.kinds import loud, tags
 
@@ -27,7 +27,7 @@ def said(hunks):
 
 class TestDifference:
     def test_lines_are_removed_and_added_and_words_are_marked(self):
-        hunks = differences.compare("a\nlimit = 500\nz\n", "a\nlimit = 5000\nz\n")
+        hunks = compare.compare("a\nlimit = 500\nz\n", "a\nlimit = 5000\nz\n")
         assert said(hunks) == [
             ("same", "a"),
             ("removed", "limit = 500"),
@@ -40,7 +40,7 @@ class TestDifference:
 
     def test_unchanged_lines_far_from_a_change_are_folded_and_still_there(self):
         before = "".join(f"{n}\n" for n in range(40))
-        hunks = differences.compare(before, before.replace("20\n", "twenty\n"))
+        hunks = compare.compare(before, before.replace("20\n", "twenty\n"))
         assert [(h.folded, len(h.lines)) for h in hunks] == [
             (True, 17),
             (False, 8),
@@ -50,15 +50,15 @@ class TestDifference:
     @given(one=lines, other=lines, ends=st.sampled_from(["", "\n"]))
     def test_every_line_of_the_new_text_is_there_in_order(self, one, other, ends):
         after = "\n".join(other) + ends
-        found = said(differences.compare("\n".join(one), after))
+        found = said(compare.compare("\n".join(one), after))
         new = [text for kind, text in found if kind in ("same", "added")]
         assert "\n".join(new) == after.removesuffix("\n")
         unended = bool(after) and not after.endswith("\n")
-        assert (("about", differences.NO_NEWLINE) in found) == unended
+        assert (("about", compare.NO_NEWLINE) in found) == unended
 
     def test_large_texts_are_compared_from_their_ends(self):
         before = "x\n" * 4000
-        hunks = differences.compare(before + "end\n", before + "other\nend\n")
+        hunks = compare.compare(before + "end\n", before + "other\nend\n")
         assert ("added", "other") in said(hunks)
         assert len(said(hunks)) == 4002
 
@@ -77,7 +77,7 @@ class TestPatch:
         assert any(line.speaks for line in view.files[0].hunks[0].lines)
 
     def test_every_byte_is_read_or_the_patch_stays_whole_below(self):
-        assert differences.rebuilt(differences.parse(kinds.PATCH)) == kinds.PATCH
+        assert compare.rebuilt(compare.parse(kinds.PATCH)) == kinds.PATCH
         loose = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n+b\n\n"
         shown = patch(loose)
         assert shown.views[0].covers == ""

@@ -8,8 +8,7 @@ from guardian.shortcuts import remove_perm
 from journal.models import OutboxMessage
 from policies.models import Queue
 from reviews import tasks
-from reviews.holds import take
-from reviews.leases import ending, passing
+from reviews.holds import rows, take
 from reviews.models import ApprovalRequest
 from tests import factories
 from tests.conftest import Gate
@@ -79,8 +78,8 @@ def test_a_settled_request_is_told(gate: Gate) -> None:
 def test_who_asked_hears_that_it_is_free_and_nobody_else(gate: Gate) -> None:
     request = propose(gate.agent).request
     take.take(request_id=request.pk, person=gate.rita)
-    passing.ask(request_id=request.pk, person=gate.tom)
-    ending.release(request_id=request.pk, person=gate.rita)
+    take.ask(request_id=request.pk, person=gate.tom)
+    rows.release(request_id=request.pk, person=gate.rita)
     drain("request.freed")
     assert told() == [("tom", "Free again")]
 
@@ -88,7 +87,7 @@ def test_who_asked_hears_that_it_is_free_and_nobody_else(gate: Gate) -> None:
 def test_nobody_is_called_to_what_is_decided(gate: Gate) -> None:
     request = propose(gate.agent).request
     take.take(request_id=request.pk, person=gate.rita)
-    passing.ask(request_id=request.pk, person=gate.tom)
+    take.ask(request_id=request.pk, person=gate.tom)
     decide(request, gate.rita, "reject")
     drain("request.freed")
     assert told() == []
@@ -96,6 +95,6 @@ def test_nobody_is_called_to_what_is_decided(gate: Gate) -> None:
 
 def test_an_offer_is_mailed_to_whom_it_is_made(gate: Gate) -> None:
     request = propose(gate.agent).request
-    passing.hand_over(request_id=request.pk, person=gate.rita, to=gate.sue)
+    take.hand_over(request_id=request.pk, person=gate.rita, to=gate.sue)
     drain("request.offered")
     assert told() == [("sue", "Offered to you")]

@@ -6,7 +6,7 @@ import pytest
 from guardian.shortcuts import remove_perm
 
 from journal import errors, log
-from reviews.alarms import answering
+from reviews.alarms import standing
 from reviews.executions import redeem
 from reviews.models import Alarm, Execution
 from reviews.tool_services import executors
@@ -44,7 +44,7 @@ def test_the_navigation_counts_what_nobody_looks_at(
         body = as_(name).get("/help/").content.decode()
         assert 'id="badge-alarms" data-testid="badge-alarms">1<' in body, name
     assert "badge-alarms" not in as_("rita").get("/help/").content.decode()
-    answering.acknowledge(alarm_id=alarm.pk, person=gate.sue)
+    standing.acknowledge(alarm_id=alarm.pk, person=gate.sue)
     body = as_("sam").get("/help/").content.decode()
     assert 'data-testid="badge-alarms"><' in body
 
@@ -63,7 +63,7 @@ def test_filters_stand_in_the_address(gate: Gate, as_: SignIn, alarm: Alarm) -> 
     ):
         body = client.get(f"/alarms/?{query}").content.decode()
         assert ('data-testid="alarm"' in body) is found, query
-    answering.close(alarm_id=alarm.pk, person=gate.sue, note="asked again")
+    standing.close(alarm_id=alarm.pk, person=gate.sue, note="asked again")
     assert 'data-testid="alarm"' not in client.get("/alarms/").content.decode()
     body = client.get("/alarms/?state=closed").content.decode()
     assert 'data-testid="alarm"' in body
@@ -112,7 +112,7 @@ def test_without_a_note_nothing_is_closed_and_what_was_typed_stays(
 
 
 def test_who_comes_second_is_told_so(gate: Gate, as_: SignIn, alarm: Alarm) -> None:
-    answering.close(alarm_id=alarm.pk, person=gate.sam, note="asked again")
+    standing.close(alarm_id=alarm.pk, person=gate.sam, note="asked again")
     client = as_("sue")
     assert client.post(f"/alarms/{alarm.pk}/acknowledge/").status_code == 409
     page = client.post(f"/alarms/{alarm.pk}/close/", {"note": "what <I> found"})

@@ -6,12 +6,12 @@ import pytest
 
 from journal import clock
 from reviews.choices import Scope
+from reviews.desk.components import retry
 from reviews.executions import claims, record
 from reviews.executions import run as executions
-from reviews.executors import Outcome
 from reviews.models import Execution, Sighting
-from reviews.queries import retrying
 from reviews.stops import stops
+from reviews.tool_services.executors import Outcome
 from tests import worlds
 from tests.conftest import Gate
 from tests.factories import propose
@@ -102,6 +102,6 @@ def test_whose_decisions_are_stopped_tries_nothing_again(
     stops.stop(
         scope=Scope.REVIEWER, key=gate.tom.public_id, person=gate.sue, reason="gone"
     )
-    assert retrying.able(gate.tom, [execution.pk], clock.now()) == set()
-    assert retrying.able(gate.rita, [execution.pk], clock.now()) == {execution.pk}
+    assert retry.able(gate.tom, [execution.pk], clock.now()) == set()
+    assert retry.able(gate.rita, [execution.pk], clock.now()) == {execution.pk}
     assert as_("tom").post(f"/effects/{execution.pk}/retry/").status_code == 403

@@ -16,7 +16,7 @@ from django.test import Client
 from journal import clock
 from journal.models import LogRecord
 from policies.models import Person
-from reviews import micro_checks
+from reviews.attention_checks import questions
 from reviews.choices import Verdict
 from reviews.decisions import submission
 from reviews.desk.components.regions import Regions
@@ -229,7 +229,7 @@ def sampled(gate: Gate) -> ApprovalRequest:
     for _ in range(60):
         request = propose(gate.agent, "decline").request
         loaded = load.load(gate.people["rita"], request.pk, clock.now())
-        if micro_checks.is_due(care.seed(loaded), 4):
+        if questions.is_due(care.seed(loaded), 4):
             return request
     raise AssertionError("none of 60 is picked")
 

@@ -7,8 +7,8 @@ import re
 import pytest
 from django.core import mail
 
+from reviews.desk.queue import page
 from reviews.models import ApprovalRequest
-from reviews.queries.queue import figures
 from tests.conftest import Gate
 from tests.reviews.test_overloads import waiting
 from tests.reviews.views.conftest import SignIn
@@ -17,8 +17,8 @@ from tests.reviews.views.conftest import SignIn
 @pytest.fixture(autouse=True)
 def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     """One for each at the desk is enough, two are too many."""
-    monkeypatch.setattr(figures, "_ENOUGH", "2")
-    monkeypatch.setattr(figures, "MOST_EACH", 1)
+    monkeypatch.setattr(page, "_ENOUGH", "2")
+    monkeypatch.setattr(page, "MOST_EACH", 1)
 
 
 def banner(source: str) -> str:

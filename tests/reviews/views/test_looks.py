@@ -11,9 +11,9 @@ from django.db import connection
 
 from policies.choices import Role
 from policies.models import Person
+from reviews.desk.components.throttle import Pace
 from reviews.desk.request import preview
 from reviews.models import ApprovalRequest, Decision
-from reviews.views.pace import Pace
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import propose

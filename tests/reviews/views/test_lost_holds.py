@@ -8,7 +8,6 @@ import pytest
 from django.test import Client
 
 from reviews.holds import take
-from reviews.leases import passing
 from reviews.models import ApprovalRequest
 from tests.conftest import Gate
 from tests.factories import propose
@@ -42,7 +41,7 @@ def test_the_live_fragment_says_it_and_says_it_aloud_once(
 ) -> None:
     rita = as_("rita", **HTMX)
     before = tag(rita.get(url(request_)).content.decode())
-    passing.break_hold(request_id=request_.pk, person=gate.sue, reason="lunch")
+    take.break_hold(request_id=request_.pk, person=gate.sue, reason="lunch")
     heard = live(rita, request_, before)
     assert f'data-testid="lost"><b>{SAID}' in heard
     assert f'data-say="{SAID}' in heard
@@ -59,14 +58,14 @@ def test_what_is_armed_stays(
     """The panel that somebody types in is not drawn again for it."""
     rita = as_("rita", **HTMX)
     before = tag(rita.get(url(request_)).content.decode())
-    passing.break_hold(request_id=request_.pk, person=gate.sue, reason="lunch")
+    take.break_hold(request_id=request_.pk, person=gate.sue, reason="lunch")
     assert 'id="decide"' not in live(rita, request_, before)
 
 
 def test_the_page_says_it_without_javascript_to_that_person_alone(
     gate: Gate, request_: ApprovalRequest, as_: SignIn
 ) -> None:
-    passing.break_hold(request_id=request_.pk, person=gate.sue, reason="lunch")
+    take.break_hold(request_id=request_.pk, person=gate.sue, reason="lunch")
     assert SAID in as_("rita").get(url(request_)).content.decode()
     for name in ("tom", "sue", "otto", "owen"):
         assert SAID not in as_(name).get(url(request_)).content.decode()
@@ -75,7 +74,7 @@ def test_the_page_says_it_without_javascript_to_that_person_alone(
 def test_a_taken_offer_is_said_with_whose_it_is_now(
     gate: Gate, request_: ApprovalRequest, as_: SignIn
 ) -> None:
-    passing.hand_over(request_id=request_.pk, person=gate.rita, to=gate.tom)
+    take.hand_over(request_id=request_.pk, person=gate.rita, to=gate.tom)
     take.take(request_id=request_.pk, person=gate.tom, accept=True)
     source = as_("rita").get(url(request_)).content.decode()
     assert "Tom Example took this over from you at " in source

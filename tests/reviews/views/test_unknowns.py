@@ -11,10 +11,10 @@ from guardian.shortcuts import remove_perm
 from journal import clock
 from policies.models import Person, Queue
 from reviews.choices import ExecutionStatus, Scope
+from reviews.desk.components import visibility
 from reviews.desk.unknown.lists import settleable
 from reviews.executions import claims, record, run, settle
 from reviews.models import Alarm, Execution, Grant, LookUp
-from reviews.queries import settlers
 from reviews.stops import stops
 from reviews.tool_services import executors
 from tests import worlds
@@ -62,7 +62,7 @@ def test_who_can_settle_it_are_those_who_can(gate: Gate, as_: SignIn) -> None:
     stops.stop(
         scope=Scope.REVIEWER, key=gate.sam.public_id, person=gate.adam, reason="gone"
     )
-    assert [str(one) for one in settlers.of(execution)] == ["Sue Example"]
+    assert [str(one) for one in visibility.of(execution)] == ["Sue Example"]
     assert settleable(gate.sue).count() == 1
     assert settleable(gate.sam).count() == 0
 
