@@ -1,113 +1,35 @@
 """What no single field can know: the checks across a whole document. Pure.
 
 Each check yields (path, message); a document with any is refused when it is saved.
-
-Whether a declared compensation can be proposed: its tool is there, and takes what
-the effect's arguments and result will give. What a result has is known only later.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
-from journal.errors import FieldError
 from policies.choices import ExecutionClass, Risk, Role, Tier
 from policies.conditions import Condition, InvalidCondition
-from policies.schemas import InvalidSchema, compile_schema, declared, errors, resolve
+from policies.schemas import InvalidSchema, compile_schema, declared
 
-from . import amount_checks, reading_tools, sentences, unread
+from . import amount_checks, reading_tools, reversals, sentences, unread
 from .argument_roles import PRESENTERS, ROLES
 from .definitions import (
     LONGEST,
     LONGEST_WINDOW,
     SHORTEST,
     SHORTEST_WINDOW,
-    Compensation,
     EffectClass,
     PeopleTier,
     Profile,
     StepSpec,
     ToolDefinition,
-    ToolReader,
 )
 from .document import EVERY_TOOL, RESERVED, Document, Rule
 from .review import Conflict
 from .wording import suggest, unknown_tool
 
 Problem = tuple[str, str]
-
-
-def reversal_problems(document: Document) -> Iterator[Problem]:
-    """Every compensation of a document that could never be proposed."""
-    for name, tool in document.tools.items():
-        if tool.compensation is not None:
-            path = f"tools.{name}.compensation"
-            yield from _compensation(document, tool, tool.compensation, path)
-
-
-def _compensation(
-    document: Document, tool: ToolDefinition, undoing: Compensation, path: str
-) -> Iterator[Problem]:
-    target = document.tools.get(undoing.tool)
-    if target is None:
-        yield f"{path}.tool", unknown_tool(undoing.tool, document)
-        return
-    yield from arguments(tool, target, undoing, path)
-
-
-def arguments(
-    tool: ToolDefinition,
-    target: ToolDefinition,
-    mapping: Compensation | ToolReader,
-    path: str,
-) -> Iterator[Problem]:
-    """What is wrong with the arguments that a tool's own ones are made into for
-    another."""
-    takes = target.arguments.get("properties", {})
-    for name, value in mapping.args.items():
-        where = f"{path}.args.{name}"
-        if name not in takes:
-            hint = suggest(name, takes)
-            yield where, f"{name} is not an argument of {target.name}{hint}"
-        elif name in mapping.sources:
-            yield from _source(tool, *mapping.sources[name], where)
-        elif isinstance(value, str) and value.startswith("$"):
-            yield where, "write $args.name, $result.name or a plain value"
-        else:
-            yield from _as_written(target, name, value, where)
-    for name in target.arguments.get("required", []):
-        if name not in mapping.args:
-            yield f"{path}.args", f"{target.name} requires {name}"
-
-
-def _source(
-    tool: ToolDefinition, kind: str, place: str, path: str
-) -> Iterator[Problem]:
-    if kind == "result":
-        return  # no tool declares its result: it is looked at when it is there
-    if declared(tool.arguments, place) is None:
-        yield path, f"{place} is not an argument of this tool"
-    elif place.split(".")[0] not in tool.arguments.get("required", []):
-        yield path, f"{place} may be absent, so nothing can be built on it"
-
-
-def _as_written(
-    target: ToolDefinition, name: str, value: Any, path: str
-) -> Iterator[Problem]:
-    """Only this argument of the target, by its own part of the schema."""
-    part = resolve(target.arguments.get("properties", {}).get(name), target.arguments)
-    for problem in _wrong(target, {name: value}) if part else []:
-        if problem["path"].startswith(f"args.{name}"):
-            yield path, problem["message"]
-
-
-def _wrong(target: ToolDefinition, args: dict[str, Any]) -> list[FieldError]:
-    try:
-        return errors(target.validator, args)
-    except InvalidSchema:
-        return []  # which is a problem of the target's own
 
 
 ToolCheck = Callable[[ToolDefinition, str], Iterator[Problem]]
@@ -126,7 +48,7 @@ def problems(document: Document) -> Iterator[Problem]:
     yield from _limits(document)
     for name, tool in document.tools.items():
         yield from _review(document, tool, f"tools.{name}.review")
-    yield from reversal_problems(document)
+    yield from reversals.problems(document)
     yield from reading_tools.problems(document)
     yield from _rules(document)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..choices import ExecutionClass, Risk, Tier
-from . import checks
+from . import reversals
 from .definitions import ToolDefinition, ToolReader
 from .document import Document
 from .names import SOURCE
@@ -32,7 +32,7 @@ def _reader(
         return
     for wrong in _unfit(target):
         yield f"{path}.tool", f"{target.name} cannot be a reader: {wrong}"
-    yield from checks.arguments(tool, target, reader, path)
+    yield from reversals.arguments(tool, target, reader, path)
     for name, (kind, _) in reader.sources.items():
         if kind == "result":
             yield f"{path}.args.{name}", "a reader runs before any result: write $args"

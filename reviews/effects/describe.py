@@ -18,7 +18,7 @@ from journal import ids
 from policies import active, conflicts, facts, tools
 from reviews import redaction
 from reviews.models import Proposal, Revision
-from reviews.presenters import Presentation, addressed, common, present, unicode
+from reviews.presenters import Presentation, addressed, moments, present, unicode
 from reviews.presenters import markup as presenters_markup
 from reviews.presenters.shapes import Change, Part, Text, Value
 from reviews.redaction import redactor
@@ -55,8 +55,8 @@ class Evidence:
     @property
     def when(self) -> datetime | None:
         """The moment that `at` is, to the second; None for other words of the agent."""
-        at = common.read(self.at)
-        found = common.known(at.replace(microsecond=0).isoformat()) if at else None
+        at = moments.read(self.at)
+        found = moments.known(at.replace(microsecond=0).isoformat()) if at else None
         return found if isinstance(found, datetime) else None
 
     @property

@@ -1,18 +1,12 @@
-"""The parts of a presentation that every kind of tool shares. Pure.
-
-Domain names: both their forms, and whether one poses as another. Pure.
-
-Moments as agents and readers write them: ISO 8601, read strictly. Pure.
-
-The fallback: typed rows and the badge "No dedicated view". Pure.
-"""
+"""The parts of a presentation that every kind of tool shares, and the fallback for a
+kind without a view of its own: typed rows and the badge "No dedicated view". Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import MAXYEAR, UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -49,7 +43,6 @@ from .shapes import (
     Uninspectable,
     Value,
 )
-from .unicode import skeleton
 from .views import Group, View
 
 _STEP = re.compile(r"\[[^\]]*\]")
@@ -512,132 +505,6 @@ def _about(subject: Subject) -> Iterator[Tag]:
     ):
         if holds:
             yield Tag(said)
-
-
-# Letters that look like others side by side, beyond single look-alikes.
-_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("0", "o"), ("1", "l"), ("i", "l"))
-
-
-def is_plain(domain: str) -> bool:
-    """Whether it is read as it is written: no other alphabet, no punycode."""
-    return domain.isascii() and "xn--" not in domain
-
-
-def other_form(domain: str) -> str:
-    """A punycoded name as letters, a name in letters as punycode."""
-    try:
-        if domain.isascii():
-            return domain.encode("ascii").decode("idna")
-        return domain.encode("idna").decode("ascii")
-    except UnicodeError:
-        return "not a valid name"
-
-
-def poses(domain: str, ours: Iterable[str]) -> bool:
-    """Whether the domain looks like one of ours and is not."""
-    own = set(ours)
-    return domain not in own and any(_alike(domain, name) for name in own)
-
-
-def _alike(domain: str, own: str) -> bool:
-    shown = _folded(other_form(domain) if "xn--" in domain else domain)
-    name = _folded(own.partition(".")[0])
-    inside = re.search(rf"(^|[.-]){re.escape(name)}([.-]|$)", shown)
-    return _near(shown, _folded(own)) or (len(name) > 5 and inside is not None)
-
-
-def _folded(domain: str) -> str:
-    text = skeleton(domain)
-    for pair, read in _PAIRS:
-        text = text.replace(pair, read)
-    return text
-
-
-def _near(one: str, other: str) -> bool:
-    """Equal, or one letter more, less, other or swapped with its neighbour."""
-    start = 0
-    while one[start : start + 1] == other[start : start + 1] != "":
-        start += 1
-    left, right = one[start:], other[start:]
-    swapped = left[1::-1] + left[2:]
-    return right in (left, left[1:], swapped) or right[1:] in (left, left[1:])
-
-
-_MOMENT = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)?"
-)
-_DAY = re.compile(r"(?!0001|9999)\d{4}-\d\d-\d\d")
-
-
-def read(text: str) -> datetime | None:
-    """The moment, with an offset when it names one; None when it is none."""
-    if not _MOMENT.fullmatch(text):
-        return None
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
-
-
-def in_utc(text: str) -> str:
-    """A moment with an offset, in UTC and with its weekday; empty for other texts."""
-    at = read(text)
-    if at is None or at.tzinfo is None:
-        return ""
-    try:
-        return f"{at.astimezone(UTC):%A %Y-%m-%d %H:%M} UTC"
-    except OverflowError:
-        return ""
-
-
-def known(text: str) -> datetime | date | None:
-    """The moment with an offset, or the day, that a text is and nothing besides; None
-    where some of it would be lost when it is said in words."""
-    if _DAY.fullmatch(text):
-        try:
-            return date.fromisoformat(text)
-        except ValueError:
-            return None
-    at = read(text)
-    if at is None or at.tzinfo is None or at.microsecond:
-        return None
-    # Every zone has it: at both ends of the calendar some do not.
-    return at.astimezone(UTC) if 1 < at.year < MAXYEAR else None
-
-
-def in_words(at: datetime | date) -> str:
-    """`16:29:18 UTC, 23 November 2026`, or the day alone."""
-    day = f"{at.day} {at:%B} {at.year}"
-    return f"{at:%H:%M:%S} UTC, {day}" if isinstance(at, datetime) else day
-
-
-def against(at: datetime | date, read: datetime, *, is_end: bool) -> str:
-    """Where it lies from the moment that it was read at; of an `is_end`, whether that
-    is over. Empty while a day is today somewhere."""
-    begins, ends = (at, at) if isinstance(at, datetime) else _everywhere(at)
-    if read >= ends:
-        ago = _long(read - ends)
-        ended = "ended " if is_end else ""
-        return f"{ended}{ago} before it was read"
-    if read < begins:
-        ahead = _long(begins - read)
-        return f"{ahead} left when read" if is_end else f"{ahead} after it was read"
-    return ""
-
-
-def _everywhere(day: date) -> tuple[datetime, datetime]:
-    """From where the day begins first, at UTC+14, to where it ends last, at UTC-12."""
-    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    return midnight - timedelta(hours=14), midnight + timedelta(hours=36)
-
-
-def _long(span: timedelta) -> str:
-    """`12 days`, in the largest unit that fits; what is left of it is not said."""
-    seconds = int(span.total_seconds())
-    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
-        if number := seconds // size:
-            return f"{number:,} {unit}{'' if number == 1 else 's'}"
-    return "less than a minute"
 
 
 def show(subject: Subject) -> Presentation:

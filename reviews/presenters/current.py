@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from policies.money import Money, format_amount
 
-from . import common
+from . import moments
 from .arguments import cell, leaves
 from .shapes import Cell, Row, Tag
 
@@ -41,16 +41,16 @@ def split(
 
 def dated(made: Cell) -> Cell:
     """The cell in words, where its text is a moment or a day and nothing besides."""
-    at = common.known(made.text) if made.kind == "text" and not made.raw else None
+    at = moments.known(made.text) if made.kind == "text" and not made.raw else None
     if at is None:
         return made
-    return replace(made, text=common.in_words(at), raw=made.text, at=at)
+    return replace(made, text=moments.in_words(at), raw=made.text, at=at)
 
 
 def _noted(subject: Subject, found: Iterable[Row]) -> tuple[Row, ...]:
     """With where a moment lies from when it was read: over, or still to come."""
     return tuple(
-        replace(row, note=common.against(row.cell.at, subject.at, is_end=_is_end(row)))
+        replace(row, note=moments.against(row.cell.at, subject.at, is_end=_is_end(row)))
         if row.cell.at and subject.at
         else row
         for row in found

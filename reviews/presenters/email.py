@@ -14,7 +14,8 @@ from policies.effect_classes import Recipients, breaks_header
 
 from . import markup
 from .arguments import Leaf, cell
-from .common import Subject, count, is_plain, other_form, poses, present, sentence
+from .common import Subject, count, present, sentence
+from .domains import is_plain, other_form, poses
 from .shapes import Cell, Part, Presentation, Row, Tag, Value
 
 # In the order of a header. Bcc has a row also when nobody is in it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from . import common
+from . import moments
 from .arguments import is_personal, leaves
 from .common import Subject, count, is_in, present
 from .shapes import Presentation, Row, Tag
@@ -68,7 +68,7 @@ def personal(subject: Subject) -> Iterator[Tag]:
 
 def _dated(row: Row) -> Row:
     """A moment with an offset is said in UTC as well."""
-    said = common.in_utc(row.cell.text) if row.cell.kind == "text" else ""
+    said = moments.in_utc(row.cell.text) if row.cell.kind == "text" else ""
     return replace(row, note=said) if said else row
 
 

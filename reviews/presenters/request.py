@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from . import common
+from . import domains
 from .arguments import is_secret
 from .common import Subject, present
 from .shapes import Cell, Pair, Presentation, Row, Tag
@@ -75,7 +75,7 @@ def read(url: str) -> Any:
 def _line(subject: Subject, parts: Any) -> Iterator[Row]:
     host = parts.hostname
     yield from subject.listed("method")
-    other = "" if common.is_plain(host) else common.other_form(host)
+    other = "" if domains.is_plain(host) else domains.other_form(host)
     note = "the name is" if other else ""
     warns = tuple(_host_warns(parts))
     yield Row("Host", "url.host", Cell(host), note, warns, other)
@@ -146,7 +146,7 @@ def _host_warns(parts: Any) -> Iterator[str]:
         yield "A name before the host"
     if parts.scheme == "http":
         yield "Not encrypted"
-    if not common.is_plain(host):
+    if not domains.is_plain(host):
         yield "A host in another alphabet"
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from policies.effect_classes import Recipients
 
-from . import common
+from . import moments
 from .common import Subject, count, present, tagged
 from .shapes import Presentation, Row, Tag
 from .views import Group
@@ -34,7 +34,7 @@ def show(subject: Subject) -> Presentation:
 
 def _tags(subject: Subject, who: list[Row]) -> Iterator[Tag]:
     outside = sum(bool(row.warns) for row in who)
-    starts, ends = (common.read(subject.text(role)) for role in ("start", "end"))
+    starts, ends = (moments.read(subject.text(role)) for role in ("start", "end"))
     zoned = subject.path("zone") or (starts and starts.tzinfo)
     yield from tagged(
         (outside, f"{count(outside, 'guest')} outside the company"),
@@ -53,7 +53,7 @@ def _backwards(starts: datetime | None, ends: datetime | None) -> bool:
 
 def _dated(row: Row) -> Row:
     """A moment with an offset is said in UTC as well."""
-    said = common.in_utc(row.cell.text)
+    said = moments.in_utc(row.cell.text)
     return replace(row, note=said) if said else row
 
 

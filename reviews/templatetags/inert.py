@@ -17,7 +17,7 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from reviews.presenters import addressed, common, inert
+from reviews.presenters import addressed, inert, moments
 
 from .desk import moment
 
@@ -78,7 +78,7 @@ def _when(at: datetime | date) -> SafeString:
     """A moment in the reader's zone; a day is the same in all of them."""
     if isinstance(at, datetime):
         return format_html("{}", moment(at))
-    said = common.in_words(at)
+    said = moments.in_words(at)
     return format_html('<time datetime="{}">{}</time>', at.isoformat(), said)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reviews.presenters import common
+from reviews.presenters import moments
 from tests.reviews.presenters import kinds
 from tests.reviews.presenters.kinds import loud, rows
 
@@ -45,9 +45,9 @@ def test_a_named_zone_is_a_zone():
     "text", ["", "tomorrow", "2026-13-01T00:00", "2026-03-02", "2026-03-02T09:00\n"]
 )
 def test_what_is_no_moment_is_left_as_it_is(text):
-    assert common.read(text) is None
-    assert common.in_utc(text) == ""
+    assert moments.read(text) is None
+    assert moments.in_utc(text) == ""
 
 
 def test_the_ends_of_time_do_not_overflow():
-    assert common.in_utc("0001-01-01T00:00:00+14:00") == ""
+    assert moments.in_utc("0001-01-01T00:00:00+14:00") == ""

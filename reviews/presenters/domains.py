@@ -1,0 +1,56 @@
+"""Domain names: both their forms, and whether one poses as another. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from .unicode import skeleton
+
+# Letters that look like others side by side, beyond single look-alikes.
+_PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("0", "o"), ("1", "l"), ("i", "l"))
+
+
+def is_plain(domain: str) -> bool:
+    """Whether it is read as it is written: no other alphabet, no punycode."""
+    return domain.isascii() and "xn--" not in domain
+
+
+def other_form(domain: str) -> str:
+    """A punycoded name as letters, a name in letters as punycode."""
+    try:
+        if domain.isascii():
+            return domain.encode("ascii").decode("idna")
+        return domain.encode("idna").decode("ascii")
+    except UnicodeError:
+        return "not a valid name"
+
+
+def poses(domain: str, ours: Iterable[str]) -> bool:
+    """Whether the domain looks like one of ours and is not."""
+    own = set(ours)
+    return domain not in own and any(_alike(domain, name) for name in own)
+
+
+def _alike(domain: str, own: str) -> bool:
+    shown = _folded(other_form(domain) if "xn--" in domain else domain)
+    name = _folded(own.partition(".")[0])
+    inside = re.search(rf"(^|[.-]){re.escape(name)}([.-]|$)", shown)
+    return _near(shown, _folded(own)) or (len(name) > 5 and inside is not None)
+
+
+def _folded(domain: str) -> str:
+    text = skeleton(domain)
+    for pair, read in _PAIRS:
+        text = text.replace(pair, read)
+    return text
+
+
+def _near(one: str, other: str) -> bool:
+    """Equal, or one letter more, less, other or swapped with its neighbour."""
+    start = 0
+    while one[start : start + 1] == other[start : start + 1] != "":
+        start += 1
+    left, right = one[start:], other[start:]
+    swapped = left[1::-1] + left[2:]
+    return right in (left, left[1:], swapped) or right[1:] in (left, left[1:])
