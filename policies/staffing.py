@@ -17,6 +17,18 @@ from .models import Person, QueueGroupPermission, QueueUserPermission
 NEVER_DECIDE = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
 
 
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """Too few people for what steps ask for: `1 of 3 supervisors`."""
+
+    there: int
+    needed: int
+    who: str  # in the plural
+
+    def __str__(self) -> str:
+        return f"{self.there} of {self.needed} {self.who}"
+
+
 @dataclass(slots=True)
 class Staff:
     """Who decides in one queue. A supervisor may also stand in for a reviewer."""
@@ -24,16 +36,16 @@ class Staff:
     supervisors: set[int] = field(default_factory=set)
     reviewers: set[int] = field(default_factory=set)
 
-    def lacks(self, steps: Iterable[StepSpec]) -> str:
-        """Which people the steps ask for and are not there; empty when they are."""
+    def lacks(self, steps: Iterable[StepSpec]) -> Shortage | None:
+        """Which people the steps ask for and are not there; None when they are."""
         wanted = dict.fromkeys((Role.SUPERVISOR, Role.REVIEWER), 0)
         for step in steps:
             wanted[step.role] += step.required
         supervisors, everybody = wanted[Role.SUPERVISOR], sum(wanted.values())
         if len(self.supervisors) < supervisors:
-            return f"{len(self.supervisors)} of {supervisors} supervisors"
+            return Shortage(len(self.supervisors), supervisors, "supervisors")
         found = len(self.supervisors | self.reviewers)
-        return f"{found} of {everybody} people" if found < everybody else ""
+        return Shortage(found, everybody, "people") if found < everybody else None
 
 
 def shortages(document: Document) -> list[FieldError]:

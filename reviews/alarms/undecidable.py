@@ -54,7 +54,7 @@ def find_undecidable(*, request_id: str) -> bool:
         KIND,
         subject=request.pk,
         proposal=request.proposal,
-        data={"version": number, "lacking": lacking},
+        data={"version": number, "lacking": str(lacking)},
         now=clock.now(),
         # Where no supervisor of its queue is left to read it, all of them do.
         of_queue=any(one.role is Role.SUPERVISOR for one in people),

@@ -11,7 +11,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from policies.choices import Role
 from policies.documents import StepSpec
 from policies.models import Person, QueueGroupPermission, QueueUserPermission
-from policies.staffing import Staff
+from policies.staffing import Shortage, Staff
 from reviews import permissions, quorum
 from reviews.choices import RequestStatus, Scope
 from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
@@ -96,8 +96,8 @@ def lacking_now(
     request: ApprovalRequest,
     version: RequestVersion,
     votes: Counted,
-) -> str:
-    """Which people the open places of a question lack; empty when enough are left."""
+) -> Shortage | None:
+    """Which people the open places of a question lack; None when enough are left."""
     out = _shut_out(request, version) | {voter for _, voter in votes}
     revision = version.revision
     could = _left(people, out, revision.amount_minor, revision.currency)
@@ -112,9 +112,9 @@ def lacking_when_asked(
     votes: Counted,
     *,
     without: str,
-) -> str:
+) -> Shortage | None:
     """Which people would be missing if these steps were asked of others than `without`
-    and those who filled a step that is complete; empty when they would be enough."""
+    and those who filled a step that is complete; None when they would be enough."""
     missing = quorum.missing(version.steps, [step for step, _ in votes])
     complete = {voter for step, voter in votes if not missing[step]}
     out = _shut_out(request, version) | complete | {without}
@@ -123,7 +123,7 @@ def lacking_when_asked(
     return _lacking(steps, (), could)
 
 
-def waiting_in_vain(request_id: str = "") -> Iterator[tuple[str, int, str]]:
+def waiting_in_vain(request_id: str = "") -> Iterator[tuple[str, int, Shortage]]:
     """Every open question, or this one, that too few people are left for: its id, its
     version and whom it lacks. In a few queries, and two for each queue."""
     rows = ApprovalRequest.objects.filter(status=RequestStatus.PENDING)
@@ -186,7 +186,7 @@ def _left(
 
 def _lacking(
     steps: Sequence[StepData], given: Iterable[int], people: Iterable[Voter]
-) -> str:
+) -> Shortage | None:
     staff = Staff()
     for one in people:
         supervises = one.role is Role.SUPERVISOR

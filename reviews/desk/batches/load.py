@@ -13,6 +13,7 @@ from journal.errors import DomainError, NotFound
 from policies import tools
 from policies.documents import ToolDefinition
 from policies.models import Person
+from policies.staffing import Shortage
 from reviews import permissions
 from reviews.batches import membership
 from reviews.batches.membership import Member
@@ -104,13 +105,13 @@ class Loaded:
         required = sum(step["required"] for step in member.version.steps)
         return Tally(self.votes.get(member.id, 0), required)
 
-    def lacking(self, request_id: str) -> str:
-        """Which people would be missing once this one is escalated; empty when they
+    def lacking(self, request_id: str) -> Shortage | None:
+        """Which people would be missing once this one is escalated; None when they
         would be enough, or nobody may escalate here."""
-        return self._lacking.get(request_id, "")
+        return self._lacking.get(request_id)
 
     @cached_property
-    def _lacking(self) -> dict[str, str]:
+    def _lacking(self) -> dict[str, Shortage | None]:
         """One query. Nobody has voted: one vote decides what is in a batch."""
         if self.why_not or self.told is not None:
             return {}

@@ -31,6 +31,7 @@ from journal import canonical
 from journal.errors import BatchChanged, DomainError, FieldError
 from policies.documents import ToolDefinition
 from policies.money import Money
+from policies.staffing import Shortage
 from reviews.batches import decide, similarity
 from reviews.batches.membership import Member
 from reviews.choices import BatchStatus
@@ -163,7 +164,7 @@ class Choice:
         return f"Together this is above {most}, the most for one batch."
 
     @cached_property
-    def in_vain(self) -> list[str]:
+    def in_vain(self) -> list[Shortage]:
         """Of these whom too few people could decide once they are escalated, and whom
         that lacks."""
         lacking = (self.loaded.lacking(pk) for pk in self.ids)

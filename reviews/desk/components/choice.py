@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from policies.models import Person
+from policies.staffing import Shortage
 from reviews import permissions
 from reviews.choices import Verdict
 from reviews.governance import voters
 from reviews.governance.voters import Counted, Voter
 from reviews.models import ApprovalRequest, RequestVersion
 from reviews.requests.versions import escalated_steps
+
+ONE = {"supervisors": "supervisor", "people": "person"}
+THERE = {0: "none is", 1: "only 1 is"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +50,11 @@ def choice(
     )
 
 
-def too_few(lacking: str) -> str:
-    """`3 other supervisors would be needed, and only 1 is there`, of `1 of 3
-    supervisors`."""
-    have, _, need = lacking.partition(" of ")
-    count, _, who = need.partition(" ")
-    if count == "1":
-        who = who.replace("supervisors", "supervisor").replace("people", "person")
-    there = {"0": "none is", "1": "only 1 is"}.get(have, f"only {have} are")
-    return f"{count} other {who} would be needed, and {there} there"
+def too_few(lacking: Shortage) -> str:
+    """`3 other supervisors would be needed, and only 1 is there`."""
+    who = ONE[lacking.who] if lacking.needed == 1 else lacking.who
+    there = THERE.get(lacking.there, f"only {lacking.there} are")
+    return f"{lacking.needed} other {who} would be needed, and {there} there"
 
 
 def lacking(
@@ -63,8 +63,8 @@ def lacking(
     version: RequestVersion,
     votes: Counted,
     people: Sequence[Voter],
-) -> str:
-    """Which people would be missing once this person escalates it; empty when they
+) -> Shortage | None:
+    """Which people would be missing once this person escalates it; None when they
     would be enough."""
     return voters.lacking_when_asked(
         escalated_steps(version, [step for step, _ in votes]),

@@ -23,6 +23,7 @@ from django.urls import reverse
 
 from journal.clock import time_of_day
 from policies import tools
+from policies.staffing import Shortage
 from reviews import deadlines, permissions
 from reviews.decisions import drafts
 from reviews.desk.batches import links
@@ -220,11 +221,11 @@ class Asked(Strip):
         return listed(names, most=SHOWN)
 
     @property
-    def lacking(self) -> str:
-        """Which people there are too few of; empty while enough can decide."""
+    def lacking(self) -> Shortage | None:
+        """Which people there are too few of; None while enough can decide."""
         loaded = self.loaded
         if not loaded.waiting:
-            return ""
+            return None
         votes, sealed = loaded.votes, loaded.sealed
         return voters.lacking_now(loaded.deciders, loaded.request, sealed, votes)
 
