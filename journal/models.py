@@ -3,6 +3,7 @@ triggers refuse it, whoever asks (gate.md section 8)."""
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 from django.db import models
@@ -53,6 +54,12 @@ class LogRecord(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}"
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the leaf tells in plain beside its columns, by name."""
+        found: dict[str, Any] | None = json.loads(bytes(self.leaf))["data"]
+        return found or {}
 
 
 class LogPayload(models.Model):

@@ -3,7 +3,6 @@ and the same page made anew from what it was made from (gate.md 8)."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -116,8 +115,7 @@ class AsSeen:
         ).first()
         if record is None:
             return ""
-        data = json.loads(bytes(record.leaf))["data"] or {}
-        return str(data.get("view", ""))
+        return str(record.data.get("view", ""))
 
     @property
     def matches(self) -> bool:

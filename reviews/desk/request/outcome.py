@@ -5,7 +5,6 @@ Always what happened, what did not happen, and what can be done (ux.md 3.10).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -217,6 +216,9 @@ def _still_needed(loaded: Loaded) -> str:
 
 
 def _about(loaded: Loaded, status: RequestStatus) -> list[str]:
+    if status is RequestStatus.WITHDRAWN:
+        nothing = f"There is nothing to decide. {uncertain.said_of(loaded.request)}"
+        return [f"{_withdrawn_by(loaded)} {nothing}"]
     said = {
         RequestStatus.PENDING: ["Nobody answered in time. The agent is told."],
         RequestStatus.RECALLABLE: [
@@ -228,10 +230,6 @@ def _about(loaded: Loaded, status: RequestStatus) -> list[str]:
             *_if_paused(loaded),
         ],
         RequestStatus.EXPIRED: ["Nobody answered in time. The agent is told."],
-        RequestStatus.WITHDRAWN: [
-            f"{_withdrawn_by(loaded)} There is nothing to decide."
-            f" {uncertain.said_of(loaded.request)}"
-        ],
         RequestStatus.SUPERSEDED: ["There is nothing to decide here any more."],
         RequestStatus.AUTHORIZED: [],
     }
@@ -240,8 +238,6 @@ def _about(loaded: Loaded, status: RequestStatus) -> list[str]:
 
 def _withdrawn_by(loaded: Loaded) -> str:
     """Who took it back, and why, as the log has it."""
-    if loaded.request.status != RequestStatus.WITHDRAWN:
-        return ""
     record = (
         LogRecord.objects.filter(
             kind="request.withdrawn", proposal=loaded.request.proposal_id
@@ -249,8 +245,7 @@ def _withdrawn_by(loaded: Loaded) -> str:
         .order_by("-pk")
         .first()
     )
-    data = json.loads(bytes(record.leaf))["data"] if record else None
-    code = (data or {}).get("code", "")
+    code = record.data.get("code", "") if record else ""
     return WITHDRAWN_BY.get(code, "It was withdrawn.")
 
 

@@ -3,7 +3,6 @@ say what happened, and what follows from each answer."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -165,7 +164,7 @@ def _attempts(execution: Execution) -> Iterator[Attempt]:
     rows = LogRecord.objects.filter(proposal=execution.proposal_id, kind__in=kinds)
     current: Attempt | None = None
     for row in rows.order_by("id"):
-        data = json.loads(bytes(row.leaf))["data"] or {}
+        data = row.data
         if row.kind in BEGUN and "code" in data:  # a doubt, and no attempt
             continue
         if row.kind in BEGUN:
