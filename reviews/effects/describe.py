@@ -55,9 +55,7 @@ class Evidence:
     @property
     def when(self) -> datetime | None:
         """The moment that `at` is, to the second; None for other words of the agent."""
-        at = moments.read(self.at)
-        found = moments.known(at.replace(microsecond=0).isoformat()) if at else None
-        return found if isinstance(found, datetime) else None
+        return moments.read_to_the_second(self.at)
 
     @property
     def is_short(self) -> bool:

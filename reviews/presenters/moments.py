@@ -41,10 +41,20 @@ def known(text: str) -> datetime | date | None:
         except ValueError:
             return None
     at = read(text)
-    if at is None or at.tzinfo is None or at.microsecond:
-        return None
-    # Every zone has it: at both ends of the calendar some do not.
-    return at.astimezone(UTC) if 1 < at.year < MAXYEAR else None
+    return None if at is None or at.microsecond else _in_every_zone(at)
+
+
+def read_to_the_second(text: str) -> datetime | None:
+    """The moment with an offset, without a fraction of its second; None for others."""
+    at = read(text)
+    return _in_every_zone(at.replace(microsecond=0)) if at else None
+
+
+def _in_every_zone(at: datetime) -> datetime | None:
+    """In UTC, where it has an offset and exists in every zone: at both ends of the
+    calendar some moments do not."""
+    named = at.tzinfo is not None and 1 < at.year < MAXYEAR
+    return at.astimezone(UTC) if named else None
 
 
 def in_words(at: datetime | date) -> str:
