@@ -42,6 +42,27 @@ def write_duration(value: timedelta) -> str:
     return f"{int(value.total_seconds())}s"
 
 
+# Of how many seconds, and what one and several of them are called.
+_UNIT_NAMES = (
+    ("year", "years", 365 * 86_400),
+    ("day", "days", 86_400),
+    ("h", "h", 3600),
+    ("min", "min", 60),
+    ("s", "s", 1),
+)
+
+
+def describe_duration(value: timedelta) -> str:
+    """`24 h`, `7 days`, `10 years`: the largest unit of which it is a whole number, and
+    hours up to two days."""
+    seconds = int(value.total_seconds())
+    if seconds <= 2 * 86_400 and seconds % 3600 == 0:
+        return f"{seconds // 3600} h"
+    one, many, size = next(unit for unit in _UNIT_NAMES if seconds % unit[2] == 0)
+    number = seconds // size
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def _check_zone(name: str) -> str:
     try:
         ZoneInfo(name)

@@ -30,7 +30,6 @@ LABELS = {
     "destination": "Shipped to",
     "labels": "Labels now",
     "return_labels": "Return labels so far",
-    "return_label_count": "Number of return labels",
     "label_cost": "Cost of the label",
     "address": "Ships to now",
     "name": "Name",

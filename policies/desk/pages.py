@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 
 from journal.errors import NotFound
 from policies import active
+from policies.calendars import describe_duration
 from policies.choices import Role, Tier
 from policies.documents import Document, Measure, Rule, StepSpec, ToolDefinition
 from policies.models import Person, PolicyVersion
@@ -93,15 +93,6 @@ def said(steps: Sequence[StepSpec]) -> str:
     return " and ".join(parts)
 
 
-def lasts(value: timedelta) -> str:
-    """`30 min`, `24 h`, `7 days`: the largest unit that is whole."""
-    seconds = int(value.total_seconds())
-    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
-
-
 def _rule(rule: Rule) -> RuleLine:
     return RuleLine(
         id=rule.id,
@@ -120,7 +111,7 @@ def _tool(tool: ToolDefinition) -> ToolLine:
         risk=tool.risk.value,
         floor=floor,
         queue=tool.queue,
-        timeout=lasts(tool.timeout)
+        timeout=describe_duration(tool.timeout)
         if tool.base in (Tier.APPROVE, Tier.ESCALATE)
         else "",
         execution_class=tool.execution_class.value,
@@ -148,7 +139,7 @@ def _reasons(tool: ToolDefinition) -> Iterator[str]:
 def _measure(measure: Measure) -> str:
     what = measure.tool or f"{measure.event}s"
     kind = f"sum of {_summed(measure)}" if measure.amount else "count"
-    return f"{kind} of {what} by {measure.key} in {lasts(measure.window)}"
+    return f"{kind} of {what} by {measure.key} in {describe_duration(measure.window)}"
 
 
 def _summed(measure: Measure) -> str:

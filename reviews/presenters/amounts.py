@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from policies import money
+from policies.calendars import describe_duration
 from policies.documents import Amount, Path
 from policies.money import Money
 
 from .arguments import humanise
 from .current import figure
-from .shapes import Pair
+from .shapes import Cell, Change, Pair
 
 if TYPE_CHECKING:
     from .common import Subject
-
-# Of how many seconds, and what several of them are called.
-_UNITS = (
-    ("year", "years", 365 * 86_400),
-    ("day", "days", 86_400),
-    ("h", "h", 3600),
-    ("min", "min", 60),
-    ("s", "s", 1),
-)
 
 
 def total(subject: Subject) -> Money | None:
@@ -86,20 +77,26 @@ def counted(subject: Subject, name: str) -> str:
         return "this one included"
     others = number - 1
     if not others:
-        return f"no other in {_lasting(window)}"
+        return f"no other in {describe_duration(window)}"
     more = f"{others:,} other{'' if others == 1 else 's'}"
-    return f"this one and {more}, open or done in {_lasting(window)}"
+    return f"this one and {more}, open or done in {describe_duration(window)}"
 
 
-def _lasting(window: timedelta) -> str:
-    """`24 h`, `7 days`, `10 years`: the largest unit of which it is a whole number, and
-    hours up to two days."""
-    seconds = int(window.total_seconds())
-    if seconds <= 2 * 86_400 and seconds % 3600 == 0:
-        return f"{seconds // 3600} h"
-    one, many, size = next(unit for unit in _UNITS if seconds % unit[2] == 0)
-    number = seconds // size
-    return f"{number:,} {one if number == 1 else many}"
+def counts(subject: Subject) -> Iterator[Change]:
+    """What the tool declares that each call moves by a number: before as read, after by
+    sum. Nothing of what was not read."""
+    for declared in subject.definition.counts:
+        was = subject.fact(declared.fact)
+        if isinstance(was, int) and not isinstance(was, bool):
+            now = was + declared.by
+            before, after = Cell(f"{was:,}", "number"), Cell(f"{now:,}", "number")
+            yield Change(
+                "changed",
+                declared.label,
+                declared.fact,
+                before.settled,
+                after.settled,
+            )
 
 
 def _currency(subject: Subject) -> str:

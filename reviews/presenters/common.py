@@ -15,7 +15,7 @@ from policies.amounts import Moved
 from policies.documents import Chip, MoneyField, Piece, Segment, ToolDefinition
 
 from . import current, inert
-from .amounts import in_all, sums
+from .amounts import counts, in_all, sums
 from .arguments import (
     HIDDEN,
     Conceal,
@@ -32,7 +32,6 @@ from .arguments import leaves as arguments_leaves
 from .compare import Comparison, Rows
 from .shapes import (
     Cell,
-    Change,
     DryRun,
     Part,
     Presentation,
@@ -261,23 +260,6 @@ def present(
     fields["now"] = tuple(row for row in fields["now"] if row.path not in paths)
     top, rest = current.split(subject, fields["now"])
     return Presentation(**{**fields, "top": top, "now": rest})
-
-
-def counts(subject: Subject) -> Iterator[Change]:
-    """What the tool declares that each call moves by a number: before as read, after by
-    sum. Nothing of what was not read."""
-    for declared in subject.definition.counts:
-        was = subject.fact(declared.fact)
-        if isinstance(was, int) and not isinstance(was, bool):
-            now = was + declared.by
-            before, after = Cell(f"{was:,}", "number"), Cell(f"{now:,}", "number")
-            yield Change(
-                "changed",
-                declared.label,
-                declared.fact,
-                before.settled,
-                after.settled,
-            )
 
 
 def _stated(subject: Subject, views: Iterable[View]) -> set[str]:

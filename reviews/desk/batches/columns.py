@@ -42,7 +42,6 @@ class Line:
     subject: Subject
     amount: Money | None
     tags: Sequence[Tag] = ()
-    counts: Sequence[Constant] = ()  # what each call moves by a number
 
     @cached_property
     def leaves(self) -> Mapping[str, Leaf]:

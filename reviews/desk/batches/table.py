@@ -28,6 +28,7 @@ from reviews.desk.components.undo import Reverses
 from reviews.effects import describe
 from reviews.models import Revision
 from reviews.presenters import Presentation
+from reviews.presenters.amounts import counts
 from reviews.presenters.arguments import in_order
 from reviews.presenters.common import Subject
 from reviews.presenters.shapes import Cell, Tag
@@ -154,19 +155,6 @@ def line_of(member: Member) -> Line:
         subject=subject_of(revision, member.definition, reading_of(member)),
         amount=amount_of(member),
         tags=shown.tags if shown else (),
-        counts=_counts(member.definition, shown),
-    )
-
-
-def _counts(
-    definition: ToolDefinition, shown: Presentation | None
-) -> tuple[Constant, ...]:
-    """What the tool declares that each call moves by a number: `0 → 1`."""
-    facts = {one.fact for one in definition.counts}
-    return tuple(
-        Constant(change.label, Cell(f"{change.before.text} → {change.after.text}"))
-        for change in (shown.changes if shown else ())
-        if change.path in facts and change.before and change.after
     )
 
 
@@ -277,9 +265,13 @@ def _shared_tags(lines: Sequence[Line]) -> list[Tag]:
 
 
 def _same_counts(lines: Sequence[Line]) -> list[Constant]:
-    """What each of them moves by a number, where it is the same move for all."""
-    common = set(lines[0].counts).intersection(*(set(line.counts) for line in lines))
-    return [count for count in lines[0].counts if count in common]
+    """What each of them moves by a number, where all move it alike: `0 → 1`."""
+    moves = [list(counts(line.subject)) for line in lines]
+    return [
+        Constant(one.label, Cell(f"{one.before.said} → {one.after.said}"))
+        for one in moves[0]
+        if one.before and one.after and all(one in others for others in moves)
+    ]
 
 
 def _splits(
