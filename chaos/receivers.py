@@ -9,7 +9,7 @@ and then answers; some tell the gate by a call before that. Some first letters o
 are refused, lost, done and not answered, or answered too late: drawn from the id, so
 that it heals. A few are refused twice. The gate tries again after 5 s, then 10 s; what
 its schedule does later (to 6 h, for three days), and an endpoint that is gone or
-switched off, is not covered here: tests/agents/test_delivery.py is.
+switched off, is not covered here: tests/agents/webhooks/test_delivery.py is.
 
 A mail server that keeps who was written to about what: just so much of SMTP (RFC
 5321) as Django's backend speaks. A mail is written down before its 250.

@@ -20,20 +20,20 @@ DECIDE = "tests/races/test_decide.py"
 EXPIRE = "tests/races/test_expire.py"
 PROPOSE = "tests/races/test_propose.py"
 RECALL = "tests/races/test_recall.py"
-CONSTRAINTS = "tests/reviews/test_constraints.py"
-DECISIONS = "tests/reviews/test_decisions.py"
-RECORDING = "tests/reviews/executions/test_recording.py"
-REFUSING = "tests/reviews/executions/test_refusing.py"
-RUNNING = "tests/reviews/executions/test_running.py"
-PROPOSALS = "tests/reviews/test_proposals.py"
+CONSTRAINTS = "tests/reviews/models/test_constraints.py"
+DECISIONS = "tests/reviews/decisions/test_decide.py"
+RECORDING = "tests/reviews/executions/test_record.py"
+REFUSING = "tests/reviews/executions/test_finish.py"
+RUNNING = "tests/reviews/executions/test_run.py"
+PROPOSALS = "tests/reviews/requests/test_proposals.py"
 SWITCHES = "tests/races/test_switches.py"
-STEP_UP = "tests/reviews/test_step_up.py"
-TIGHTENED = "tests/reviews/test_tightened.py"
+STEP_UP = "tests/reviews/decisions/test_submission.py"
+TIGHTENED = "tests/reviews/executions/test_rechecks.py"
 TRANSITIONS = "tests/reviews/test_transitions.py"
-WINDOWS = "tests/reviews/test_windows.py"
+WINDOWS = "tests/reviews/executions/test_windows.py"
 AUTHORITY = "tests/security/test_authority.py"
 BYPASS = "tests/security/test_bypass_matrix.py"
-API = "tests/agents/test_api.py"
+API = "tests/agents/api/test_proposals.py"
 
 TESTS = {
     # A checkpoint is durable before the agent gets an id.
@@ -85,13 +85,13 @@ TESTS = {
         f"{DECISIONS}::test_the_agents_owner_cannot_decide",
         f"{DECISIONS}::test_who_is_named_in_the_chain_cannot_decide",
         "tests/agents/test_reversals.py::test_who_proposed_it_does_not_decide_it",
-        "tests/reviews/test_reconciliation.py::test_nobody_settles_their_own_run",
+        "tests/reviews/executions/test_reconcile.py::test_nobody_settles_their_own_run",
     ],
     # One vote a human over all steps; quorum is counted under a lock.
     "I10": [
         f"{DECIDE}::test_one_person_in_two_tabs_votes_once",
         f"{DECIDE}::test_a_second_vote_waits_for_the_first_and_counts_it",
-        "tests/reviews/test_cases.py::test_who_filled_a_step_cannot_fill_another_one",
+        "tests/reviews/decisions/test_case.py::test_who_filled_a_step_cannot_fill_another_one",
     ],
     # The policy that was asked under says how many; a tightened one, or an approver
     # without authority, blocks right before the effect.
@@ -177,7 +177,7 @@ TESTS = {
     ],
     # Keys: the provider's is a function of id and hash, the client's one answer.
     "I23": [
-        "tests/reviews/test_grants.py::"
+        "tests/reviews/grants/test_grants.py::"
         "test_the_providers_key_is_a_function_of_proposal_and_bytes",
         f"{PROPOSE}::test_one_key_at_the_same_moment_is_one_proposal",
         f"{PROPOSE}::test_one_key_at_the_same_moment_over_http",
@@ -212,7 +212,7 @@ TESTS = {
     "I31": [
         "tests/reviews/presenters/test_present.py::test_every_leaf_stands_in_a_row",
         "tests/reviews/presenters/test_present.py::test_another_leaf_gives_another_text",
-        "tests/reviews/test_inert.py::test_any_text_stays_text",
+        "tests/reviews/templatetags/test_inert.py::test_any_text_stays_text",
         "tests/security/test_untrusted_everywhere.py::"
         "test_it_is_shown_and_does_nothing",
         f"{NAUGHTY}::test_everything_that_is_naughty_is_text",
@@ -230,15 +230,15 @@ TESTS = {
         f"{BYPASS}::test_nobody_reaches_what_is_not_theirs",
         "tests/security/test_unsafe_requests.py::test_reading_changes_nothing",
         "tests/security/test_unsafe_requests.py::test_forged_writes_are_refused",
-        "tests/reviews/views/test_requests.py::test_reading_changes_nothing",
-        "tests/reviews/views/test_requests.py::test_a_decision_needs_the_forms_token",
+        "tests/reviews/desk/request/test_views.py::test_reading_changes_nothing",
+        "tests/reviews/desk/request/test_views.py::test_a_decision_needs_the_forms_token",
     ],
     # Nothing outside a person's permissions is observable.
     "I33": [
         f"{BYPASS}::test_nobody_reaches_what_is_not_theirs",
-        "tests/reviews/views/test_requests.py::"
+        "tests/reviews/desk/request/test_views.py::"
         "test_a_stranger_gets_the_same_as_for_nothing",
-        "tests/reviews/views/test_looks.py::test_a_stranger_finds_nothing",
+        "tests/reviews/desk/request/test_preview.py::test_a_stranger_finds_nothing",
         "tests/security/test_leaks.py::test_a_second_approver_does_not_see_the_first",
         "tests/security/test_leaks.py::test_the_owner_never_learns_who_decided",
     ],

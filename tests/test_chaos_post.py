@@ -27,7 +27,7 @@ from policies.choices import Role
 from reviews.models import Notice
 from reviews.notifications import plan
 from tests import factories
-from tests.agents import post
+from tests.agents.webhooks import deliveries as post
 from tests.conftest import Gate
 
 SECRET = "whsec_" + "c2VjcmV0IG9mIHRoZSBob29rcyBvZiBjaGFvcw=="

@@ -28,7 +28,7 @@ from reviews.executions import claims, record, settle
 from reviews.models import Alarm, Execution, Proposal
 from reviews.tool_services.executors import Outcome
 from tests import factories
-from tests.agents import post
+from tests.agents.webhooks import deliveries as post
 from tests.conftest import Gate
 from tests.races.together import at_once, before, while_held
 from tests.reviews.service import Service

@@ -26,7 +26,7 @@ EXPECTED = (
     # Chromium tells of every answer of 400 and more; that one came is what is tested.
     "Failed to load resource: the server responded with a status of 4",
     # A stream of nobody: here it is led to the sign-in page, on the real server it has
-    # its 401 (tests/hitl/test_streams.py).
+    # its 401 (tests/hitl/live/test_event_stream.py).
     'EventSource\'s response has a MIME type ("text/html")',
 )
 

@@ -11,7 +11,7 @@ from reviews.models import ApprovalRequest, Batch, Decision
 from tests import factories
 from tests.browser.conftest import PHONE, WIDE, SitDown, look
 from tests.conftest import Gate
-from tests.reviews.batching import formed, members
+from tests.reviews.batches.batching import formed, members
 
 pytestmark = [
     pytest.mark.browser,

@@ -14,7 +14,7 @@ from reviews.models import ApprovalRequest, Batch, Decision
 from tests import factories, worlds
 from tests.browser.conftest import PHONE, WIDE, Desk, SitDown
 from tests.conftest import Gate
-from tests.reviews.batching import formed, members, proposed, ran
+from tests.reviews.batches.batching import formed, members, proposed, ran
 
 pytestmark = [
     pytest.mark.browser,

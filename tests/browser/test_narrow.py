@@ -14,7 +14,7 @@ from tests import factories
 from tests.browser.conftest import PHONE, SitDown, arm
 from tests.conftest import Gate
 from tests.factories import propose
-from tests.reviews.batching import formed
+from tests.reviews.batches.batching import formed
 
 pytestmark = pytest.mark.browser
 

@@ -18,7 +18,7 @@ from tests.browser.hostile import MARK, Stage, sampled, stage
 from tests.browser.inspecting import Inspector
 from tests.browser.naughty import check_shown, strings
 from tests.conftest import Gate
-from tests.reviews import batching
+from tests.reviews.batches import batching
 
 pytestmark = [pytest.mark.browser, pytest.mark.proof, pytest.mark.timeout(0)]
 

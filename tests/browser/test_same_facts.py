@@ -22,7 +22,7 @@ from tests.browser.inspecting import Inspector
 from tests.browser.lying import PAYMENT, in_batches, said, words
 from tests.browser.naughty import strings
 from tests.conftest import Gate
-from tests.reviews import batching
+from tests.reviews.batches import batching
 
 pytestmark = [pytest.mark.browser, pytest.mark.proof, pytest.mark.timeout(0)]
 

@@ -29,8 +29,10 @@ def port() -> int:
 
 @pytest.fixture
 def web(live: Stack, port: int, tmp_path: Path) -> Iterator[Child]:
-    """One process of tests/hitl/waiting.py."""
-    command = f"-m uvicorn tests.hitl.waiting:application --lifespan on --port {port}"
+    """One process of tests/hitl/live/waiting.py."""
+    command = (
+        f"-m uvicorn tests.hitl.live.waiting:application --lifespan on --port {port}"
+    )
     program = Program(
         name="waiting",
         argv=[sys.executable, *command.split()],

@@ -23,7 +23,7 @@ from journal import clock, restore_epochs, tasks
 from journal.models import LogRecord, OutboxMessage
 from reviews.executions import redeem, run
 from reviews.models import Execution, Notice
-from tests.agents import post
+from tests.agents.webhooks import deliveries as post
 from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.journal import history

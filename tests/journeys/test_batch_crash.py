@@ -15,7 +15,7 @@ from reviews.models import ApprovalRequest, Batch, Decision, Execution, Grant
 from tests import worlds
 from tests.conftest import Gate
 from tests.journeys.test_crash import Web, finished, short
-from tests.reviews.batching import formed, said
+from tests.reviews.batches.batching import formed, said
 from tests.stack import Stack, wait_until
 
 __all__ = ["short"]  # a fixture

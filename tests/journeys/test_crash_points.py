@@ -37,7 +37,8 @@ from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, proposal_body, propose, said
 from tests.journeys import by_hand, dying, test_crash
-from tests.reviews import batching, states
+from tests.reviews import states
+from tests.reviews.batches import batching
 
 pytestmark = [
     pytest.mark.proof,
@@ -263,9 +264,9 @@ BREAKING: dict[str, Prepare] = {
     **POINTS,
     **dict.fromkeys(test_crash.POINTS, executing),
 }
-OF_A_RESTORE = {"epoch_uncommitted"}  # tests/reviews/test_restores.py
-OF_MAIL = {"mail_taken"}  # tests/reviews/test_mail_crash.py
-# tests/agents/test_post_crash.py
+OF_A_RESTORE = {"epoch_uncommitted"}  # tests/reviews/test_recovery.py
+OF_MAIL = {"mail_taken"}  # tests/reviews/notifications/test_crash.py
+# tests/agents/webhooks/test_crash.py
 OF_THE_POST = {
     "letters_uncommitted",
     "letter_taken",

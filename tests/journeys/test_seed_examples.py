@@ -27,7 +27,7 @@ from tests.demo.store import SECRET, Store
 from tests.factories import decide
 from tests.policies import store as shipped
 from tests.policies.seed_cases import CASES, Case, World
-from tests.reviews import batching
+from tests.reviews.batches import batching
 
 OPEN = [{"days": shipped.EVERY_DAY, "from": "00:00", "to": "24:00"}]
 # Customer C-1017's order of 899.00, and somebody whose invoices need not be kept.

@@ -21,29 +21,29 @@ from .removals import (
     WithoutOperand,
 )
 
-INHERITED = "tests/reviews/test_inherited.py"
+INHERITED = "tests/reviews/grants/test_uncertain.py"
 MODEL = "tests/journeys/test_model.py"
-EXECUTIONS = "tests/reviews/executions tests/reviews/test_claims.py"
-DECISIONS = "tests/reviews/test_decisions.py"
+EXECUTIONS = "tests/reviews/executions tests/reviews/executions/test_claims.py"
+DECISIONS = "tests/reviews/decisions/test_decide.py"
 AUTHORITY = "tests/security/test_authority.py"
-CARE = "tests/reviews/views/test_care.py"
-CASES = "tests/reviews/test_cases.py"
+CARE = "tests/reviews/desk/request/test_commit.py"
+CASES = "tests/reviews/decisions/test_case.py"
 CLAIM = "tests/races/test_claim.py"
 DEADLINES = "tests/reviews/test_deadlines.py"
 DECIDE = "tests/races/test_decide.py"
 EXPIRE = "tests/races/test_expire.py"
 PROPOSE = "tests/races/test_propose.py"
 OUTBOX = "tests/journal/test_outbox.py"
-STEP_UP = "tests/reviews/test_step_up.py"
+STEP_UP = "tests/reviews/decisions/test_submission.py"
 STOP = "tests/races/test_stop.py"
 REDEEM = "tests/races/test_redeem.py"
-REDEEM_KEYS = "tests/reviews/test_redeem_keys.py"
+REDEEM_KEYS = "tests/reviews/executions/test_redeem_keys.py"
 PERMISSIONS = "tests/reviews/test_permissions.py"
 REPAIRS = "tests/agents/test_repairs.py"
-RESTORES = "tests/reviews/test_restores.py"
-STOPS = "tests/reviews/test_stops.py"
-STREAMS = "tests/hitl/test_streams.py"
-VOTES = "tests/reviews/test_votes_counted.py"
+RESTORES = "tests/reviews/test_recovery.py"
+STOPS = "tests/reviews/stops/test_stops.py"
+STREAMS = "tests/hitl/live/test_event_stream.py"
+VOTES = "tests/reviews/executions/test_votes_counted.py"
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ GUARDS = [
         "_check_left",
         "escalated-in-vain",
         NEVER,
-        "tests/reviews/test_voters.py",
+        "tests/reviews/governance/test_voters.py",
     ),
     Guard(
         "a forbidden edit is refused",
@@ -344,7 +344,7 @@ GUARDS = [
         "is_untouched",
         "unknown-once",
         WithoutOperand("not (doubted and can_look)"),
-        "tests/reviews/test_reconciliation.py",
+        "tests/reviews/executions/test_reconcile.py",
     ),
     Guard(
         "what a service may still be at is looked up a lease later",
@@ -360,7 +360,7 @@ GUARDS = [
         "_fail",
         "agent-word",
         Value("facts.deny_effect(proposal.pk)"),
-        "tests/reviews/test_sums.py",
+        "tests/reviews/executions/test_sums.py",
     ),
     Guard(
         "what may have run leaves the sums only when it is denied",
@@ -368,7 +368,7 @@ GUARDS = [
         "release_many",
         "ran-weighs",
         WithoutKeyword("ran"),
-        "tests/policies/test_facts.py tests/reviews/test_sums.py",
+        "tests/policies/test_facts.py tests/reviews/executions/test_sums.py",
     ),
     Guard(
         "what failed in an attempt that never ended is its outcome",
@@ -384,7 +384,7 @@ GUARDS = [
         "revoke",
         "revoke-queued",
         WithKeyword("grant__status='live'"),
-        f"tests/reviews/test_stops.py tests/reviews/test_grants.py {MODEL}",
+        f"{STOPS} tests/reviews/grants/test_grants.py {MODEL}",
     ),
     Guard(
         "what was found is not done again",
@@ -416,7 +416,7 @@ GUARDS = [
         "_enough",
         "tightened-tier",
         NEVER,
-        "tests/reviews/test_tightened.py",
+        "tests/reviews/executions/test_rechecks.py",
     ),
     Guard(
         "who agreed is enough for the policy of now",
@@ -424,7 +424,7 @@ GUARDS = [
         "_enough",
         "tightened-votes",
         Value("None"),
-        "tests/reviews/test_tightened.py",
+        "tests/reviews/executions/test_rechecks.py",
     ),
     Guard(
         "an approver without authority blocks",
@@ -464,7 +464,7 @@ GUARDS = [
         "_is_revoked",
         "revoked-vote",
         WithoutOperand("vote.at is not None and row.at >= vote.at"),
-        "tests/reviews/test_revocations.py",
+        "tests/reviews/decisions/test_revoke.py",
     ),
     Guard(
         "a window that ends during the checks is over",
@@ -496,7 +496,7 @@ GUARDS = [
         "earlier_doubt",
         "late-report",
         NEVER,
-        "tests/reviews/test_settlements.py",
+        "tests/reviews/executions/test_settle.py",
     ),
     Guard(
         "what was changed since a restore is asked of people",
@@ -520,7 +520,7 @@ GUARDS = [
         "_tool",
         "elsewhere",
         NEVER,
-        "tests/reviews/test_tightened.py",
+        "tests/reviews/executions/test_rechecks.py",
     ),
     Guard(
         "a token says what its row says",
@@ -528,7 +528,7 @@ GUARDS = [
         "_signed",
         "token-row",
         NEVER,
-        "tests/reviews/test_grant_tokens.py",
+        "tests/reviews/grants/test_tokens.py",
     ),
     Guard(
         "a failure is retried inside its window only",
@@ -618,7 +618,7 @@ GUARDS = [
         "_supersede",
         "own-superseded",
         WithoutOperand("request.proposal.agent != agent"),
-        "tests/reviews/test_proposals.py",
+        "tests/reviews/requests/test_proposals.py",
     ),
     Guard(
         "a stopped agent proposes nothing",

@@ -14,7 +14,7 @@ from agents.webhooks import enqueue
 from journal.models import OutboxMessage
 from journal.state_machine import TOLD
 from reviews.models import Proposal
-from tests.agents import post
+from tests.agents.webhooks import deliveries as post
 from tests.conftest import Gate
 from tests.races.together import Call, at_once, while_held
 

@@ -18,7 +18,7 @@ from tests.conftest import Gate
 from tests.factories import decide, propose
 from tests.races.together import at_once, before
 from tests.reviews import states
-from tests.reviews.test_alarms import ended, raised
+from tests.reviews.alarms.test_watch import ended, raised
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 

@@ -19,7 +19,7 @@ from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import propose
 from tests.races.together import at_once, before, while_held
-from tests.reviews.batching import formed, members, proposed, said
+from tests.reviews.batches.batching import formed, members, proposed, said
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 

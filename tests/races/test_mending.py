@@ -20,7 +20,7 @@ from tests.agents.test_repairs import corrected, dead, of_execution, stuck
 from tests.conftest import Gate
 from tests.races.together import at_once, before
 from tests.reviews import states
-from tests.reviews.test_reconciliation import doubtful
+from tests.reviews.executions.test_reconcile import doubtful
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 WHY = "It was paid twice."

@@ -35,7 +35,7 @@ from reviews.tool_services.executors import Outcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.reviews import batching
+from tests.reviews.batches import batching
 
 Reach = Callable[[Gate], Any]
 

@@ -15,7 +15,7 @@ from policies.choices import Risk
 from reviews import recovery
 from tests import pages
 from tests.factories import PASSWORD
-from tests.reviews import batching
+from tests.reviews.batches import batching
 from tests.security.world import AGENTS, ALL, PEOPLE, Who, World
 
 NONE: frozenset[Who] = frozenset()

@@ -44,7 +44,8 @@ from reviews.tool_services.executors import Outcome
 from tests import factories, worlds
 from tests.conftest import Gate
 from tests.factories import decide, propose
-from tests.reviews import batching, states
+from tests.reviews import states
+from tests.reviews.batches import batching
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 

@@ -17,7 +17,7 @@ from tests import factories
 from tests.gallery import shop
 from tests.gallery.scene import Room
 from tests.gallery.stage import Stage
-from tests.reviews import batching
+from tests.reviews.batches import batching
 
 ROOM, UNDOING = Room("batch"), Room("batch-undoing")
 BATCH = "reviews:batch"

@@ -16,7 +16,7 @@ from tests.gallery import shop
 from tests.gallery.scene import Room, Sent
 from tests.gallery.stage import Stage, path
 from tests.reviews import states
-from tests.reviews.views.test_care import right_answer
+from tests.reviews.desk.request.test_commit import right_answer
 
 ROOM = Room("refused")
 DECIDE = "reviews:decide"

@@ -1,0 +1,321 @@
+"""What an agent's page and a run's page are made of."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from agents.desk import agents, threads
+from agents.desk.agents import AgentPage
+from agents.desk.threads import Cell, PlanStep, ThreadPage
+from agents.models import Thread
+from journal import clock
+from reviews.choices import Scope, StopMode
+from reviews.desk.components import visibility
+from reviews.evidence import reveals
+from reviews.executions import claims, settle
+from reviews.executions import run as executions
+from reviews.models import Execution, Proposal
+from reviews.stops import stops
+from tests import factories, worlds
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews import states
+from tests.reviews.desk.components.test_visibility import fresh
+from tests.reviews.executions import attempts
+
+RUN = "/threads/riley/t-1/"
+
+
+def agent_page(gate: Gate, name: str = "sue") -> AgentPage:
+    return agents.agent_page(fresh(gate.people[name]), "riley", clock.now())
+
+
+def run_page(gate: Gate, name: str = "sue", run: str = "t-1") -> ThreadPage:
+    return threads.thread_page(fresh(gate.people[name]), "riley", run, clock.now())
+
+
+def source(gate: Gate, name: str, path: str = RUN) -> str:
+    client = Client()
+    client.force_login(gate.people[name], "django.contrib.auth.backends.ModelBackend")
+    return str(client.get(path).content.decode())
+
+
+def test_only_what_waits_or_was_done_within_a_day_goes_on(gate: Gate) -> None:
+    """An agent that never says that its runs are over."""
+    propose(gate.agent, thread="waits")
+    for number in range(3):
+        request = propose(gate.agent, customer=f"C-{number}", thread=f"t-{number}")
+        decide(request.request, gate.rita, "reject")
+    page = agent_page(gate)
+    assert sorted(run.name for run in page.live) == ["t-0", "t-1", "t-2", "waits"]
+    assert (page.rest, page.rest_count) == ([], 0)
+    late = clock.now() + timedelta(hours=25)
+    page = agents.agent_page(fresh(gate.sue), "riley", late)
+    assert [run.name for run in page.live] == ["waits"]
+    assert [(run.name, run.word) for run in page.rest] == [
+        (f"t-{number}", "Nothing done for 24 hours") for number in (2, 1, 0)
+    ]
+    run = threads.thread_page(fresh(gate.sue), "riley", "t-1", late)
+    assert run.state == "Nothing done for 24 hours"
+    assert run_page(gate, run="t-1").state == "Running"
+
+
+def test_the_newest_ten_go_on_at_once_and_the_rest_on_demand(gate: Gate) -> None:
+    for number in range(13):
+        propose(gate.agent, customer=f"C-{number}", thread=f"t-{number}")
+    page = agent_page(gate)
+    assert [run.name for run in page.live] == [f"t-{n}" for n in range(12, 2, -1)]
+    assert [run.name for run in page.rest] == ["t-2", "t-1", "t-0"]
+    assert page.rest_count == 3
+    shown = source(gate, "sue", "/agents/riley/")
+    folded = shown.index("3 more that Riley has not ended")
+    assert shown.index("/threads/riley/t-3/") < folded
+    assert folded < shown.index("/threads/riley/t-2/")
+
+
+def test_an_agent_shows_what_the_registry_has(gate: Gate) -> None:
+    propose(gate.agent)
+    gate.agent.tools = ["pay", "never_heard_of"]
+    gate.agent.save()
+    page = agent_page(gate)
+    assert [(one.name, one.version) for one in page.tools] == [
+        ("never_heard_of", None),
+        ("pay", 1),
+    ]
+    assert (page.limits.waiting, page.limits.this_minute) == (1, 1)
+    assert (page.limits.may_wait, page.limits.a_minute) == (1000, 600)
+    shown = source(gate, "sue", "/agents/riley/")
+    assert "1 of at most 1000" in shown
+    assert "what it proposes of it is blocked" in shown
+
+
+def test_what_went_wrong_is_counted_and_told(gate: Gate) -> None:
+    states.failed(gate)
+    states.unknown(gate)
+    states.rejected(gate)
+    propose(gate.agent, "nothing_like_it", args={})
+    executions.run(propose(gate.agent, "look").executions.get().pk)  # went well
+    page = agent_page(gate)
+    assert dict(page.history.figures) == {
+        "failed": 1,
+        "outcome unknown": 1,
+        "rejected by people": 1,
+        "blocked by the policy": 1,
+    }
+    assert page.history.is_all
+    whys = {step.state.key: step.why for step in page.history.newest}
+    assert whys["rejected"] == "Not needed"
+    assert whys["failed"] == ""  # in the tool's own word, which is no word of ours
+    notes = {step.state.key: step.note for step in page.history.newest}
+    assert notes["failed"]
+    assert whys["blocked"] == ""
+
+
+def test_a_near_miss_is_on_record_although_all_went_well(gate: Gate) -> None:
+    execution = propose(gate.agent, "tag").executions.get()
+    executions.run(execution.pk)
+    assert agents.lately(gate.sue, Proposal.objects.all(), clock.now()).newest == []
+    found = Execution.objects.select_related("proposal").get()
+    reveals.see(person=gate.rita, executions=[found], near_miss=True)
+    lately = agents.lately(gate.sue, visibility.proposals(gate.sue), clock.now())
+    assert (lately.near_misses, len(lately.newest)) == (1, 1)
+    assert "1 near miss<" in source(gate, "sue", "/agents/riley/")
+
+
+def test_runs_that_go_on_stand_before_those_that_are_over(gate: Gate) -> None:
+    states.finished(gate)
+    propose(gate.agent, thread="t-2")
+    page = agent_page(gate)
+    assert [(run.name, run.waiting) for run in page.live] == [("t-2", 1)]
+    assert [run.word for run in page.past] == ["Completed"]
+    stops.stop(scope=Scope.THREAD, key="riley/t-2", person=gate.sue, reason="x")
+    assert [run.word for run in agent_page(gate).live] == ["Stopped"]
+
+
+def test_each_step_says_who_was_asked(gate: Gate) -> None:
+    propose(gate.agent, "look")
+    propose(gate.agent, "tag")
+    decide(propose(gate.agent).request, gate.rita, "reject")
+    propose(gate.agent, "nothing_like_it", args={})
+    steps = run_page(gate).steps
+    assert [step.way for step in steps] == [
+        "Blocked",
+        "People asked",
+        "Announced",
+        "Allowed without asking",
+    ]
+    assert [step.took is not None for step in steps] == [False, True, False, False]
+    assert steps[1].why == "Not needed"
+
+
+def test_the_first_line_is_that_it_waits_for_who_looks(gate: Gate) -> None:
+    propose(gate.agent)
+    shown = source(gate, "rita")
+    assert shown.index("Paused, waiting for you.") < shown.index("<h1")
+    assert "Open the request" in shown
+    propose(gate.agent, "write")
+    assert "2 requests. <a" in source(gate, "rita")
+    assert "Paused, waiting for you." not in source(gate, "otto")
+    assert run_page(gate, "otto").state == "Waits for people, 2 asked"
+
+
+def test_what_is_tried_again_says_which_attempt_and_when(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worlds, "failing", attempts.flaky)
+    execution = attempts.granted(gate, "decline")
+    assert run_page(gate).actions[0].attempt == ""
+    executions.run(execution.pk)
+    execution.refresh_from_db()
+    due = f"{execution.due_at:%H:%M:%S} UTC"
+    assert run_page(gate).actions[0].attempt == f"Attempt 2 of 3, next at {due}"
+    assert f"attempt 2 of 3, next at {due}<" in source(gate, "sue")
+    (step,) = run_page(gate).steps
+    assert (step.why, step.note) == ("", "busy: ask me later"), "its service's words"
+    Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
+    claims.take(execution_id=execution.pk, actor=claims.EXECUTOR)
+    assert run_page(gate).actions[0].attempt == "Attempt 2 of 3"
+
+
+def test_an_attempt_that_a_person_asked_for_is_one_more(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worlds, "failing", attempts.flaky)
+    execution = attempts.granted(gate, "decline")
+    for _ in range(3):
+        Execution.objects.filter(pk=execution.pk).update(due_at=clock.now())
+        executions.run(execution.pk)
+    settle.retry(execution_id=execution.pk, person=gate.rita)
+    assert run_page(gate).actions[0].attempt.startswith("Attempt 4, next at ")
+
+
+def test_what_was_used_is_counted_by_us(gate: Gate) -> None:
+    executions.run(states.queued(gate).pk)
+    propose(gate.agent, customer="C-7", amount="7.50")
+    used = run_page(gate).used
+    assert used.proposals == 2
+    assert dict(used.outcomes) == {"executed": 1, "pending": 1}
+    assert used.money == [("40.00 USD", "done")]
+
+
+def test_what_is_under_way_is_said(gate: Gate) -> None:
+    states.claimed(gate)
+    states.queued(gate, "pay_queryable")
+    page = run_page(gate)
+    assert [one.running for one in page.actions] == [True, False]
+    shown = source(gate, "sue")
+    assert "Under way now" in shown
+    assert "running since" in shown
+
+
+def test_what_holds_a_run_back_stands_above_it(gate: Gate) -> None:
+    propose(gate.agent)
+    row = stops.stop(
+        scope=Scope.AGENT,
+        key="riley",
+        mode=StopMode.PAUSED,
+        person=gate.sue,
+        reason="Odd mails.",
+    )
+    assert run_page(gate).state == "Paused"
+    for path in (RUN, "/agents/riley/"):
+        shown = source(gate, "sam", path)
+        assert "Agent riley: paused since" in shown
+        assert "Odd mails." in shown
+        assert f'href="/stop/{row.pk}/"' in shown
+        assert "and switching on again" in shown
+        assert "and switching on again" not in source(gate, "owen", path)
+
+
+def test_runs_know_what_they_started_and_are_part_of(gate: Gate) -> None:
+    robin = factories.agent(gate.owen, "robin")
+    parent = propose(gate.agent)
+    propose(robin, thread="s-1", parent=parent.pk)
+    propose(robin, "write", thread="s-1", parent=parent.pk)
+    propose(gate.agent, "look", parent=parent.pk)  # of the run itself: no child
+    (child,) = run_page(gate).children
+    assert (child.agent, child.thread, child.proposals) == ("robin", "s-1", 2)
+    assert "Runs it started" in source(gate, "sue")
+    (above,) = threads.parents(gate.sue, "robin", "s-1")
+    assert (above.agent, above.thread) == ("riley", "t-1")
+    assert "riley, run t-1" in source(gate, "sue", "/threads/robin/s-1/")
+
+
+def test_a_child_that_is_not_the_readers_is_not_named(gate: Gate) -> None:
+    olga = factories.person("olga", factories.CAST["owen"])
+    parent = propose(gate.agent)
+    propose(factories.agent(olga, "robin"), thread="s-1", parent=parent.pk)
+    assert threads.children(fresh(gate.owen), "riley", "t-1") == []
+
+
+def test_goal_plan_and_budget_are_set_apart_and_fenced(gate: Gate) -> None:
+    state = {
+        "goal": "Refund it <b>now</b>",
+        "plan": [{"step": "look", "state": "done"}, {"step": "pay", "state": "next"}],
+        "budget": {"tokens": 1200, "of": 5000},
+        "tries": 2,
+    }
+    propose(gate.agent, checkpoint={"state": state})
+    shown = source(gate, "sue")
+    told = shown[shown.index('data-testid="told"') : shown.index('id="steps"')]
+    assert "Refund it &lt;b&gt;now" in told
+    assert "Not checked." in told
+    for said in ("look", "next", "tokens", "1200"):
+        assert said in told
+    assert "tries" not in told
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"goal": ["a", "b"]},
+        {"plan": "do it"},
+        {"plan": [{"step": "a", "owner": "b"}]},
+        {"plan": [["a"]]},
+        {"budget": 3},
+    ],
+)
+def test_what_has_another_shape_stays_in_the_table(state) -> None:
+    told = threads.told(state)
+    assert not told.any
+    assert told.cells
+
+
+def test_the_state_is_typed_and_never_json() -> None:
+    state: dict[str, Any] = {
+        "a": {"b": [1, True]},
+        "c": None,
+        "d": "x",
+        "e": [],
+        "f": 1.5,
+    }
+    assert threads.told(state).cells == [
+        Cell("a.b 1", "number", "1"),
+        Cell("a.b 2", "yes or no", "yes"),
+        Cell("c", "nothing", "nothing"),
+        Cell("d", "text", "x"),
+        Cell("e", "list", "nothing"),
+        Cell("f", "number", "1.5"),
+    ]
+
+
+def test_a_long_state_says_how_much_is_left_out() -> None:
+    told = threads.told({f"n{number}": number for number in range(230)})
+    assert (len(told.cells), told.more) == (200, 30)
+
+
+def test_a_plan_of_sentences_is_one(gate: Gate) -> None:
+    assert threads.told({"plan": ["look", "pay"]}).plan == [
+        PlanStep("look"),
+        PlanStep("pay"),
+    ]
+
+
+def test_a_run_without_a_checkpoint_has_none(gate: Gate) -> None:
+    propose(gate.agent)
+    assert Thread.objects.get().checkpoints.count() == 0
+    assert "Latest checkpoint" not in source(gate, "sue")

@@ -1,0 +1,166 @@
+"""/me/ and its pages: what is saved is how the next page looks."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import time
+
+import pytest
+
+from policies.choices import Risk
+from policies.models import Person
+from reviews.people import preferences, shortcuts
+from tests.conftest import Gate
+from tests.reviews.desk.conftest import HTMX, SignIn
+
+DISPLAY = {
+    "theme": "dark",
+    "density": "compact",
+    "diff": "side",
+    "advance": "on",
+    "timers": "clock",
+}
+FIELDS = {one.shortcut.key: one.field for one in shortcuts.choices({})}
+
+
+@pytest.mark.parametrize(
+    "path", ["/me/", "/me/display/", "/me/shortcuts/", "/me/notifications/"]
+)
+def test_every_role_has_them(gate: Gate, as_: SignIn, path: str) -> None:
+    for name in gate.people:
+        assert as_(name).get(path).status_code == 200
+
+
+def test_the_page_itself_says_how_it_is_to_look(gate: Gate, as_: SignIn) -> None:
+    client = as_("rita")
+    assert b'<html lang="en">' in client.get("/queue/").content
+    answer = client.post("/me/display/", DISPLAY, follow=True)
+    assert b"Saved." in answer.content
+    source = client.get("/queue/").content.decode()
+    root = source[source.index("<html") :].partition(">")[0]
+    assert 'data-theme="dark"' in root
+    assert 'data-density="compact"' in root
+    assert 'data-diff="side"' in root
+    assert 'data-timers="clock"' in root
+    assert b"data-theme" not in as_("tom").get("/queue/").content
+
+
+def test_what_is_no_choice_is_refused_and_the_rest_is_kept(
+    gate: Gate, as_: SignIn
+) -> None:
+    answer = as_("rita").post("/me/display/", {**DISPLAY, "theme": "plaid"})
+    assert answer.status_code == 422
+    source = answer.content.decode()
+    assert "Nothing was saved." in source
+    assert re.search(r'value="compact" checked', source)
+    assert preferences.of(gate.rita).display.density == "comfortable"
+
+
+def keys(**mine: str) -> dict[str, str]:
+    return {"on": "on", **{FIELDS[key]: own for key, own in mine.items()}}
+
+
+def test_keys_are_chosen_anew(gate: Gate, as_: SignIn) -> None:
+    client = as_("rita")
+    sent = {**keys(a="Y"), FIELDS["g q"]: "w"}
+    assert client.post("/me/shortcuts/", sent).status_code == 302
+    source = client.get("/queue/").content.decode()
+    found = re.search(r'data-keys="([^"]*)"', source)
+    assert found
+    assert json.loads(found[1].replace("&quot;", '"')) == {"a": "y", "g q": "g w"}
+    help_page = client.get("/help/", headers={"HX-Request": "true"}).content.decode()
+    assert "<kbd>Y</kbd>" in help_page
+    assert "<tr><td><kbd>A</kbd>" not in help_page
+
+
+def test_a_collision_is_refused_and_names_both(gate: Gate, as_: SignIn) -> None:
+    answer = as_("rita").post("/me/shortcuts/", keys(a="x", m="y"))
+    source = answer.content.decode()
+    assert answer.status_code == 422
+    assert "X would mean both “Arm Approve” and “Arm Reject”." in source
+    assert 'aria-invalid="true"' in source
+    assert 'value="Y"' in source  # what was typed beside it
+    assert preferences.of(gate.rita).keys == preferences.Keys()
+
+
+def test_keys_are_switched_off_and_back_to_the_usual(gate: Gate, as_: SignIn) -> None:
+    client = as_("rita")
+    client.post("/me/shortcuts/", {FIELDS["a"]: "y"})
+    source = client.get("/queue/").content.decode()
+    assert 'data-keys="off"' in source
+    assert "Single-key shortcuts: off" in source
+    client.post("/me/shortcuts/", {"usual": "1", FIELDS["a"]: "x"})
+    source = client.get("/queue/").content.decode()
+    assert 'data-keys=""' in source
+
+
+def test_the_dialog_gets_the_keys_alone(gate: Gate, as_: SignIn) -> None:
+    source = as_("rita", **HTMX).get("/help/").content.decode()
+    assert source.lstrip().startswith("<table")
+    assert "Waiting" not in source
+
+
+def notifying(**said: str) -> dict[str, str]:
+    usual = {f"{where}-{risk}": "now" for where in ("email", "desk") for risk in Risk}
+    times = {"digest_at": "08:00", "quiet_from": "", "quiet_until": ""}
+    return {**usual, **times, "minutes": "10", "per_hour": "60", "zone": "UTC", **said}
+
+
+def test_what_reaches_one_is_chosen_by_risk(gate: Gate, as_: SignIn) -> None:
+    client = as_("rita")
+    sent = notifying(
+        **{"email-low": "digest", "desk-low": "never", "email-critical": "unclaimed"},
+        quiet_from="22:00",
+        quiet_until="07:30",
+        zone="Europe/Berlin",
+        once_taken="on",
+    )
+    assert client.post("/me/notifications/", sent).status_code == 302
+    said = preferences.of(Person.objects.get(pk=gate.rita.pk)).notifications
+    assert (said.mail("low"), said.mail("critical")) == ("digest", "unclaimed")
+    assert said.muted == ["low"]
+    assert said.quiet_until == time(7, 30)
+    assert said.once_taken
+    source = client.get("/me/notifications/").content.decode()
+    assert 'value="22:00"' in source
+    assert 'value="digest" selected' in source
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"zone": "Atlantis"}, "Name a zone like"),
+        ({"minutes": "0"}, "greater than or equal to 1"),
+        ({"quiet_from": "22:00"}, "need a beginning and an end"),
+        ({"quiet_from": "soon", "quiet_until": "later"}, "valid time"),
+        ({"email-high": "pigeon"}, "not one of the available choices"),
+        ({"per_hour": "9" * 30}, "less than or equal"),
+    ],
+)
+def test_what_does_not_fit_is_said_and_kept(
+    gate: Gate, as_: SignIn, wrong: dict[str, str], words: str
+) -> None:
+    answer = as_("rita").post("/me/notifications/", notifying(**wrong))
+    source = answer.content.decode()
+    assert answer.status_code == 422
+    assert words in source
+    typed = [value for name, value in wrong.items() if not name.startswith("email")]
+    assert all(f'value="{value}"' in source for value in typed)
+
+
+def test_a_supervisor_reads_what_cannot_be_muted(gate: Gate, as_: SignIn) -> None:
+    sue = as_("sue").get("/me/notifications/").content.decode()
+    assert "At once, always." in sue
+    assert 'name="on_call"' in sue
+    rita = as_("rita").get("/me/notifications/").content.decode()
+    assert "At once, always." not in rita
+    assert 'name="on_call"' not in rita
+    assert "do not decide" not in rita
+    assert b"none of these reach you" in as_("otto").get("/me/notifications/").content
+
+
+def test_without_an_address_nothing_is_sent(gate: Gate, as_: SignIn) -> None:
+    Person.objects.filter(pk=gate.rita.pk).update(email="")
+    answer = as_("rita").post("/me/notifications/test/", follow=True)
+    assert b"you have no address here" in answer.content

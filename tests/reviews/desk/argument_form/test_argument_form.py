@@ -1,0 +1,421 @@
+"""The edit form of arguments: what it shows, what it gives back, what it locks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.documents import ToolDefinition
+from reviews.desk import argument_form
+from reviews.desk.argument_form import fields, sheet
+from tests.reviews.desk.argument_form.browsers import fill, tool_of
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["name", "amount", "currency", "kind"],
+    "properties": {
+        "name": {"type": "string", "maxLength": 60},
+        "body": {"type": "string", "maxLength": 4000},
+        "amount": {"type": "string"},
+        "currency": {"type": "string"},
+        "kind": {"enum": ["full", "partial"]},
+        "level": {"type": "integer"},
+        "share": {"type": "number"},
+        "urgent": {"type": "boolean"},
+        "to": {"type": "array", "items": {"type": "string", "format": "email"}},
+        "secret": {"type": "string"},
+        "on": {"type": "string", "format": "date"},
+        "at": {"type": "string", "format": "date-time"},
+        "site": {"type": "string", "format": "uri"},
+        "gone": {"type": ["string", "null"]},
+        "place": {"$ref": "#/$defs/place", "description": "Where to"},
+        "lines": {
+            "type": "array",
+            "maxItems": 3,
+            "items": {
+                "type": "object",
+                "required": ["sku", "count"],
+                "properties": {
+                    "sku": {"type": "string"},
+                    "count": {"type": "integer", "minimum": 1},
+                },
+            },
+        },
+        "pay": {
+            "oneOf": [
+                {
+                    "type": "object",
+                    "required": ["by", "iban"],
+                    "properties": {"by": {"const": "iban"}, "iban": {"type": "string"}},
+                },
+                {
+                    "type": "object",
+                    "required": ["by", "card"],
+                    "properties": {"by": {"const": "card"}, "card": {"type": "string"}},
+                },
+            ]
+        },
+        "either": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+        "both": {"anyOf": [{"minLength": 1}, {"type": "string"}]},
+        "pair": {"prefixItems": [{"type": "string"}], "type": "array"},
+        "open": {"type": "object", "additionalProperties": True},
+        "always": {"const": "x"},
+    },
+    "$defs": {
+        "place": {
+            "type": "object",
+            "required": ["city"],
+            "properties": {"city": {"type": "string"}, "floor": {"type": "integer"}},
+        }
+    },
+}
+ARGS: dict[str, Any] = {
+    "name": "Dana",
+    "amount": "899.00",
+    "currency": "USD",
+    "kind": "full",
+    "level": 3,
+    "to": ["a@x.example", "b@x.example"],
+    "secret": "s3cr3t",
+    "on": "2026-11-20",
+    "at": "2026-11-20T14:00:00Z",
+    "site": "https://x.example/",
+    "gone": None,
+    "place": {"city": "Reno"},
+    "lines": [{"sku": "1", "count": 2}, {"sku": "2", "count": 1}],
+    "pay": {"by": "iban", "iban": "DE02"},
+    "either": 4,
+    "both": "both",
+    "pair": ["a"],
+    "open": {"any": "thing"},
+}
+
+
+@pytest.fixture(scope="module")
+def tool() -> ToolDefinition:
+    return tool_of(
+        SCHEMA,
+        money=[{"amount": "amount", "currency": "currency"}],
+        sensitive=["secret"],
+    )
+
+
+def form(tool: ToolDefinition, sent: Any = None, args: Any = None, errors: Any = ()):
+    labels = {"name": "Customer"}
+    args = args or ARGS
+    return argument_form.form(tool, args, labels=labels, sent=sent, errors=errors)
+
+
+def by_name(tool: ToolDefinition, **more: Any) -> dict[str, Any]:
+    return {n.name.removeprefix("arg."): n for n in form(tool, **more).walk()}
+
+
+def sent(tool: ToolDefinition, args: Any = None, **changes: str) -> dict[str, str]:
+    """What a browser sends for the form as it was shown, some of it changed."""
+    typed = {f"arg.{name}": text for name, text in changes.items()}
+    return fill(form(tool, args=args)) | typed
+
+
+def edited(tool: ToolDefinition, **changes: str) -> dict[str, Any]:
+    args, wrong = argument_form.read(tool, ARGS, sent(tool, **changes))
+    assert wrong == []
+    return args
+
+
+def test_every_argument_has_an_input_of_its_type(tool: ToolDefinition) -> None:
+    found = form(tool).fields
+    kinds = {node.name.removeprefix("arg."): node.kind for node in found}
+    assert kinds == {
+        "name": "line",
+        "body": "line",
+        "amount": "line",
+        "currency": "locked",
+        "kind": "choice",
+        "level": "line",
+        "share": "line",
+        "urgent": "choice",
+        "to": "rows",
+        "secret": "locked",
+        "on": "line",
+        "at": "moment",
+        "site": "line",
+        "gone": "line",
+        "place": "group",
+        "lines": "rows",
+        "pay": "group",
+        "either": "line",
+        "both": "locked",
+        "pair": "locked",
+        "open": "locked",
+        "always": "locked",
+    }
+
+
+def test_native_types_and_keyboards(tool: ToolDefinition) -> None:
+    found = by_name(tool)
+    types = {n: found[n].input_type for n in ("name", "to.0", "on", "site", "level")}
+    assert types == {
+        "name": "text",
+        "to.0": "email",
+        "on": "date",
+        "site": "url",
+        "level": "text",
+    }
+    assert found["amount"].inputmode == "decimal"
+    assert found["lines.0.count"].inputmode == "numeric"
+    assert found["body"].multiline
+    assert not found["name"].multiline
+    assert (found["at"].local, found["at"].zone) == ("2026-11-20T14:00", "Z")
+
+
+def test_inputs_are_filled_and_labelled(tool: ToolDefinition) -> None:
+    found = by_name(tool)
+    assert found["name"].label == "Customer"
+    assert found["to.1"].label == "To 2"
+    assert found["place"].hint == "Where to"
+    assert [o.value for o in found["kind"].options if o.selected] == ["full"]
+    assert not any(node.changed for node in found.values())
+    assert form(tool).changes == 0
+
+
+def test_what_cannot_be_edited_says_why(tool: ToolDefinition) -> None:
+    found = by_name(tool)
+    assert found["open"].why == found["pair"].why == fields.LOCKED
+    assert found["pay.by"].why == fields.FIXED
+    assert found["currency"].why == sheet.CURRENCY
+    assert found["open"].value == '{"any": "thing"}'
+
+
+def test_a_sensitive_value_never_reaches_the_form(tool: ToolDefinition) -> None:
+    assert by_name(tool)["secret"].value == ""
+    inside = tool_of(SCHEMA, sensitive=["place"], redact=["lines.sku"])
+    found = {n.name: n for n in form(inside).walk()}
+    assert found["arg.place"].value == ""
+    assert found["arg.lines.0.sku"].why == sheet.HIDDEN
+
+
+def test_the_branch_is_the_one_that_fits(tool: ToolDefinition) -> None:
+    names = {name for name in by_name(tool) if name.startswith("pay.")}
+    assert names == {"pay.by", "pay.iban"}
+
+
+def test_what_is_sent_back_untouched_is_the_proposal(tool: ToolDefinition) -> None:
+    assert argument_form.read(tool, ARGS, sent(tool)) == (ARGS, [])
+    assert argument_form.read(tool, ARGS, {}) == (ARGS, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a\u202eb", "zero\u200bwidth", "nul\x00", "\u2028", "a\rb", "\u3164", "a\u00a0b"],
+)
+def test_what_a_form_would_lose_or_hide_is_locked(
+    tool: ToolDefinition, text: str
+) -> None:
+    args = {**ARGS, "name": text}
+    field = form(tool, args=args).fields[0]
+    assert field.why == fields.INVISIBLE
+    read, _ = argument_form.read(tool, args, sent(tool, args) | {"arg.name": "other"})
+    assert read["name"] == text
+
+
+def test_changes_come_back_typed(tool: ToolDefinition) -> None:
+    changes: dict[str, str] = {
+        "level": "-4",
+        "share": "0.5",
+        "urgent": "yes",
+        "kind": "partial",
+        "to.0": "c@x.example",
+        "place.city": "Elko",
+        "place.floor": "2",
+        "lines.1.count": "7",
+        "on": "2026-12-01",
+        "at": "2026-11-20T15:30",
+        "at:zone": "+02:00",
+        "either": "5",
+        "gone": "here",
+    }
+    read = edited(tool, **changes)
+    assert (read["level"], read["share"], read["urgent"]) == (-4, 0.5, True)
+    assert (read["kind"], read["on"]) == ("partial", "2026-12-01")
+    assert read["to"] == ["c@x.example", "b@x.example"]
+    assert read["place"] == {"city": "Elko", "floor": 2}
+    assert read["lines"][1] == {"sku": "2", "count": 7}
+    assert (read["at"], read["either"]) == ("2026-11-20T15:30:00+02:00", 5)
+    assert read["gone"] == "here"
+    assert ARGS["place"] == {"city": "Reno"}
+
+
+def test_left_out_empty_and_null_are_three_things(tool: ToolDefinition) -> None:
+    assert "level" not in edited(tool, **{"level:is": "absent"})
+    assert edited(tool, **{"body:is": "given"})["body"] == ""
+    assert edited(tool, name="")["name"] == ""
+    assert "gone" not in edited(tool, **{"gone:is": "absent"})
+    assert edited(tool, **{"gone:is": "given"})["gone"] == ""
+    assert "urgent" not in edited(tool)
+    assert edited(tool, urgent="no")["urgent"] is False
+    assert "place" not in edited(tool, **{"place:is": "absent"})
+    assert edited(tool, **{"to:rows": ""})["to"] == []
+
+
+def test_who_writes_into_what_was_left_out_means_it(tool: ToolDefinition) -> None:
+    typed = sent(tool, body="hello", **{"body:is": "absent"})
+    assert argument_form.read(tool, ARGS, typed)[0]["body"] == "hello"
+    assert by_name(tool, sent=typed)["body"].state == "given"
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ({"level": text}, "level")
+        for text in ("many", "nan", "inf", "1e999", "1.2.3", "1,000", "2.5", "9" * 17)
+    ]
+    + [
+        ({"share": "0,5"}, "share"),
+        ({"share": "\u0663"}, "share"),
+        ({"amount": "1,000.00"}, "amount"),
+        ({"amount": "-5"}, "amount"),
+        ({"kind": "other"}, "kind"),
+        ({"urgent": "maybe"}, "urgent"),
+        ({"to:rows": "0 n0"}, "to[1]"),
+        ({"lines.0.count": "x"}, "lines[0].count"),
+    ],
+)
+def test_what_is_no_value_of_its_type_is_said_at_its_path(
+    tool: ToolDefinition, typed: dict[str, str], name: str
+) -> None:
+    _, wrong = argument_form.read(tool, ARGS, sent(tool, **typed))
+    assert [error["path"] for error in wrong] == [f"args.{name}"]
+
+
+def test_errors_stand_beside_the_deepest_input_and_the_rest_above(
+    tool: ToolDefinition,
+) -> None:
+    errors = [
+        {"path": "args.to[1]", "message": "not an address"},
+        {"path": "args.lines[0].count", "message": "too small"},
+        {"path": "args.place.zip", "message": "this argument is required"},
+        {"path": "args", "message": "above what you may decide"},
+    ]
+    typed = sent(tool, **{"to.1": "x"})
+    made = form(tool, sent=typed, errors=errors)
+    found = {node.name: node for node in made.walk()}
+    assert found["arg.to.1"].error == "not an address"
+    assert found["arg.to.1"].text == "x"
+    assert found["arg.to"].error == ""
+    assert found["arg.lines.0.count"].error == "too small"
+    assert found["arg.place"].error == "this argument is required"
+    assert [error["message"] for error in made.above] == ["above what you may decide"]
+    assert made.label_of("args.to[1]") == "To 2"
+
+
+def test_errors_follow_a_row_that_was_moved(tool: ToolDefinition) -> None:
+    errors = [{"path": "args.to[0]", "message": "not an address"}]
+    made = form(tool, sent=sent(tool, **{"to:rows": "1 0"}), errors=errors)
+    found = {node.name: node.error for node in made.walk()}
+    assert (found["arg.to.1"], found["arg.to.0"]) == ("not an address", "")
+
+
+class TestRows:
+    def press(self, tool: ToolDefinition, typed: dict[str, str], *asked: str):
+        for one in asked:
+            typed = argument_form.after(form(tool, sent=typed), typed, one)
+        return argument_form.read(tool, ARGS, typed)
+
+    def test_a_row_is_moved_with_what_was_typed_in_it(self, tool) -> None:
+        typed = sent(tool, **{"lines.0.sku": "9"})
+        read, wrong = self.press(tool, typed, "down:arg.lines.0")
+        assert wrong == []
+        assert read["lines"] == [{"sku": "2", "count": 1}, {"sku": "9", "count": 2}]
+        read, _ = self.press(tool, typed, "down:arg.lines.0", "up:arg.lines.0")
+        assert read["lines"][0]["sku"] == "9"
+
+    def test_a_row_is_removed_and_another_added(self, tool) -> None:
+        typed = sent(tool)
+        read, _ = self.press(tool, typed, "remove:arg.to.0")
+        assert read["to"] == ["b@x.example"]
+        more = sent(tool, **{"to.n0": "new@x.example"})
+        read, wrong = self.press(tool, more, "add:arg.to")
+        assert read["to"] == [*ARGS["to"], "new@x.example"]
+        assert wrong == []
+
+    def test_a_new_row_of_several_inputs(self, tool) -> None:
+        typed = sent(tool, **{"lines.n0.sku": "5", "lines.n0.count": "2"})
+        read, _ = self.press(tool, typed, "add:arg.lines")
+        assert read["lines"][2] == {"sku": "5", "count": 2}
+
+    def test_a_removed_rows_name_is_not_used_again(self, tool) -> None:
+        typed = sent(tool, **{"to.n0": "old@x.example"})
+        asked = ["add:arg.to", "add:arg.to", "remove:arg.to.n0", "add:arg.to"]
+        for one in asked:
+            typed = argument_form.after(form(tool, sent=typed), typed, one)
+        assert typed["arg.to:rows"] == "0 1 n1 n2"
+
+    def test_revert_brings_a_list_back(self, tool) -> None:
+        typed = sent(tool, **{"to:rows": "1", "to.1": "x"})
+        read, _ = self.press(tool, typed, "revert:arg.to")
+        assert read == ARGS
+
+    def test_it_counts_as_one_change(self, tool) -> None:
+        typed = sent(tool, **{"to:rows": "1 0 n0", "to.n0": "c@x.example"})
+        assert form(tool, sent=typed).changes == 1
+        assert by_name(tool, sent=typed)["to"].was_said == "2 entries"
+
+    def test_an_absent_list_comes_with_its_first_row(self, tool) -> None:
+        args = {key: value for key, value in ARGS.items() if key != "to"}
+        typed = sent(tool, args) | {"arg.to:rows": "n0", "arg.to.n0": "a@x.example"}
+        read, wrong = argument_form.read(tool, args, typed)
+        assert read == {**args, "to": ["a@x.example"]}
+        assert wrong == []
+
+    def test_the_schema_says_how_many(self, tool) -> None:
+        typed = sent(tool, **{"lines:rows": "0 1 n0"})
+        assert not by_name(tool, sent=typed)["lines"].may_add
+        assert by_name(tool)["lines"].may_add
+
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            "add:arg.name",
+            "remove:arg.to.9",
+            "up:arg.to.0",
+            "down:arg.to.1",
+            "down:",
+            "burn:arg.to.0",
+            "remove",
+            "",
+        ],
+    )
+    def test_what_no_button_asks_changes_nothing(self, tool, asked: str) -> None:
+        assert self.press(tool, sent(tool), asked) == (ARGS, [])
+
+    @pytest.mark.parametrize("rows", ["9", "0 0 1", "x", "n", "-1", "\u0661", "n99999"])
+    def test_rows_nobody_has_are_no_rows(self, tool, rows: str) -> None:
+        read, _ = argument_form.read(tool, ARGS, sent(tool, **{"to:rows": rows}))
+        assert all(one in ARGS["to"] for one in read["to"])
+
+    def test_a_long_list_is_locked(self, tool) -> None:
+        args = {**ARGS, "to": [f"a{n}@x.example" for n in range(51)]}
+        assert by_name(tool, args=args)["to"].why == fields.TOO_MANY
+
+
+def test_names_of_inputs_are_unambiguous() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "a.b": {"type": "string"},
+            "a": {"type": "object", "properties": {"b": {"type": "string"}}},
+            "c:is": {"type": "string"},
+            "c": {"type": ["string", "null"]},
+            "d~1": {"type": "string"},
+            '"><x': {"type": "string"},
+        },
+    }
+    args = {"a.b": "1", "a": {"b": "2"}, "c:is": "3", "c": "4", "d~1": "5", '"><x': "6"}
+    tool = tool_of(schema)
+    typed = fill(argument_form.form(tool, args))
+    assert argument_form.read(tool, args, typed) == (args, [])
+    made = list(argument_form.form(tool, args).walk())
+    assert len({node.name for node in made}) == len({node.id for node in made}) == 7
+    place = next(node for node in made if node.at.path == ('"><x',)).at.place
+    assert sheet.within('args["\\"><x"]', place)

@@ -1,0 +1,114 @@
+"""What the members of a batch cost together, as their tool's reader says."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from journal import clock
+from policies.documents import ToolDefinition
+from reviews.batches import formation
+from reviews.desk.batches import costs
+from reviews.governance import readings
+from reviews.models import Batch, Revision
+from reviews.tool_services.readers import Reading
+from tests.conftest import Gate
+from tests.gallery import shop, stage
+from tests.gallery.stage import BACKEND, Stage
+from tests.reviews.desk.batches.batch_form import Form, source, url
+
+LABELS = "create_return_label"
+
+
+def definition(**changes: Any) -> ToolDefinition:
+    tool = shop.policy()["tools"][LABELS]
+    return ToolDefinition.model_validate({**tool, "name": LABELS, **changes})
+
+
+def read(minor: int, currency: str = "USD") -> dict[str, Any]:
+    return {"label_cost": minor, "label_cost_currency": currency, "parcel": "at home"}
+
+
+def test_each_currency_has_a_sum_of_its_own() -> None:
+    (cost,) = costs.total(
+        definition(), [read(690), read(540, "EUR"), read(710), {}, None]
+    )
+    assert cost.said == "5.40 EUR and 14.00 USD"
+    assert (cost.known, cost.label) == (3, "Cost of the label")
+
+
+def test_what_costs_nothing_has_no_sum() -> None:
+    free = shop.policy()["tools"][LABELS]["profile"] | {"monetary": False}
+    assert costs.total(definition(profile=free), [read(690)]) == []
+    assert costs.total(definition(), [{"label_cost": 690}, {}]) == []
+
+
+@pytest.fixture
+def labels(gate: Gate, tmp_path: Path) -> Batch:
+    """Twelve labels of the demo's store, 6.90 USD each."""
+    made: Stage = stage.set_up(gate, tmp_path)
+    for order in islice(made.orders, 12):
+        made.wants(
+            LABELS, {"order_id": order, "carrier": "Harrow Parcel"}, group="recall"
+        )
+    formation.form_all()
+    return Batch.objects.get()
+
+
+SUM = "12 return labels, cost of the label 82.80 USD in all"
+
+
+def signed_in(gate: Gate) -> Client:
+    client = Client()
+    client.force_login(gate.rita, BACKEND)
+    return client
+
+
+def plain(text: str) -> str:
+    for tag in ("<b>", "</b>", "<bdi>", "</bdi>"):
+        text = text.replace(tag, "")
+    return text
+
+
+def test_a_batch_says_what_its_members_cost_together(gate: Gate, labels: Batch) -> None:
+    client = signed_in(gate)
+    for place in (url(labels), "/batches/", "/queue/"):
+        assert SUM in plain(source(client.get(place))), place
+    form = Form(client, labels)
+    assert "12 of 12, 82.80 USD." in plain(form.text)
+    form.items = form.items[:10]
+    form.press("arm:reject")
+    assert "10 of 12, 69.00 USD." in plain(form.text)
+    assert "Reject 10 return labels, 69.00 USD" in form.text
+
+
+def test_a_batch_says_what_each_of_it_adds(gate: Gate, labels: Batch) -> None:
+    text = re.sub(r"<[^>]*>", " ", source(signed_in(gate).get(url(labels))))
+    assert "Return labels for this order 0 → 1 " in " ".join(text.split())
+
+
+def test_the_newest_reading_counts_everywhere(gate: Gate, labels: Batch) -> None:
+    revision = Revision.objects.earliest("pk")
+    said = dict(revision.reading)
+    newer = {**said["facts"], "label_cost": "7.40"}
+    reading = Reading(
+        at=clock.now(), before={**said["before"], "label_cost": "7.40"}, facts=newer
+    )
+    readings.keep(revision, reading, cause=readings.OPENED)
+    client = signed_in(gate)
+    for place in (url(labels), "/batches/"):
+        assert "cost of the label 83.30 USD in all" in plain(source(client.get(place)))
+
+
+def test_a_narrow_page_names_columns_as_the_wide_one_does(
+    gate: Gate, labels: Batch
+) -> None:
+    text = source(signed_in(gate).get(url(labels)))
+    assert 'data-label="Customer"' in text
+    assert 'data-label="Shipped to"' in text
+    assert "Customer name" not in text

@@ -1,0 +1,235 @@
+"""The explorer: filters in the address, one record, exports as jobs."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+
+from journal.models import LogPosition, LogRecord
+from reviews.desk.log import exports, groups
+from reviews.holds import take
+from reviews.models import Export
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews.desk.conftest import HTMX, SignIn
+
+OPEN = '<details class="fold timeline" open>'
+
+
+def shown(source: bytes) -> int:
+    return source.count(b'class="effect"')
+
+
+@pytest.fixture
+def told(gate: Gate) -> str:
+    """A refund that Rita rejected; its request."""
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "reject", reason_code="unsafe", reason="no")
+    return str(request.pk)
+
+
+@pytest.mark.parametrize(
+    ("query", "fits"),
+    [
+        ("kind=decision", 1),
+        ("verdict=reject", 1),
+        ("verdict=approve", 0),
+        ("tool=pay", None),
+        ("tool=nothing", 0),
+        ("risk=high", None),
+        ("risk=low", 0),
+        ("outcome=rejected", None),
+        ("outcome=succeeded", 0),
+        ("flag=fast", 0),
+        ("flag=expired", 0),
+        ("rule=no.such_rule", 0),
+        ("after=2099-01-01", 0),
+        ("until=1999-12-31", 0),
+        ("after=1999-01-01&kind=decision", 1),
+        ("actor=rita", None),
+        ("actor=nobody", 0),
+        ("digest=ffffffffffff", 0),
+    ],
+)
+def test_each_filter_narrows(
+    as_: SignIn, told: str, query: str, fits: int | None
+) -> None:
+    everything = shown(as_("otto").get("/log/").content)
+    found = shown(as_("otto").get(f"/log/?{query}").content)
+    assert found == fits if fits is not None else 0 < found <= everything
+
+
+def test_the_hash_as_pages_print_it_finds_its_records(
+    gate: Gate, as_: SignIn, told: str
+) -> None:
+    record = LogRecord.objects.get(kind="decision.recorded")
+    leaf = bytes(record.leaf).decode()
+    start = leaf.split('"action_hash":"sha256:')[1][:8]
+    source = as_("otto").get(f"/log/?digest={start[:4]}-{start[4:]}").content
+    assert shown(source) == 1
+    assert source.count(b"<li><time") > 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["after=13-13-13", "until=x", "before=9999999999999999999999"],
+)
+def test_what_does_not_fit_is_ignored(as_: SignIn, told: str, query: str) -> None:
+    assert as_("otto").get(f"/log/?{query}").status_code == 200
+
+
+def test_a_search_by_name_does_not_tell_what_names_are_hidden(
+    gate: Gate, as_: SignIn
+) -> None:
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "escalate", reason_code="unsafe")
+    by_name = as_("sue").get("/log/?actor=rita&kind=request").content
+    assert shown(by_name) == 0
+    assert shown(as_("otto").get("/log/?actor=rita&kind=request").content) > 0
+
+
+def test_a_record_of_a_decision_shows_the_form_and_its_neighbours(
+    as_: SignIn, told: str
+) -> None:
+    record = LogRecord.objects.get(kind="decision.recorded")
+    source = as_("otto").get(f"/log/new/{record.pk}/").content.decode()
+    assert "Hash seen" in source
+    assert "unsafe" in source
+    assert "counts no" in source
+    assert 'rel="prev"' in source
+    assert 'rel="next"' in source
+
+
+def numbers(*kinds: str) -> list[LogRecord]:
+    """Records of these kinds with numbers that are none of their rows' ids."""
+    found = [LogRecord.objects.get(kind=kind) for kind in kinds]
+    for seq, record in enumerate(found, 1347):
+        LogPosition.objects.create(seq=seq, record=record, leaf_hash=b"-")
+    return found
+
+
+def test_the_address_of_a_record_is_its_number(as_: SignIn, told: str) -> None:
+    opened, decided = numbers("request.opened", "decision.recorded")
+    client = as_("otto")
+    page = client.get("/log/1348/").content.decode()
+    assert "Record 1348" in page
+    assert "Rita Example" in page
+    assert 'href="/log/1347/"' in page
+    assert 'href="/log/1348/"' in client.get("/log/").content.decode()
+    assert client.get(f"/log/{decided.pk}/").status_code == 404
+    moved = client.get(f"/log/new/{opened.pk}/")
+    assert (moved.status_code, moved["Location"]) == (302, "/log/1347/")
+
+
+def test_only_a_decision_says_how_long_it_took(gate: Gate, as_: SignIn) -> None:
+    request = propose(gate.agent).request
+    take.take(request_id=request.pk, person=gate.rita)
+    decide(request, gate.rita, took_ms=8000)
+    page = as_("otto").get("/log/").content.decode()
+    lines = page.split("<li>")[1:]
+    assert [line for line in lines if "took it up" in line]
+    took = [line for line in lines if "took 8 s" in line]
+    assert len(took) == 1
+    assert "approved" in took[0]
+
+
+def test_the_records_of_a_request_are_one_row_with_a_timeline(
+    gate: Gate, as_: SignIn
+) -> None:
+    """One approved payment: the row of its newest record, and all of them folded."""
+    request = propose(gate.agent).request
+    take.take(request_id=request.pk, person=gate.rita)
+    decide(request, gate.rita, took_ms=8000)
+    page = as_("otto").get("/log/?kind=&agent=riley").content.decode()
+    sentence = "Pay "
+    rows = [row for row in rows_of(page) if "<li><time" in row]
+    assert len(rows) == 1
+    (row,) = rows
+    records = LogRecord.objects.filter(proposal=request.proposal_id)
+    assert row.count("<li><time") == records.count() == 7
+    assert row.count("took 8 s") == 1
+    assert row.count(sentence) <= 1
+    assert row.index("proposed") < row.index("took it up") < row.index("approved")
+    narrowed = as_("otto").get("/log/?kind=lease").content.decode()
+    assert "took it up" in narrowed
+    assert "was queued" not in narrowed
+
+
+def test_the_only_row_stands_open_and_a_long_timeline_leads_on(
+    gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request, _ = propose(gate.agent).request, propose(gate.agent, customer="C-2")
+    monkeypatch.setattr(groups, "TOLD", 1)
+    page = as_("otto").get("/log/").content.decode()
+    assert OPEN not in page
+    assert f'href="/log/?q={request.proposal_id}"' in page
+    assert page.count("The newest 1 record<") == 2
+    alone = as_("otto").get(f"/log/?q={request.proposal_id}").content.decode()
+    assert OPEN in alone
+    assert "Older records of this request" not in alone
+
+
+def test_a_request_is_on_one_page_alone(
+    gate: Gate, as_: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one whose older records stand among those of others."""
+    monkeypatch.setattr(groups, "PAGE", 2)
+    first = propose(gate.agent).request
+    for number in range(4):
+        propose(gate.agent, customer=f"C-{number + 2}")
+    decide(first, gate.rita, "reject", reason_code="unsafe")
+    seen, url = [], "/log/?agent=riley"
+    while url:
+        page = as_("otto").get(url).content.decode()
+        seen += re.findall(r'href="/requests/(r-[a-z0-9]+)/"', page)
+        links = re.findall(r'class="pager"><a href="([^"]+)"', page)
+        url = html.unescape(links[0]) if links else ""
+    assert len(seen) == len(set(seen)) == 5
+    assert seen[0] == first.pk
+
+
+def rows_of(page: str) -> list[str]:
+    return page.split("<tr")[1:]
+
+
+def test_a_record_of_an_effect_compares_the_bytes(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent, "tag")
+    record = LogRecord.objects.filter(kind="execution.queued").latest("pk")
+    source = as_("otto").get(f"/log/new/{record.pk}/").content.decode()
+    assert "the same bytes" in source
+
+
+def test_an_export_from_the_page_to_the_file(as_: SignIn, told: str) -> None:
+    client = as_("otto")
+    source = client.get("/log/?kind=decision").content.decode()
+    assert 'value="kind=decision"' in source
+    sent = {"format": "csv", "query": "kind=decision"}
+    assert client.post("/log/exports/", sent)["Location"] == "/log/exports/"
+    export = Export.objects.get()
+    assert b"<progress" in as_("otto", **HTMX).get("/log/exports/").content
+    assert client.get(f"/log/exports/{export.pk}/").status_code == 404
+    exports.write(export.pk)
+    assert b"Download" in client.get("/log/exports/").content
+    answer = client.get(f"/log/exports/{export.pk}/")
+    assert answer["Content-Disposition"].startswith("attachment;")
+    assert answer["Cache-Control"] == "no-store"
+    assert b"Rita Example rejected" in b"".join(answer)
+
+
+@pytest.mark.parametrize("name", ["rita", "sue", "adam", "owen"])
+def test_who_does_not_export_sees_no_button_and_gets_none(
+    as_: SignIn, told: str, name: str
+) -> None:
+    assert b"Export what fits" not in as_(name).get("/log/").content
+    assert as_(name).get("/log/exports/").status_code == 403
+    answer = as_(name).post("/log/exports/", {"format": "csv"})
+    assert answer.status_code == 403
+    assert not Export.objects.exists()
+
+
+def test_a_wrong_format_is_said(as_: SignIn) -> None:
+    answer = as_("otto").post("/log/exports/", {"format": "pdf"})
+    assert answer.status_code == 422
+    assert b"csv or jsonl" in answer.content

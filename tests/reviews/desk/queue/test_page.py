@@ -1,0 +1,307 @@
+"""The queue's lists: whose they are, in which order, what shares a row, what is too
+much, and that the statement agrees with the rule it repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from guardian.shortcuts import remove_perm
+
+from journal import clock
+from policies.choices import Role
+from policies.models import Person, Queue
+from reviews import deadlines
+from reviews.choices import Scope
+from reviews.decisions import returns
+from reviews.desk.components import badges, visibility
+from reviews.desk.queue import page as queue
+from reviews.desk.queue import search
+from reviews.desk.queue.page import Filters
+from reviews.desk.queue.search import Reach
+from reviews.holds import take
+from reviews.models import ApprovalRequest
+from reviews.stops import stops
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews import states
+from tests.reviews.desk.components.test_visibility import fresh, requests_of_every_kind
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+def page(person: Person, **filters: Any) -> queue.QueuePage:
+    person = fresh(person)
+    said = Filters.read({name: str(value) for name, value in filters.items()})
+    return queue.page(person, said, decidable=badges.of(person).queue, now=clock.now())
+
+
+def ids(person: Person, **filters: Any) -> list[str]:
+    return [row.id for band in page(person, **filters).bands for row in band]
+
+
+def every_kind(gate: Gate) -> Iterator[ApprovalRequest]:
+    yield from requests_of_every_kind(gate)
+    yield states.recallable(gate)
+
+
+def test_open_is_exactly_what_may_be_decided(gate: Gate) -> None:
+    list(every_kind(gate))
+    for name in ("rita", "tom", "sue", "sam"):
+        person = fresh(gate.people[name])
+        decidable = set(visibility.decidable(person).values_list("pk", flat=True))
+        assert set(ids(person)) == decidable, name
+
+
+def test_open_and_waiting_are_everything_that_waits(gate: Gate) -> None:
+    list(every_kind(gate))
+    late = ApprovalRequest.objects.filter(expires_at__lte=clock.now())
+    still = ApprovalRequest.objects.filter(status__in=["pending", "recallable"])
+    waits = set(still.exclude(pk__in=late).values_list("pk", flat=True))
+    for name in ("rita", "sue"):
+        person = gate.people[name]
+        mine, others = ids(person), ids(person, tab="waiting")
+        assert not set(mine) & set(others), name
+        assert set(mine) | set(others) == waits, name
+    assert set(ids(gate.otto)) == set(ids(gate.adam)) == waits
+
+
+def test_what_others_queues_hold_waits_for_others(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    remove_perm("policies.decide", gate.sue, Queue.objects.get(name="money"))
+    remove_perm("policies.decide", gate.rita, Queue.objects.get(name="money"))
+    assert ids(gate.sue, tab="waiting") == [request.pk]
+    assert ids(gate.rita, tab="waiting") == []
+
+
+def test_an_owner_sees_the_own_agents_requests(gate: Gate) -> None:
+    request = propose(gate.agent).request
+    propose(factories.agent(gate.rita, "other"), customer="C-2")
+    assert ids(gate.owen) == [request.pk]
+    gate.owen.groups.add(Group.objects.get(name=Role.REVIEWER))
+    assert ids(gate.owen) == []
+    assert request.pk in ids(gate.owen, tab="waiting")
+
+
+def test_a_stopped_reviewer_has_an_empty_list(gate: Gate) -> None:
+    propose(gate.agent)
+    key = gate.rita.public_id
+    stops.stop(scope=Scope.REVIEWER, key=key, person=gate.adam, reason="left")
+    assert ids(gate.rita) == []
+
+
+def test_mine_is_what_i_hold_and_what_was_given_to_me(gate: Gate) -> None:
+    held, given, other = (
+        propose(gate.agent, customer=c).request for c in ("C-1", "C-2", "C-3")
+    )
+    take.take(request_id=held.pk, person=gate.rita)
+    returns.assign(request_id=given.pk, person=gate.sue, to=gate.rita)
+    take.take(request_id=other.pk, person=gate.tom)
+    assert set(ids(gate.rita, tab="mine")) == {held.pk, given.pk}
+    counts = {tab.name: tab.count for tab in page(gate.rita).tabs}
+    assert counts["mine"] == 2
+
+
+def test_a_row_says_who_holds_it_and_the_number_leaves_it_out(gate: Gate) -> None:
+    mine, theirs = (propose(gate.agent, customer=c).request for c in ("C-1", "C-2"))
+    take.take(request_id=mine.pk, person=gate.rita)
+    take.take(request_id=theirs.pk, person=gate.tom)
+    found = page(gate.rita)
+    said = {row.id: str(row.state) for band in found.bands for row in band}
+    assert "You hold this" in said[mine.pk]
+    assert "Tom Example is deciding" in said[theirs.pk]
+    assert {tab.name: tab.count for tab in found.tabs}["open"] == 1
+
+
+def again(gate: Gate, run: str, **fields: Any) -> ApprovalRequest:
+    return propose(gate.agent, "write", thread=run, **fields).request
+
+
+def test_identical_proposals_share_a_row_and_stay_requests(gate: Gate) -> None:
+    first, *_ = [again(gate, f"t-{n}") for n in range(3)]
+    other = again(gate, "t-9", args={"to": "a friend", "text": "other"})
+    (band,) = page(gate.rita).bands
+    said = {row.id: row.head.repeats for row in band}
+    assert set(said) == {first.pk, other.pk}
+    assert said[first.pk].startswith(f"{TIMES}3 since ")
+    assert said[other.pk] == ""
+    assert badges.of(fresh(gate.rita)).queue == 4
+
+
+def test_the_link_of_a_shared_row_lists_every_one(gate: Gate) -> None:
+    made = {again(gate, f"t-{n}").pk for n in range(3)}
+    row = page(gate.rita).bands[0][0]
+    key = row.head.repeats_url.partition("same=")[2]
+    assert set(ids(gate.rita, same=key)) == made
+
+
+def test_once_the_first_is_decided_the_next_stands_for_them(gate: Gate) -> None:
+    first, second, _ = (again(gate, f"t-{n}") for n in range(3))
+    decide(first, gate.tom, "reject")
+    row = page(gate.rita).bands[0][0]
+    assert (row.id, row.head.repeats[:2]) == (second.pk, f"{TIMES}2")
+
+
+def test_one_that_only_i_may_not_decide_hides_no_other(gate: Gate) -> None:
+    first, second = (again(gate, f"t-{n}") for n in range(2))
+    decide(first, gate.rita, "escalate", reason_code="unsafe")
+    assert ids(gate.rita) == [second.pk]
+    assert ids(gate.rita, tab="waiting") == [first.pk]
+
+
+def test_another_agents_or_another_risks_are_not_the_same(gate: Gate) -> None:
+    other = factories.agent(gate.owen, "other")
+    propose(gate.agent, "write", thread="t-1")
+    propose(other, "write", thread="t-1")
+    propose(gate.agent, "write", thread="t-2", priority="critical")
+    assert [row.head.repeats for row in page(gate.rita).bands[0]] == ["", "", ""]
+
+
+def test_a_revision_is_no_longer_the_same(gate: Gate) -> None:
+    first, second = (propose(gate.agent, thread=f"t-{n}") for n in range(2))
+    assert first.request.repeat_key == second.request.repeat_key
+    factories.revise(gate.agent, second)
+    second.request.refresh_from_db()
+    assert first.request.repeat_key != second.request.repeat_key
+
+
+@pytest.mark.parametrize("tab", ["open", "waiting", "done", "mine"])
+def test_every_filter_narrows_every_tab(gate: Gate, tab: str) -> None:
+    request = propose(gate.agent).request
+    for filters in (
+        {"risk": "critical"},
+        {"tool": "write"},
+        {"agent": "nobody"},
+        {"q": "nothing like it"},
+        {"same": "0" * 32},
+    ):
+        assert ids(gate.rita, tab=tab, **filters) == []
+    assert page(gate.rita, tab=tab, q="x").empty == "Nothing fits the filter."
+    fitting = {"risk": "high", "tool": "pay", "agent": "riley", "q": request.pk.upper()}
+    found = ids(gate.rita, tab=tab, **fitting)
+    assert found == ([request.pk] if tab == "open" else [])
+
+
+@pytest.mark.parametrize("said", ["%", "_", "'", "\\", "%(me)s", "\0", "x" * 500])
+def test_what_is_searched_for_is_text(gate: Gate, said: str) -> None:
+    propose(gate.agent)
+    assert ids(gate.rita, q=said) in ([], ids(gate.rita))
+
+
+def test_a_run_is_found_by_a_part_of_its_name(gate: Gate) -> None:
+    request = propose(gate.agent, thread="order_78291").request
+    propose(gate.agent, customer="C-2", thread="order_5")
+    assert ids(gate.rita, q="8291") == [request.pk]
+
+
+def test_newest_and_oldest_turn_the_list_round(gate: Gate) -> None:
+    made = [propose(gate.agent, customer=f"C-{n}").request.pk for n in range(3)]
+    assert ids(gate.rita, sort="oldest") == made
+    assert ids(gate.rita, sort="newest") == made[::-1]
+
+
+def test_more_than_a_page_says_so_and_goes_on(gate: Gate) -> None:
+    for number in range(3):
+        propose(gate.agent, customer=f"C-{number}")
+    reach = Reach.of(fresh(gate.rita))
+    found = search.find(reach, Filters(show=2), now=clock.now())
+    assert len(found) == 3  # one more than is shown, so that there is a link
+
+
+def test_done_holds_my_decisions_and_what_expired(gate: Gate) -> None:
+    mine, theirs, late, overdue = (
+        propose(gate.agent, customer=f"C-{n}").request for n in range(4)
+    )
+    decide(mine, gate.rita, "reject")
+    decide(theirs, gate.tom, "reject")
+    factories.overdue(late)
+    deadlines.expire_chunk()
+    factories.overdue(overdue)
+    assert set(ids(gate.rita, tab="done")) == {mine.pk, late.pk, overdue.pk}
+    assert len(ids(gate.otto, tab="done")) == 4
+    said = {r.id: str(r.state) for r in page(gate.rita, tab="done").bands[0]}
+    assert "You rejected" in said[mine.pk]
+
+
+def test_the_choices_are_of_what_i_may_read(gate: Gate) -> None:
+    propose(gate.agent)
+    propose(factories.agent(gate.owen, "other"), "write")
+    remove_perm("policies.decide", gate.rita, Queue.objects.get(name="mail"))
+    found = {
+        one.name: [o.value for o in one.options] for one in page(gate.rita).choices
+    }
+    assert found["agent"] == ["", "riley"]
+    assert "write" not in found["tool"]
+    assert "pay" in found["tool"]
+
+
+def test_who_reads_only_has_no_day_of_deciding(gate: Gate) -> None:
+    assert page(gate.otto).own_day is None
+    day = page(gate.rita).own_day
+    assert day is not None
+    assert (day.decided, day.seconds) == (0, None)
+
+
+def test_the_middle_time_is_that_of_todays_decisions(gate: Gate) -> None:
+    for number, took in enumerate((4000, 9000, 30000)):
+        request = propose(gate.agent, customer=f"C-{number}").request
+        decide(request, gate.rita, took_ms=took)
+    day = page(gate.rita).own_day
+    assert day is not None
+    assert (day.decided, day.seconds) == (3, 9)
+
+
+def crowd(gate: Gate, count: int) -> None:
+    for number in range(count):
+        propose(gate.agent, customer=f"C-{number}", thread=f"t-{number}")
+
+
+def test_more_than_25_for_each_at_the_desk_is_too_much(gate: Gate) -> None:
+    crowd(gate, 25)
+    assert not page(gate.rita).overloaded
+    propose(gate.agent, customer="C-99", thread="t-99")
+    assert page(gate.rita).overloaded
+    for person, request in zip(
+        (gate.tom, gate.sue), ApprovalRequest.objects.all(), strict=False
+    ):
+        take.take(request_id=request.pk, person=person)
+    assert not page(gate.rita).overloaded
+
+
+def test_more_due_than_the_pace_allows_is_too_much(gate: Gate) -> None:
+    found = page(gate.sue).figures
+    assert not found.overloaded
+    assert replace(found, due=25).lapsing == 0
+    assert replace(found, due=27).lapsing == 2
+    assert replace(found, due=27).overloaded
+    assert not replace(found, due=27, pace=30).overloaded
+
+
+def test_what_is_over_is_told_in_words(gate: Gate) -> None:
+    since = clock.now()
+    approved, rejected, late, held = (
+        propose(gate.agent, customer=f"C-{n}").request for n in range(4)
+    )
+    decide(approved, gate.tom)
+    decide(rejected, gate.sue, "reject")
+    factories.overdue(late)
+    deadlines.expire_chunk()
+    said = {one.id: one.said for one in queue.since(fresh(gate.rita), since)}
+    assert said == {
+        approved.pk: "Approved by Tom Example",
+        rejected.pk: "Rejected by Sue Example",
+        late.pk: "Expired",
+    }
+    assert queue.since(fresh(gate.otto), since) == []
+    assert held.pk not in said
+
+
+def test_nobody_is_named_of_what_can_still_be_recalled(gate: Gate) -> None:
+    since = clock.now()
+    request = states.recallable(gate)
+    (found,) = queue.since(fresh(gate.tom), since)
+    assert (found.id, found.said) == (request.pk, "Approved")

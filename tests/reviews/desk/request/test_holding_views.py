@@ -1,0 +1,417 @@
+"""Being at a request: its addresses, what its page then says, and what is kept."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from journal import clock
+from journal.models import LogRecord
+from reviews.holds import take
+from reviews.models import ApprovalRequest, Decision, Draft, Lease, Note, StateReading
+from reviews.people import preferences
+from reviews.people.preferences import Display
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import decide, propose, reason_for
+from tests.reviews.desk.conftest import HTMX, SignIn
+from tests.reviews.desk.request.test_views import panel, url
+from tests.worlds import WORLD
+
+
+@pytest.fixture
+def request_(gate: Gate) -> ApprovalRequest:
+    return propose(gate.agent).request
+
+
+def hold(request: ApprovalRequest, person: Any) -> str:
+    return take.take(request_id=request.pk, person=person).token
+
+
+def lapse(request: ApprovalRequest) -> None:
+    past = clock.now() - timedelta(seconds=1)
+    Lease.objects.filter(pk=request.pk).update(until=past)
+
+
+def shown(client: Client, request: ApprovalRequest) -> str:
+    """Of a page: its strip and R8."""
+    source = client.get(url(request)).content.decode()
+    strip = source[source.index('id="live"') : source.index('class="review')]
+    return strip + source[source.rindex('data-testid="decide"') :]
+
+
+def token(client: Client, request: ApprovalRequest) -> str:
+    """What a page says of itself."""
+    source = client.get(url(request)).content.decode()
+    found = re.search(r'name="seen"[^>]*value="([^"]+)"', source)
+    assert found
+    return found[1]
+
+
+def test_opening_a_page_holds_nothing(request_, as_: SignIn) -> None:
+    source = as_("rita").get(url(request_)).content.decode()
+    assert not Lease.objects.exists()
+    assert "data-take" in source
+    assert "load, submit, beat" in source
+
+
+def test_the_page_takes_it_and_says_until_when(gate: Gate, request_, as_) -> None:
+    client = as_("rita", **HTMX)
+    response = client.post(url(request_, "lease"), headers={"If-None-Match": "1-x"})
+    source = response.content.decode()
+    lease = Lease.objects.get()
+    assert lease.holder == gate.rita
+    assert lease.until is not None
+    said = f">{lease.until:%H:%M:%S} UTC</time>"
+    assert f'You hold this until <time datetime="{lease.until.isoformat()}"{said}' in (
+        source
+    )
+    assert 'data-testid="release"' in source
+    assert lease.token in source
+
+
+def test_without_javascript_it_is_a_button_and_a_redirect(request_, as_) -> None:
+    client = as_("rita")
+    assert 'data-testid="take"' in shown(client, request_)
+    response = client.post(url(request_, "lease"))
+    assert (response.status_code, response["Location"]) == (303, url(request_))
+    assert "You hold this until" in shown(client, request_)
+    client.post(url(request_, "release"))
+    assert Lease.objects.get().holder is None
+
+
+@pytest.mark.parametrize(
+    ("name", "amount", "takes"),
+    [("rita", "40.00", True), ("sue", "40.00", False), ("sue", "899.00", True)],
+)
+def test_a_supervisor_takes_up_only_what_asks_one(
+    gate: Gate, as_: SignIn, name: str, amount: str, takes: bool
+) -> None:
+    request = propose(gate.agent, amount=amount).request
+    source = as_(name).get(url(request)).content.decode()
+    assert ("data-take" in source) == takes
+    assert 'data-testid="take"' in source
+
+
+@pytest.mark.parametrize("name", ["otto", "adam", "owen"])
+def test_who_only_looks_never_holds(request_, as_: SignIn, name: str) -> None:
+    client = as_(name)
+    source = client.get(url(request_)).content.decode()
+    assert "data-take" not in source
+    assert 'data-testid="take"' not in source
+    assert client.post(url(request_, "lease")).status_code == 403
+    assert not Lease.objects.exists()
+
+
+def test_a_beat_renews_and_takes_nothing(gate: Gate, request_, as_) -> None:
+    client = as_("rita", **HTMX)
+    client.post(url(request_, "lease"), {"beat": "1"})
+    assert not Lease.objects.exists()
+    hold(request_, gate.rita)
+    soon = clock.now() + timedelta(seconds=30)
+    Lease.objects.update(until=soon)
+    client.post(url(request_, "lease"), {"beat": "1"})
+    assert Lease.objects.filter(until__gt=soon).exists()
+
+
+def test_another_reads_who_is_at_it_and_has_no_verb(gate: Gate, request_, as_) -> None:
+    hold(request_, gate.rita)
+    source = shown(as_("tom"), request_)
+    assert "Rita Example is deciding (since" in source
+    assert "verb-approve" not in source
+    assert 'data-testid="notify"' in source
+    assert 'data-testid="break"' not in source
+    assert 'data-testid="break"' in shown(as_("sue"), request_)
+
+
+def test_whose_own_run_it_is_reads_no_name(gate: Gate, request_, as_) -> None:
+    hold(request_, gate.rita)
+    source = shown(as_("owen"), request_)
+    assert "A reviewer is deciding" in source
+    assert "Rita" not in source
+
+
+def test_a_verdict_by_hand_is_refused_and_its_words_kept(
+    gate: Gate, request_, as_: SignIn
+) -> None:
+    client = as_("tom")
+    seen = token(client, request_)
+    hold(request_, gate.rita)
+    sent = panel(request_, "reject", reason="not this one", reason_code="unsafe")
+    response = client.post(url(request_, "decide"), {**sent, "seen": seen})
+    source = response.content.decode()
+    assert response.status_code == 409
+    assert "Rita Example is deciding this until" in source
+    assert "not this one" in source
+    assert not Decision.objects.exists()
+    assert Draft.objects.get(person=gate.tom).reason == "not this one"
+
+
+def test_a_hold_that_lapsed_is_said_so_with_the_note(gate: Gate, request_, as_) -> None:
+    client = as_("rita")
+    mine = {"lease": hold(request_, gate.rita), "seen": token(client, request_)}
+    lapse(request_)
+    hold(request_, gate.tom)
+    decide(request_, gate.tom)
+    sent = panel(request_, "reject", reason="my words", reason_code="unsafe")
+    response = client.post(url(request_, "decide"), {**sent, **mine})
+    source = response.content.decode()
+    assert response.status_code == 409
+    assert "Tom Example took it over: approved at" in source
+    assert "my words" in source
+    assert 'data-testid="add-note"' in source
+
+
+def test_break_hold_is_a_form_with_a_reason(gate: Gate, request_, as_) -> None:
+    hold(request_, gate.rita)
+    client = as_("sue")
+    page = client.get(url(request_, "hold", "break"))
+    assert "Rita Example holds this since" in page.content.decode()
+    empty = client.post(url(request_, "hold", "break"), {"reason": " "})
+    assert empty.status_code == 422
+    response = client.post(url(request_, "hold", "break"), {"reason": "lunch"})
+    assert response.status_code == 303
+    assert Lease.objects.get().holder is None
+    assert LogRecord.objects.filter(kind="lease.broken").count() == 1
+    assert as_("tom").get(url(request_, "hold", "break")).status_code == 403
+
+
+def test_hand_over_is_offered_and_then_taken(gate: Gate, request_, as_) -> None:
+    hold(request_, gate.rita)
+    rita, tom = as_("rita"), as_("tom")
+    page = rita.get(url(request_, "hold", "give")).content.decode()
+    assert gate.tom.public_id in page
+    assert gate.otto.public_id not in page
+    wrong = rita.post(url(request_, "hold", "give"), {"to": gate.otto.public_id})
+    assert wrong.status_code == 422
+    rita.post(url(request_, "hold", "give"), {"to": gate.tom.public_id})
+    assert 'data-testid="take-over"' in shown(tom, request_)
+    tom.post(url(request_, "hold", "take"))
+    assert Lease.objects.get().holder == gate.tom
+
+
+def test_notify_me_is_remembered_and_said(gate: Gate, request_, as_) -> None:
+    hold(request_, gate.rita)
+    client = as_("tom")
+    client.post(url(request_, "hold", "ask"))
+    assert Lease.objects.get().asked_by == [gate.tom.public_id]
+    assert "You will get a mail" in shown(client, request_)
+    assert as_("otto").post(url(request_, "hold", "ask")).status_code == 403
+
+
+def test_more_time_is_offered_with_its_new_end(request_, as_: SignIn) -> None:
+    client = as_("rita")
+    later = request_.expires_at + timedelta(minutes=30)
+    assert f">{later:%H:%M:%S} UTC</time></span><kbd" in shown(client, request_)
+    client.post(url(request_, "extend"))
+    request_.refresh_from_db()
+    assert request_.expires_at == later
+    most = request_.expires_at_most
+    ApprovalRequest.objects.update(expires_at=most)
+    assert 'data-testid="extend"' not in shown(client, request_)
+    assert client.post(url(request_, "extend")).status_code == 409
+
+
+def test_more_time_is_announced(request_, as_: SignIn) -> None:
+    later = request_.expires_at + timedelta(minutes=30)
+    answer = as_("rita", **HTMX).post(url(request_, "extend"))
+    said = f'data-say="Extended by 30 min: it expires at {later:%H:%M:%S} UTC.'
+    assert said in answer.content.decode()
+
+
+def test_a_draft_is_saved_given_back_and_gone_once_sent(
+    gate: Gate, request_, as_: SignIn
+) -> None:
+    client = as_("rita")
+    typed = panel(request_, "reject", reason="so far", reason_code="unsafe")
+    saved = client.post(url(request_, "draft"), {**typed, "password": "s3cret-pw"})
+    assert saved.status_code == 204
+    assert factories.count_of("s3cret-pw") == 0
+    assert 'data-testid="draft"' in shown(client, request_)
+    source = client.get(url(request_, "decide") + "?arm=reject").content.decode()
+    assert "so far" in source
+    assert re.search(r'value="unsafe" checked', source)
+    typed["seen"] = token(client, request_)
+    client.post(url(request_, "decide"), typed)
+    assert Decision.objects.get().reason == "so far"
+    assert not Draft.objects.exists()
+    client.post(url(request_, "draft"), typed)
+    assert not Draft.objects.exists()
+
+
+def test_edits_are_given_back_on_their_own_version(gate: Gate, request_, as_) -> None:
+    client = as_("rita")
+    typed = panel(request_, "modify", reason="less")
+    edits = {"arg.customer": "C-1", "arg.amount": "12.34", "arg.currency": "USD"}
+    client.post(url(request_, "draft"), {**typed, **edits})
+    armed = url(request_, "decide") + "?arm=modify"
+    assert 'value="12.34"' in client.get(armed).content.decode()
+    factories.revise(gate.agent, request_.proposal)
+    source = client.get(armed).content.decode()
+    assert 'value="12.34"' not in source
+    assert "less" in source
+
+
+def test_what_expired_keeps_the_note_to_be_added(gate: Gate, request_, as_) -> None:
+    client = as_("rita")
+    client.post(url(request_, "draft"), panel(request_, "reject", reason="kept"))
+    factories.overdue(request_)
+    source = shown(client, request_)
+    assert "Nothing was executed." in source
+    assert "kept</textarea>" in source
+    client.post(url(request_, "notes"), {"text": "kept"})
+    assert Note.objects.get().text == "kept"
+    assert not Draft.objects.exists()
+    assert 'data-testid="notes"' in client.get(url(request_)).content.decode()
+    assert as_("otto").post(url(request_, "notes"), {"text": "x"}).status_code == 403
+
+
+def moved(request: ApprovalRequest) -> None:
+    WORLD.update(before={"amount": "7.00"}, preconditions={"row_version": 2})
+
+
+def test_taking_it_up_finds_that_the_target_moved(request_, as_: SignIn) -> None:
+    client = as_("rita", **HTMX)
+    seen = token(as_("rita"), request_)
+    moved(request_)
+    response = client.post(
+        url(request_, "lease"), headers={"X-Seen": seen, "If-None-Match": "1-x"}
+    )
+    source = response.content.decode()
+    assert StateReading.objects.count() == 1
+    assert "The record changed at" in source
+    assert 'data-testid="refresh"' in source
+    assert "verb-approve" not in source
+    assert "As you read it" in source
+    assert "7.00" in source
+    assert "verb-approve" in shown(as_("rita"), request_)
+
+
+def test_a_verdict_on_the_older_state_is_refused(request_, as_: SignIn) -> None:
+    client = as_("rita")
+    seen = token(client, request_)
+    moved(request_)
+    client.post(url(request_, "lease"))
+    sent = {**panel(request_, "approve", reason="fine"), "seen": seen}
+    response = client.post(url(request_, "decide"), sent)
+    source = response.content.decode()
+    assert response.status_code == 409
+    assert "changed after this page was made" in source
+    assert not Decision.objects.exists()
+    sent["seen"] = token(client, request_)
+    client.post(url(request_, "decide"), sent)
+    assert Decision.objects.get().reading == StateReading.objects.get()
+
+
+def four(gate: Gate) -> list[ApprovalRequest]:
+    return [
+        propose(gate.agent, customer=f"C-{n}", thread=f"t-{n}").request
+        for n in range(4)
+    ]
+
+
+def go(client: Client, request: ApprovalRequest, **fields: str) -> str:
+    sent = {"from": request.pk, "step": "next", **fields}
+    return str(client.post("/queue/next/", sent)["Location"])
+
+
+def test_next_and_previous_go_on_in_the_queue(gate: Gate, as_: SignIn) -> None:
+    first, second, third, last = four(gate)
+    client = as_("rita")
+    hold(first, gate.rita)
+    assert go(client, first) == url(second)
+    assert Lease.objects.get(pk=first.pk).holder is None
+    assert Lease.objects.get(pk=second.pk).holder == gate.rita
+    hold(third, gate.tom)
+    assert go(client, second) == url(last)
+    assert go(client, last, step="previous") == url(second)
+
+
+def test_next_keeps_to_the_filter_and_ends_with_words(gate: Gate, as_: SignIn) -> None:
+    first, *_ = four(gate)
+    client = as_("rita")
+    assert go(client, first, filters="?q=t-2") != url(first)
+    for one in ApprovalRequest.objects.exclude(pk=first.pk):
+        hold(one, gate.tom)
+    Lease.objects.exclude(pk=first.pk).update(
+        holder=gate.tom,
+        token="t",
+        taken_at=clock.now(),
+        until=clock.now() + timedelta(minutes=5),
+    )
+    assert go(client, first) == "/queue/?empty=1"
+    assert "Nothing else in this queue" in client.get("/queue/").content.decode()
+
+
+def test_next_asks_before_it_leaves_what_was_typed(gate: Gate, as_: SignIn) -> None:
+    first, second, *_ = four(gate)
+    client = as_("rita")
+    client.post(url(first, "draft"), panel(first, "reject", reason="not done"))
+    asked = client.post("/queue/next/", {"from": first.pk, "step": "next"})
+    assert asked.status_code == 200
+    assert "not done" in asked.content.decode()
+    assert go(client, first, sure="1") == url(second)
+    assert Draft.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("wish", "verdict", "goes"),
+    [
+        ("off", "approve", False),
+        ("on", "approve", True),
+        ("on", "reject", True),
+        ("unless_rejected", "reject", False),
+        ("unless_rejected", "escalate", True),
+    ],
+)
+def test_who_prefers_it_goes_on_once_it_is_decided(
+    gate: Gate, as_: SignIn, wish: Any, verdict: str, goes: bool
+) -> None:
+    first, second, *_ = four(gate)
+    preferences.save(person=gate.rita, display=Display(advance=wish))
+    client = as_("rita")
+    sent = panel(first, verdict, reason="so", reason_code=reason_for(verdict))
+    sent["seen"] = token(client, first)
+    to = client.post(url(first, "decide"), sent)["Location"]
+    assert to == (url(second) if goes else url(first))
+    assert Lease.objects.filter(pk=second.pk, holder=gate.rita).exists() == goes
+    said = client.get(to).content.decode()
+    assert (f"request {first.pk}." in said) == goes
+
+
+@pytest.mark.parametrize(
+    "path", ["lease", "release", "extend", "hold/ask", "hold/take", "draft", "notes"]
+)
+def test_a_get_changes_nothing_and_a_stranger_finds_nothing(
+    gate: Gate, request_, as_: SignIn, path: str
+) -> None:
+    assert as_("rita").get(url(request_, path)).status_code == 405
+    assert as_("rita").post(f"/requests/r-none/{path}/").status_code == 404
+
+
+def test_bad_input_is_never_a_failure(request_, as_: SignIn) -> None:
+    client = as_("rita")
+    bad = {"version": "x", "verdict": "x", "reason": "y" * 9000, "step": "x"}
+    for path in ("lease", "release", "draft"):
+        assert client.post(url(request_, path), bad).status_code < 500
+    assert client.post(url(request_, "notes"), {}).status_code == 422
+    assert client.post("/queue/next/", {"from": "r-%00", "filters": "&&="}).status_code
+
+
+def test_the_times_of_a_state_are_elements(gate: Gate, as_: SignIn) -> None:
+    """Strip, outcome and look: the time that our own sentence says names its day."""
+    request = propose(gate.agent).request
+    decide(request, gate.sue, "reject")
+    request.refresh_from_db()
+    at = request.settled_at
+    assert at is not None
+    time = f'<time datetime="{at.isoformat()}">{at:%H:%M:%S} UTC</time>'
+    client = as_("rita")
+    source = shown(client, request)
+    assert source.count(f"Rejected by Sue Example {time}") == 2
+    row = client.get(f"/requests/{request.pk}/peek/").content.decode()
+    assert f"Rejected by Sue Example {time}" in row

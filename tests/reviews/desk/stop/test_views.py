@@ -1,0 +1,399 @@
+"""Stop and its lifting, and the settling of unknown outcomes."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from guardian.shortcuts import remove_perm
+
+from journal import clock, log
+from journal.models import LogRecord
+from policies.models import Queue
+from reviews.choices import ExecutionStatus, Scope, StopMode
+from reviews.executions import claims, settle
+from reviews.executions import record as executions
+from reviews.executions import run as executions_run
+from reviews.models import Execution, Stop
+from reviews.requests import proposals
+from reviews.stops import stops
+from reviews.tool_services.executors import succeeded
+from tests import factories
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews import states
+from tests.reviews.desk.conftest import SignIn
+from tests.reviews.executions.attempts import ends, granted
+
+RUN = "/stop/?agent=riley&thread=t-1"
+
+
+def stopping(scope: str, key: str = "", mode: str = "stopped") -> dict[str, str]:
+    said = {"target": f"{scope}:{key}", "mode": mode, "reason": "runs wild"}
+    return said | ({"sure": "All agents"} if scope == "everything" else {})
+
+
+def targets(source: str) -> str:
+    """The radio buttons of what is to be stopped."""
+    return "".join(re.findall(r'<input[^>]*name="target"[^>]*>', source))
+
+
+def test_a_supervisor_stops_a_run(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    client = as_("sue")
+    source = client.get(RUN).content.decode()
+    assert "1 request waiting for people: withdrawn" in source
+    response = client.post(RUN, stopping("thread", "riley/t-1"), follow=True)
+    source = response.content.decode()
+    assert "Halting…" in source
+    assert "1 still to cancel" in source
+    assert "Run riley/t-1" in source
+    assert (Stop.objects.get().scope, Stop.objects.get().mode) == ("thread", "stopped")
+
+
+def test_it_says_halted_only_when_nothing_runs(gate: Gate, as_: SignIn) -> None:
+    execution = states.claimed(gate)
+    key = stops.thread_key("riley", execution.proposal.thread)
+    stops.stop(scope=Scope.THREAD, key=key, person=gate.sue, reason="x")
+    assert b"Halting, 1 still running" in as_("sue").get("/stop/").content
+    Execution.objects.filter(pk=execution.pk).update(
+        status=ExecutionStatus.UNKNOWN, lease_until=None
+    )
+    assert b"Halted" in as_("sue").get("/stop/").content
+
+
+def test_a_reason_is_needed_and_the_choice_is_kept(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    sent = stopping("agent", "riley", "paused") | {"reason": " "}
+    response = as_("sue").post(RUN, sent)
+    source = response.content.decode()
+    assert response.status_code == 422
+    assert "Nothing was stopped." in source
+    assert 'value="agent:riley" checked' in source
+    assert not Stop.objects.exists()
+
+
+def test_who_comes_second_keeps_their_words(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sam, reason="x")
+    said = stopping("agent", "riley") | {"reason": "it loops again"}
+    page = as_("sue").post("/stop/?agent=riley", said)
+    assert page.status_code == 409
+    assert "switched off already" in page.content.decode()
+    assert "it loops again" in page.content.decode()
+    assert " checked" not in targets(page.content.decode())
+    stops.lift(stop_id=row.pk, person=gate.sam, reason="over")
+    page = as_("sue").post(f"/stop/{row.pk}/lift/", {"reason": "all is well"})
+    assert page.status_code == 409
+    assert "all is well" in page.content.decode()
+
+
+def test_from_any_page_runs_and_tools_at_work_are_two_clicks_away(
+    gate: Gate, as_: SignIn
+) -> None:
+    propose(gate.agent, "pay", thread="t-7")
+    states.queued(gate, "pay_queryable")
+    run, tool = "/threads/riley/t-7/stop/", "/stop/?tool=pay"
+    source = as_("sue").get("/stop/").content.decode()
+    assert f'href="{run}"' in source
+    assert f'href="{tool}"' in source
+    assert 'href="/stop/?tool=pay_queryable"' in source
+    said = stopping("thread", "riley/t-7")
+    assert as_("sue").post(run, said).status_code == 302
+    assert as_("sue").post(tool, stopping("tool", "pay")).status_code == 302
+    source = as_("rita").get("/stop/").content.decode()
+    assert f'href="{run}"' in source
+    assert tool not in source
+    assert run not in as_("otto").get("/stop/").content.decode()
+
+
+def test_what_is_at_work_stands_newest_first_whatever_it_waits_for(
+    gate: Gate, as_: SignIn
+) -> None:
+    for number in range(8):
+        granted(gate, "pay_queryable", thread=f"old-{number}")
+    propose(gate.agent, thread="waits")
+    source = as_("rita").get("/stop/").content.decode()
+    runs = re.findall(r'href="/threads/riley/([^/]+)/stop/"', source)
+    assert runs == ["waits", *(f"old-{number}" for number in range(7, 0, -1))]
+
+
+def test_an_owner_is_led_to_the_runs_of_their_own_agents(
+    gate: Gate, as_: SignIn
+) -> None:
+    propose(gate.agent, thread="t-7")
+    run = "/threads/riley/t-7/stop/"
+    assert f'href="{run}"' in as_("owen").get("/stop/").content.decode()
+    said = stopping("thread", "riley/t-7")
+    assert as_("owen").post(run, said).status_code == 302
+    gate.people["olga"] = factories.person("olga", factories.CAST["owen"])
+    other = as_("olga").get("/stop/").content.decode()
+    assert run not in other
+
+
+def test_a_reviewer_is_offered_a_pause_and_no_more(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    client = as_("rita")
+    source = client.get(RUN).content.decode()
+    assert 'value="paused"' in source
+    assert 'value="stopped"' not in source
+    assert 'value="agent:riley"' not in source
+    assert client.post(RUN, stopping("thread", "riley/t-1")).status_code == 403
+    assert (
+        client.post(RUN, stopping("thread", "riley/t-1", "paused")).status_code == 302
+    )
+
+
+def test_a_preset_is_reason_enough_and_other_is_not(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    sent = stopping("agent", "riley") | {"reason": "", "reason_code": "other"}
+    response = as_("sue").post(RUN, sent)
+    assert response.status_code == 422
+    assert "Say why. The log keeps it." in response.content.decode()
+    as_("sue").post(RUN, sent | {"reason_code": "runaway"})
+    assert Stop.objects.get().reason == "Too much, too fast."
+    record = LogRecord.objects.get(kind="stop.raised")
+    assert json.loads(bytes(record.leaf))["data"]["reason_code"] == "runaway"
+
+
+def test_a_link_may_ask_for_a_pause(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    source = as_("sue").get("/threads/riley/t-1/stop/?mode=paused").content.decode()
+    assert 'value="paused" checked' in source
+    assert 'value="thread:riley/t-1" checked' in source
+
+
+def test_the_escalation_links_to_the_pause(gate: Gate, as_: SignIn) -> None:
+    request = propose(gate.agent).request
+    decide(request, gate.rita, "escalate", reason_code="unsafe")
+    source = as_("sue").get(f"/escalations/{request.pk}/").content.decode()
+    assert 'href="/threads/riley/t-1/stop/?mode=paused"' in source
+
+
+def test_from_any_page_the_agents_at_work_are_offered(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    robin = factories.agent(gate.owen, "robin")
+    client = as_("sue")
+    assert 'value="agent:robin"' not in client.get("/stop/").content.decode()
+    propose(robin)
+    source = client.get("/stop/").content.decode()
+    assert 'value="agent:riley"' in source
+    assert 'value="agent:robin"' in source
+    assert client.post("/stop/", stopping("agent", "robin")).status_code == 302
+    assert Stop.objects.get().key == "robin"
+    assert 'value="agent:riley"' not in as_("rita").get("/stop/").content.decode()
+
+
+def test_every_action_says_what_becomes_of_it(gate: Gate, as_: SignIn) -> None:
+    states.claimed(gate)
+    states.queued(gate, "pay_queryable")
+    propose(gate.agent, customer="C-7")
+    source = as_("sue").get(RUN).content.decode()
+    assert "1 queued: cancelled · 1 running: asked to halt, may finish" in source
+    assert "1 queued: kept, does not run · 1 running: may finish" in source
+    assert source.count("May finish.") == 1
+    assert source.count("It never runs.") == 1
+
+
+def test_the_list_is_live_until_nothing_runs(gate: Gate, as_: SignIn) -> None:
+    execution = states.claimed(gate)
+    row = stops.stop(
+        scope=Scope.AGENT, key="riley", person=gate.sue, reason="x", reason_code="harm"
+    )
+    client = as_("sue")
+    url = f"/stop/{row.pk}/live/"
+    assert url in client.get(f"/stop/{row.pk}/").content.decode()
+    first = client.get(url, HTTP_HX_REQUEST="true")
+    assert first.status_code == 200
+    again = client.get(url, HTTP_IF_NONE_MATCH=first["ETag"], HTTP_HX_REQUEST="true")
+    assert again.status_code == 204
+    executions_run.run(execution.pk)
+    Execution.objects.filter(pk=execution.pk).update(
+        status=ExecutionStatus.SUCCEEDED, lease_until=None, finished_at=clock.now()
+    )
+    last = client.get(url, HTTP_IF_NONE_MATCH=first["ETag"], HTTP_HX_REQUEST="true")
+    assert last.status_code == 286
+    source = last.content.decode()
+    assert "nothing to cancel, 1 had already begun and finished." in source
+    assert 'data-say="Halted' in source
+
+
+def test_a_switch_is_read_by_whom_it_concerns(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    for queue in Queue.objects.all():
+        remove_perm("policies.decide", gate.rita, queue)
+    for path in (f"/stop/{row.pk}/", f"/stop/{row.pk}/live/"):
+        assert as_("rita").get(path).status_code == 404
+        assert as_("owen").get(path).status_code == 200
+        assert as_("sue").post(path).status_code == 405
+    assert as_("sue").get("/stop/9999/").status_code == 404
+
+
+def test_only_administrators_stop_everything(gate: Gate, as_: SignIn) -> None:
+    unsure = stopping("everything") | {"sure": "all"}
+    assert as_("adam").post("/stop/", unsure).status_code == 422
+    assert not Stop.objects.exists()
+    assert as_("sue").post("/stop/", stopping("everything")).status_code == 403
+    assert b'value="everything:"' in as_("adam").get("/stop/").content
+    assert as_("adam").post("/stop/", stopping("everything")).status_code == 302
+
+
+def test_a_foolish_target_is_refused(gate: Gate, as_: SignIn) -> None:
+    assert as_("adam").post("/stop/", stopping("galaxy", "x")).status_code == 422
+
+
+def test_lifting_takes_a_reason_and_for_everything_two_people(
+    gate: Gate, as_: SignIn
+) -> None:
+    row = stops.stop(
+        scope=Scope.EVERYTHING, person=gate.adam, mode=StopMode.PAUSED, reason="x"
+    )
+    url = f"/stop/{row.pk}/lift/"
+    assert as_("sue").post(url, {"reason": ""}).status_code == 422
+    first = as_("sue").post(url, {"reason": "fixed"}, follow=True)
+    assert "A second person must agree." in first.content.decode()
+    assert as_("sue").post(url, {"reason": "fixed"}).status_code == 403
+    second = as_("sam").post(url, {"reason": "fixed"}, follow=True)
+    assert "On again." in second.content.decode()
+    assert as_("rita").post(url, {"reason": "fixed"}).status_code in {403, 404}
+    assert as_("sue").get(url).status_code == 405
+
+
+def test_the_queue_says_that_something_is_unknown(gate: Gate, as_: SignIn) -> None:
+    states.unknown(gate)
+    assert b"1 execution has an unknown outcome" in as_("sue").get("/queue/").content
+    assert b"unknown outcome" not in as_("rita").get("/queue/").content
+
+
+def test_a_tool_is_stopped_from_the_pages_that_name_it(gate: Gate, as_: SignIn) -> None:
+    request = propose(gate.agent).request
+    client = as_("sue")
+    source = client.get(f"/requests/{request.pk}/").content.decode()
+    assert 'href="/threads/riley/t-1/stop/?tool=pay"' in source
+    policy = client.get(f"/policies/{gate.policy.number}/").content.decode()
+    assert 'href="/stop/?tool=pay"' in policy
+    assert 'href="/stop/?tool=pay"' in client.get("/agents/riley/").content.decode()
+    assert "/stop/?tool=" not in as_("rita").get("/policies/1/").content.decode()
+    page = client.get("/threads/riley/t-1/stop/?tool=pay").content.decode()
+    for target in ("thread:riley/t-1", "agent:riley", "tool:pay"):
+        assert f'value="{target}"' in page
+    sent = stopping("tool", "pay")
+    response = client.post("/threads/riley/t-1/stop/?tool=pay", sent)
+    assert response.status_code == 302
+    assert (Stop.objects.get().scope, Stop.objects.get().key) == ("tool", "pay")
+
+
+def test_the_owner_stops_a_run_and_no_tool(gate: Gate, as_: SignIn) -> None:
+    propose(gate.agent)
+    path = "/threads/riley/t-1/stop/?tool=pay"
+    assert 'value="tool:pay"' not in as_("owen").get(path).content.decode()
+    assert as_("owen").post(path, stopping("tool", "pay")).status_code == 403
+
+
+def test_it_says_what_had_finished_before_and_that_it_was_sent(
+    gate: Gate, as_: SignIn
+) -> None:
+    states.succeeded(gate)
+    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
+    assert "1 had finished in the hour before it" in source
+    assert "Had finished before" in source
+    assert "Nothing to cancel" in source
+
+
+@pytest.mark.parametrize("ran", [False, True])
+def test_it_tells_of_what_was_unknown_once_and_was_tried_again(
+    gate: Gate, as_: SignIn, ran: bool
+) -> None:
+    execution = states.unknown(gate)
+    settle.settle_unknown(
+        execution_id=execution.pk, person=gate.sue, happened=False, reason="not there"
+    )
+    settle.retry(execution_id=execution.pk, person=gate.sam)
+    claim = claims.take(execution_id=execution.pk, actor=log.SYSTEM) if ran else None
+    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    if claim is None:
+        proposals.withdraw_stopped(proposal_id=execution.proposal_id, code="stopped")
+    else:
+        executions.record(
+            execution_id=execution.pk,
+            fence=claim.fence,
+            outcome=succeeded({}),
+            actor=log.SYSTEM,
+        )
+    source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
+    told = "Had begun before, and finished" if ran else "Cancelled. It never ran."
+    assert told in source
+
+
+def test_what_became_known_after_the_stop_had_happened_before(
+    gate: Gate, as_: SignIn
+) -> None:
+    execution = states.unknown(gate)
+    row = stops.stop(scope=Scope.AGENT, key="riley", person=gate.sue, reason="x")
+    settle.settle_unknown(
+        execution_id=execution.pk, person=gate.sue, happened=True, reason="the books"
+    )
+    source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
+    assert "Had begun before, and finished" not in source
+    assert "1 had finished in the hour before it" in source
+    assert "Had finished before" in source
+
+
+def test_a_pause_says_what_ran_out_of_time_under_it(gate: Gate, as_: SignIn) -> None:
+    execution = states.queued(gate)
+    row = stops.stop(
+        scope=Scope.AGENT,
+        key="riley",
+        mode=StopMode.PAUSED,
+        person=gate.sue,
+        reason="look",
+    )
+    ends(execution, "window")
+    executions_run.run(execution.pk)
+    source = as_("sue").get(f"/stop/{row.pk}/").content.decode()
+    assert "Nothing was cancelled, the time of 1 to run was over" in source
+    assert "Cancelled. It never ran." not in source
+    log_page = as_("otto").get("/log/?kind=stop.raised").content.decode()
+    assert "paused agent" in re.sub(r"<[^>]+>", "", log_page)
+
+
+def test_who_may_only_pause_is_not_offered_what_is_paused(
+    gate: Gate, as_: SignIn
+) -> None:
+    propose(gate.agent)
+    client = as_("rita")
+    client.post(RUN, stopping("thread", "riley/t-1", "paused"))
+    (only,) = re.findall(
+        r'<input[^>]*name="target"[^>]*>', client.get(RUN).content.decode()
+    )
+    assert "disabled" in only
+    assert "checked" not in only
+
+
+def test_nobody_is_offered_to_lift_what_is_over_themselves(
+    gate: Gate, as_: SignIn
+) -> None:
+    key = gate.sam.public_id
+    row = stops.stop(scope=Scope.REVIEWER, key=key, person=gate.sue, reason="x")
+    for name, offered in (("sam", False), ("sue", True)):
+        source = as_(name).get(f"/stop/{row.pk}/").content.decode()
+        assert ("Switch on again" in source) == offered, name
+
+
+def test_it_says_who_asked_and_that_they_cannot_confirm(
+    gate: Gate, as_: SignIn
+) -> None:
+    row = stops.stop(scope=Scope.EVERYTHING, person=gate.adam, reason="x")
+    first = as_("sue").get(f"/stop/{row.pk}/").content.decode()
+    assert "Two people are needed" in first
+    stops.lift(stop_id=row.pk, person=gate.sue, reason="fixed")
+    mine = as_("sue").get(f"/stop/{row.pk}/").content.decode()
+    assert "Sue Example asked to switch it on." in mine
+    assert "any other supervisor or administrator, not you." in mine
+    assert "Switch on again…" not in mine
+    others = as_("alma").get(f"/stop/{row.pk}/").content.decode()
+    assert "You are the second: everything runs again at once." in others
+    assert "not you" not in others

@@ -1,0 +1,92 @@
+"""The banner over a queue that is too long, and where its three actions lead."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.core import mail
+
+from reviews.desk.queue import page
+from reviews.models import ApprovalRequest
+from tests.conftest import Gate
+from tests.reviews.desk.conftest import SignIn
+from tests.reviews.test_workload import waiting
+
+
+@pytest.fixture(autouse=True)
+def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each at the desk is enough, two are too many."""
+    monkeypatch.setattr(page, "_ENOUGH", "2")
+    monkeypatch.setattr(page, "MOST_EACH", 1)
+
+
+def banner(source: str) -> str:
+    found = re.search(
+        r'data-testid="overload".*?</div></div>|over capacity', source, re.S
+    )
+    return found.group() if found else ""
+
+
+def test_supervisors_have_three_ways_out_and_reviewers_are_told(
+    gate: Gate, as_: SignIn
+) -> None:
+    waiting(gate, 2)
+    source = banner(as_("sue").get("/queue/").content.decode())
+    for way in ('href="/queue/load/#people"', 'href="/queue/load/#agents"'):
+        assert way in source
+    assert 'action="/queue/load/extend/"' in source
+    told = as_("rita").get("/queue/").content.decode()
+    assert "The queue is over capacity; supervisors know." in told
+    assert "/queue/load/" not in told
+
+
+def test_one_press_extends_all_and_says_how_many(gate: Gate, as_: SignIn) -> None:
+    before = {one.pk: one.expires_at for one in waiting(gate, 2)}
+    response = as_("sue").post("/queue/load/extend/", follow=True)
+    assert "2 requests have more time." in response.content.decode()
+    for one in ApprovalRequest.objects.all():
+        assert one.expires_at > before[one.pk] - (one.expires_at - one.opened_at)
+    again = as_("sue").post("/queue/load/extend/", follow=True).content.decode()
+    assert "Nothing that expires in the next 30 minutes may have more time." in again
+
+
+def test_five_are_given_to_a_colleague(gate: Gate, as_: SignIn) -> None:
+    waiting(gate, 6)
+    client = as_("sue")
+    source = client.get("/queue/load/").content.decode()
+    assert f'name="to" value="{gate.tom.public_id}"' in source
+    to = {"to": gate.tom.public_id}
+    source = client.post("/queue/load/share/", to, follow=True).content.decode()
+    assert "5 requests given to Tom Example, by mail as well." in source
+    assert ApprovalRequest.objects.filter(assignee=gate.tom).count() == 5
+    assert mail.outbox == []  # the worker's, after the commit
+
+
+def test_only_colleagues_are_asked(gate: Gate, as_: SignIn) -> None:
+    waiting(gate, 1)
+    for to in (gate.sue.public_id, gate.otto.public_id, "u-nobody", ""):
+        sent = as_("sue").post("/queue/load/share/", {"to": to})
+        assert sent.status_code == 404
+    assert not ApprovalRequest.objects.filter(assignee__isnull=False).exists()
+
+
+@pytest.mark.parametrize("name", ["rita", "adam", "otto", "owen"])
+def test_it_is_the_supervisors_page(gate: Gate, as_: SignIn, name: str) -> None:
+    client = as_(name)
+    assert client.get("/queue/load/").status_code == 404
+    assert client.post("/queue/load/extend/").status_code == 404
+    to = {"to": gate.tom.public_id}
+    assert client.post("/queue/load/share/", to).status_code == 404
+    assert client.post("/queue/load/").status_code in {404, 405}
+    assert client.get("/queue/load/extend/").status_code == 405
+
+
+def test_the_page_links_to_the_pause_of_who_asks_the_most(
+    gate: Gate, as_: SignIn
+) -> None:
+    waiting(gate, 2)
+    source = as_("sue").get("/queue/load/").content.decode()
+    assert 'href="/agents/riley/stop/?mode=paused"' in source
+    shown = as_("sue").get("/agents/riley/stop/?mode=paused").content.decode()
+    assert 'value="paused" checked' in shown

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from journal.models import LogRecord
+from reviews.desk.announced import page
+from reviews.desk.components import badges
+from reviews.evidence import reveals
+from reviews.models import Execution, Sighting
+from tests.conftest import Gate
+from tests.factories import propose
+from tests.reviews.desk.components.test_visibility import fresh
+
+
+def ran(gate: Gate, *labels: str) -> list[Execution]:
+    for label in labels:
+        propose(gate.agent, "tag", args={"label": label}, thread=f"t-{label}")
+    return list(Execution.objects.select_related("proposal").order_by("queued_at"))
+
+
+def kinds() -> list[str]:
+    found = LogRecord.objects.filter(kind__startswith="announced.").order_by("pk")
+    return list(found.values_list("kind", flat=True))
+
+
+def test_what_was_announced_names_the_queue_that_was_told(gate: Gate) -> None:
+    (execution,) = ran(gate, "vip")
+    assert execution.announced_in is not None
+    assert execution.announced_in.name == "odd"
+    propose(gate.agent, "look")
+    assert Execution.objects.filter(announced_in__isnull=True).count() == 1
+
+
+def test_seeing_is_each_persons_own_and_once(gate: Gate) -> None:
+    rows = ran(gate, "vip", "new")
+    assert reveals.see(person=gate.rita, executions=rows) == 2
+    assert reveals.see(person=gate.rita, executions=rows) == 0
+    assert reveals.see(person=gate.tom, executions=rows[:1]) == 1
+    assert kinds() == ["announced.seen"] * 3
+
+
+def test_a_near_miss_is_more_than_seen_and_stays_one(gate: Gate) -> None:
+    rows = ran(gate, "vip")
+    reveals.see(person=gate.rita, executions=rows)
+    assert reveals.see(person=gate.rita, executions=rows, near_miss=True) == 1
+    assert reveals.see(person=gate.rita, executions=rows) == 0
+    assert Sighting.objects.get().near_miss
+    assert kinds() == ["announced.seen", "announced.near_miss"]
+
+
+def test_the_badge_counts_what_this_person_has_not_seen(gate: Gate) -> None:
+    rows = ran(gate, "vip", "new", "old")
+    assert badges.of(fresh(gate.rita)).announced == 3
+    reveals.see(person=gate.rita, executions=rows[:2])
+    assert badges.of(fresh(gate.rita)).announced == 1
+    assert badges.of(fresh(gate.tom)).announced == 3
+    assert badges.of(fresh(gate.otto)).announced == 0
+
+
+def test_who_was_not_told_marks_nothing(gate: Gate) -> None:
+    (execution,) = ran(gate, "vip")
+    assert page.told(fresh(gate.rita), [execution.pk]) == [execution]
+    assert page.told(fresh(gate.otto), [execution.pk]) == []
+    assert page.told(fresh(gate.owen), [execution.pk]) == []

@@ -1,0 +1,47 @@
+"""Given back, run out, or over with the decision."""
+
+from __future__ import annotations
+
+import pytest
+
+from reviews.holds import rows as leases
+from reviews.holds import take as holds_take
+from reviews.holds.rows import release
+from reviews.holds.take import take
+from tests.conftest import Gate
+from tests.factories import decide, propose
+from tests.reviews.holds.holds import freed_for, held_by, kinds, lapse
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_page_left_late_gives_back_its_own_taking_only(gate: Gate, request_) -> None:
+    old = take(request_id=request_.pk, person=gate.rita).token
+    new = take(request_id=request_.pk, person=gate.rita).token
+    assert not release(request_id=request_.pk, person=gate.rita, token=old)
+    assert not release(request_id=request_.pk, person=gate.tom)
+    assert release(request_id=request_.pk, person=gate.rita, token=new)
+
+
+def test_the_sweep_frees_what_ran_out_while_somebody_waits(gate: Gate) -> None:
+    rows = [propose(gate.agent, customer=f"C-{n}").request for n in range(2)]
+    for row in rows:
+        take(request_id=row.pk, person=gate.rita)
+    holds_take.ask(request_id=rows[0].pk, person=gate.tom)
+    assert leases.lapse_chunk() == 0
+    for row in rows:
+        lapse(row)
+    assert leases.lapse_chunk() == 1
+    assert kinds(rows[0]) == ["lease.taken", "lease.lapsed"]
+    assert freed_for(rows[0]) == [gate.tom.public_id]
+    assert kinds(rows[1]) == ["lease.taken"]
+
+
+def test_deciding_gives_it_back_for_the_second_person(gate: Gate) -> None:
+    request = propose(gate.agent, amount="899.00").request
+    take(request_id=request.pk, person=gate.sue)
+    holds_take.ask(request_id=request.pk, person=gate.sam)
+    decide(request, gate.sue)
+    assert held_by(request) is None
+    assert freed_for(request) == [gate.sam.public_id]
+    assert take(request_id=request.pk, person=gate.sam).mine
