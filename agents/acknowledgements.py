@@ -1,5 +1,6 @@
-"""An agent says that it has an outcome: after that nobody offers it again. Until then
-it is offered as often as anybody asks, whatever crashed in between."""
+"""Acknowledgement of outcomes by agents. Holdpoint offers an outcome as often as it is
+asked for, across every crash, until the agent acknowledges it; after that it offers the
+outcome to nobody."""
 
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ UNTAKEN = (DeliveryStatus.WAITING, DeliveryStatus.DEAD, DeliveryStatus.HELD)
 
 @transaction.atomic(durable=True)
 def acknowledge(*, agent: Agent, proposal_id: str, outcome: str) -> None:
-    """The agent has this outcome. Again, or of one that something newer followed, it
-    changes nothing more.
+    """Record that the agent has this outcome, and mark its deliveries as taken.
 
-    Raises NotFound, and Conflict for what is no outcome of this proposal. Locks: the
-    outcome, the letters that tell of it.
+    A repeated call changes nothing, nor does one for an outcome that a newer one has
+    replaced. Raises NotFound, and Conflict for an id that is not an outcome of this
+    proposal. Locks: the outcome, then its deliveries.
     """
     proposal = representation.load(agent.slug, proposal_id)
     if proposal is None:
@@ -50,7 +51,8 @@ def acknowledge(*, agent: Agent, proposal_id: str, outcome: str) -> None:
 def note(
     agent: Agent, proposal: Proposal, outcome: str, by: TakenBy, now: datetime
 ) -> bool:
-    """Whether it is news. Caller holds a transaction."""
+    """Write the acknowledgement and its log record; return False, and write nothing,
+    when the outcome is acknowledged already. Caller holds a transaction."""
     row = Acknowledgement(
         outcome=outcome, proposal=proposal.pk, agent=agent, by=by, at=now
     )
@@ -71,7 +73,10 @@ def note(
 
 
 def _known(proposal: Proposal) -> set[str]:
-    """What has come of it so far, or may have: an id cannot be told beforehand."""
+    """Collect the ids of every outcome that the proposal has had, or may have had.
+
+    An id cannot be parsed, so the given one is compared with all possible ones.
+    """
     found = {representation.settled(proposal.pk)}
     again = _offered_again(proposal)
     for execution in Execution.objects.filter(proposal=proposal):
@@ -86,7 +91,7 @@ def _known(proposal: Proposal) -> set[str]:
 
 
 def _offered_again(proposal: Proposal) -> list[datetime]:
-    """When people let it be tried once more. Its row tells only of the last time, and
-    only until it is redeemed."""
+    """List when people had the execution retried. This reads the log: the execution's
+    row has only the last time, and only until the grant is redeemed."""
     retried = LogRecord.objects.filter(proposal=proposal.pk, kind="execution.retried")
     return list(retried.values_list("at", flat=True))

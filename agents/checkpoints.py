@@ -1,5 +1,6 @@
-"""An agent's suspended state: a redacted summary and state for people, and an opaque
-blob, encrypted under the thread's own key, for the agent alone."""
+"""Checkpoints: an agent's suspended state. It has a redacted summary and state, which
+people read, and an opaque blob for the agent alone, encrypted under the thread's key.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from .models import Checkpoint, Thread
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """What an agent leaves behind to go on from later."""
+    """The state that an agent sends to resume from later, before redaction."""
 
     summary: str = ""
     state: Mapping[str, Any] = field(default_factory=dict)
@@ -28,7 +29,8 @@ class Suspended:
 
 
 def owner_name(thread: Thread) -> str:
-    """What the thread's key is bound to, so that it opens no other thread's blobs."""
+    """Return the associated data that binds a key to its thread, so that the key opens
+    no other thread's blobs."""
     return f"thread {thread.pk}"
 
 
@@ -40,7 +42,8 @@ def save(
     redactor: Redactor,
     now: datetime,
 ) -> Checkpoint:
-    """Store the next checkpoint. Caller holds the thread's lock and a transaction."""
+    """Store the thread's next checkpoint: redact the summary and the state, encrypt the
+    blob. Caller holds the thread's lock and a transaction."""
     blob = suspended.blob
     last = thread.checkpoints.aggregate(last=Max("number"))["last"] or 0
     return Checkpoint.objects.create(
@@ -65,8 +68,9 @@ def correct(
     repair: str,
     now: datetime,
 ) -> Checkpoint:
-    """The next version, as two people put it right. What is sealed goes along as it is:
-    nobody but the agent reads or writes it. Caller holds the thread's lock."""
+    """Store the next version of a checkpoint as a repair corrects it. The encrypted
+    blob is copied unchanged: only the agent reads or writes it. Caller holds the
+    thread's lock and a transaction."""
     return Checkpoint.objects.create(
         thread=latest.thread,
         number=latest.number + 1,
@@ -88,7 +92,8 @@ def _sealed(thread: Thread, blob: bytes) -> bytes:
 
 
 def _key(thread: Thread) -> bytes:
-    """The thread's key, made when it is first needed. Caller holds the lock."""
+    """Return the thread's key; create it when there is none. Caller holds the thread's
+    lock."""
     if thread.wrapped_key is None:
         key = encryption.new_key()
         thread.wrapped_key = encryption.wrap(key, owner_name(thread))
@@ -98,7 +103,8 @@ def _key(thread: Thread) -> bytes:
 
 
 def blob_of(checkpoint: Checkpoint) -> bytes | None:
-    """The blob as the agent sent it; None without one, or once its key is erased."""
+    """Return the blob as the agent sent it, or None when there is none or its key has
+    been erased."""
     thread = checkpoint.thread
     if checkpoint.blob is None or thread.wrapped_key is None:
         return None
@@ -107,5 +113,5 @@ def blob_of(checkpoint: Checkpoint) -> bytes | None:
 
 
 def latest(thread: Thread) -> Checkpoint | None:
-    """The thread's newest checkpoint."""
+    """Return the thread's newest checkpoint, or None."""
     return thread.checkpoints.order_by("-number").first()

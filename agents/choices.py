@@ -1,4 +1,4 @@
-"""The words of the agents' side."""
+"""Enumerations of the agents' models."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from enum import StrEnum
 
 
 class ThreadStatus(StrEnum):
-    """Waiting is derived; pause and stop are Stop rows of the gate."""
+    """The stored states of a thread. That it waits is derived from its requests; pauses
+    and stops are Stop rows of the gate."""
 
     RUNNING = "running"
     FINISHED = "finished"
 
 
 class ThreadResult(StrEnum):
-    """What the agent says of its own run at the end."""
+    """How a run ended, as its agent reports it."""
 
     COMPLETED = "completed"
     GAVE_UP = "gave_up"
@@ -21,20 +22,20 @@ class ThreadResult(StrEnum):
 
 
 class DeliveryStatus(StrEnum):
-    """Where a letter to an agent's endpoint stands."""
+    """The states of a webhook delivery."""
 
     WAITING = "waiting"
     DELIVERED = "delivered"  # the endpoint answered 2xx
     TAKEN = "taken"  # the agent acknowledged the outcome in another way
-    DEAD = "dead"  # three days of tries, or the endpoint said that it is gone
-    HELD = "held"  # it does not fit the published form, so it was not sent
+    DEAD = "dead"  # given up after three days of attempts, or after a 410
+    HELD = "held"  # the payload violates the published schema, so it was not sent
 
 
 ENDED = tuple(s for s in DeliveryStatus if s is not DeliveryStatus.WAITING)
 
 
 class TakenBy(StrEnum):
-    """How an agent said that it has an outcome."""
+    """How an agent acknowledged an outcome."""
 
     CALL = "call"
     WEBHOOK = "webhook"

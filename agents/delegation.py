@@ -1,5 +1,6 @@
-"""Who stands behind a proposal and so may not decide it [I9]: the agent's owner, the
-people whom the agent names, and those who may not decide what started it."""
+"""The people who may not decide a proposal because they are behind it (invariant I9):
+the agent's owner, the people whom the agent names, and the people who may not decide
+its parent proposal."""
 
 from __future__ import annotations
 
@@ -18,9 +19,12 @@ _FIELDS = ("public_id", "username", "email", "first_name", "last_name")
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """Public ids of the people who may not decide: `barred` are the owner and those who
-    are named, who see the proposal for it; `kept_out` are the others, who do not.
-    `resembles`: a name that is nobody's looks like somebody's."""
+    """Public ids of the people who may not decide a proposal.
+
+    `barred` are the owner and the people named, who may therefore see the proposal;
+    `kept_out` are the others, who may not. `resembles`: some name matches nobody
+    exactly but looks like a person's.
+    """
 
     barred: Sequence[str]
     kept_out: Sequence[str] = ()
@@ -28,7 +32,8 @@ class Delegation:
 
 
 def of_proposal(agent: Agent, behalf: Mapping[str, Any], parent: str) -> Delegation:
-    """Of a proposal by this agent, on behalf of those, started by that proposal."""
+    """Find the people behind a proposal of `agent`. `behalf` is its `on_behalf_of` as
+    JSON, `parent` the id of the proposal that it is part of, or ""."""
     texts = {str(behalf.get("id", "")), *map(str, behalf.get("chain", []))}
     named, similar = _find_people([text for text in texts if text.strip()])
     barred = {agent.owner.public_id, *named}
@@ -37,7 +42,8 @@ def of_proposal(agent: Agent, behalf: Mapping[str, Any], parent: str) -> Delegat
 
 
 def _find_people(texts: Sequence[str]) -> tuple[set[str], set[str]]:
-    """Who is named, and who is like what names nobody."""
+    """Return the ids of the people whom the texts name, and of those who resemble a
+    text that names nobody."""
     named: set[str] = set()
     similar: set[str] = set()
     people = _identities() if texts else {}
@@ -59,7 +65,7 @@ def _identities() -> dict[str, identities.Identity]:
 
 
 def _kept_from(parent: str) -> Sequence[str]:
-    """The people who may not decide the proposal that this one names as its parent."""
+    """List the people who may not decide the parent proposal."""
     if not parent:
         return ()
     row = Proposal.objects.only("barred", "kept_out").filter(pk=parent).first()

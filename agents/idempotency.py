@@ -1,4 +1,5 @@
-"""One answer a key: same key and body replays it, another body is refused (I23)."""
+"""Idempotency keys of agents (invariant I23): the same key with the same body gets the
+stored answer, the same key with another body is refused."""
 
 from __future__ import annotations
 
@@ -18,24 +19,26 @@ LONGEST_KEY = 255
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What the key was answered with the first time."""
+    """The answer to the first call with a key. `status` is an HTTP status, `proposal`
+    the id of the proposal that the call created or changed."""
 
     status: int
     body: dict[str, Any]
     proposal: str
-    replayed: bool = False  # by a later call, or one that lost the race to be first
+    replayed: bool = False  # given to a later call, or to one that lost the race
 
 
 def fingerprint(method: str, path: str, body: Any) -> str:
-    """What must be the same when a key is used again."""
+    """Return the digest of what must be the same when a key is used again."""
     return canonical.digest(canonical.encode([method, path, body]))
 
 
 def replay(agent: Agent, key: str, print_: str) -> Stored | None:
-    """The stored answer of a used key, else None.
+    """Return the stored answer of a used key, or None for an unused one. `print_` is
+    the call's fingerprint.
 
-    Raises KeyReused when the key stands for another body, InProgress when its answer
-    is not there yet.
+    Raises KeyReused when the key was used with another body, InProgress when the first
+    call has not stored its answer yet.
     """
     row = IdempotencyKey.objects.filter(agent=agent, key=key).first()
     if row is None:
@@ -48,10 +51,10 @@ def replay(agent: Agent, key: str, print_: str) -> Stored | None:
 
 
 def take(agent: Agent, key: str, print_: str) -> bool:
-    """Whether this transaction is the first to use the key.
+    """Insert the key; return whether this transaction is the first to use it.
 
-    A concurrent first use makes this statement wait for its commit, so that there is
-    never a moment in which both believe to be first. Caller holds a transaction.
+    When another transaction has inserted the same key and not committed, this statement
+    waits for it, so two calls can never both be first. Caller holds a transaction.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -65,7 +68,7 @@ def take(agent: Agent, key: str, print_: str) -> bool:
 def store(
     agent: Agent, key: str, *, status: int, body: Mapping[str, Any], proposal: str
 ) -> None:
-    """Keep the answer in the transaction that made it."""
+    """Store the answer of a call. Caller holds the transaction that claimed the key."""
     IdempotencyKey.objects.filter(agent=agent, key=key).update(
         status=status, body=dict(body), proposal=proposal
     )

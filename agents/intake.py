@@ -1,5 +1,6 @@
-"""From a checked body to what the gate is asked: look-ups are made here, before any
-lock, and never trusted to the agent."""
+"""Turn the validated body of an agent's call into the input of an operation. The tool's
+own reader is called here, before any lock; the agent is never the source of what a
+reader says."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ from .webhooks import endpoints
 
 
 def key_of(header: str | None, method: str, path: str, body: Any) -> Key:
-    """The call's idempotency key. Raises KeyMissing, Invalid."""
+    """Return the call's idempotency key with the fingerprint of its body. Raises
+    KeyMissing without a header, Invalid for one that is too long."""
     text = checked_key(header)
     if not text:
         raise KeyMissing
@@ -53,7 +55,7 @@ def key_of(header: str | None, method: str, path: str, body: Any) -> Key:
 
 
 def checked_key(header: str | None) -> str:
-    """The key as it was given, "" for none. Raises Invalid."""
+    """Return the header's text, or "" without one. Raises Invalid if it is too long."""
     if header and len(header) > idempotency.LONGEST_KEY:
         longest = f"at most {idempotency.LONGEST_KEY} characters"
         raise Invalid(errors=[at("Idempotency-Key", longest)])
@@ -61,13 +63,17 @@ def checked_key(header: str | None) -> str:
 
 
 def check_key(key: Key) -> None:
-    """Raises Invalid for a key that is not to be kept. A key that was used before is
-    answered without this check: it is kept already."""
+    """Raise Invalid for a key that holds personal data or a credential, which must not
+    be stored. Call this only for an unused key: a used one is stored already."""
     _check_identifiers({"Idempotency-Key": key.text})
 
 
 def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
-    """Raises TooLarge, Invalid, AgentStopped, ToolNotAllowed, TooMany, InvalidArgs."""
+    """Check a new proposal, ask the tool's reader, and build the operation's input.
+
+    Raises TooLarge, Invalid, AgentStopped, ToolNotAllowed, TooMany, InvalidArgs. Caller
+    holds no transaction.
+    """
     _check_size(body)
     _check_evidence(body)
     _check_identifiers(
@@ -81,14 +87,15 @@ def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
     )
     stops.check_may_propose(agent.slug, body.thread, body.tool)
     tool = tools.current(body.tool)
-    # An unknown tool is answered `blocked` and logged: the attempt matters. Its name
-    # stays in the log for good.
+    # A proposal of an unknown tool is answered with `blocked` and logged as an attempt.
+    # The log keeps the tool's name for good, so the name is checked first.
     if tool is None:
         _check_tool_name(body.tool)
     if tool is not None and body.tool not in agent.tools:
         raise ToolNotAllowed
     if tool is not None and _is_asked(tools.definition(tool)):
-        check_caps(agent, clock.now())  # who is over them makes no service work
+        # An agent over its caps must not put load on the tool's service.
+        check_caps(agent, clock.now())
     behind = _behind(agent, body)
     return Asked(
         thread=body.thread,
@@ -108,7 +115,7 @@ def asked_to_propose(agent: Agent, body: ProposalIn) -> Asked:
 
 
 def _callback(body: ProposalIn) -> str:
-    """Raises Invalid for an address that is never called."""
+    """Raise Invalid for an address that Holdpoint never calls."""
     if body.callback_url is None:
         return ""
     endpoints.check(body.callback_url, "callback_url")
@@ -116,13 +123,16 @@ def _callback(body: ProposalIn) -> str:
 
 
 def asked_to_revise(agent: Agent, thread: str, tool_name: str, body: ActionIn) -> Asked:
-    """Raises TooLarge, Invalid, ToolNotAllowed, InvalidArgs."""
+    """Check a revision, ask the tool's reader, and build the operation's input.
+
+    Raises TooLarge, Invalid, ToolNotAllowed, InvalidArgs. Caller holds no transaction.
+    """
     _check_size(body)
     _check_evidence(body)
     _check_identifiers(_resume_at(body))
     tool = tools.current(tool_name)
     if tool is not None and tool_name not in agent.tools:
-        raise ToolNotAllowed  # it was allowed once, or there would be no proposal
+        raise ToolNotAllowed  # an administrator took the tool away since the proposal
     return Asked(
         thread=thread,
         tool=tool_name,
@@ -142,9 +152,10 @@ def look_up(
     preconditions: Mapping[str, Any],
     asker: Asker,
 ) -> Reading | None:
-    """What the tool's own reader says of valid arguments; None for an unknown tool.
+    """Ask the tool's reader about these arguments; None for an unknown tool.
 
-    Raises InvalidArgs: a reader is not asked about arguments that break the schema.
+    Raises InvalidArgs for arguments that violate the tool's schema and for undeclared
+    preconditions: a reader is never asked about those. Caller holds no transaction.
     """
     if tool is None:
         return None
@@ -156,14 +167,15 @@ def look_up(
 
 
 def _is_asked(definition: ToolDefinition) -> bool:
-    """Whether proposing makes a service work."""
+    """Whether a proposal of this tool calls the tool's own service."""
     return definition.reader is not None or definition.dry_run is not None
 
 
 def _undeclared(
     definition: ToolDefinition, preconditions: Mapping[str, Any]
 ) -> list[FieldError]:
-    """Preconditions that no reader of the tool could ever confirm."""
+    """List an error for each precondition that the tool does not declare: no reader
+    could ever confirm it."""
     return [
         at(f"preconditions.{name}", "the tool declares no such precondition")
         for name in preconditions
@@ -172,7 +184,7 @@ def _undeclared(
 
 
 def _check_size(body: ActionIn) -> None:
-    """Raises TooLarge: every byte of these is redacted, stored and shown to people."""
+    """Raise TooLarge: every byte of these is redacted, stored and shown to people."""
     state = body.checkpoint.state if body.checkpoint else {}
     said = body.model_dump(mode="json", exclude={"args", "checkpoint"})
     for what, value, limit in (
@@ -186,7 +198,7 @@ def _check_size(body: ActionIn) -> None:
 
 
 def _check_evidence(body: ActionIn) -> None:
-    """Raises Invalid for more pieces of evidence than the policy in force allows."""
+    """Raise Invalid for more pieces of evidence than the policy in force allows."""
     policy = active.active_or_none()
     if policy is None:
         return
@@ -197,8 +209,8 @@ def _check_evidence(body: ActionIn) -> None:
 
 
 def _without_ids(**names: str) -> dict[str, str]:
-    """Those that are no id of a proposal: an id is the gate's own and says nothing,
-    though one in 50,000 has the shape of an IBAN or a phone number."""
+    """Drop the values that are proposal ids. The gate made those, so they hold no
+    personal data, but one in 50,000 has the shape of an IBAN or a phone number."""
     return {key: text for key, text in names.items() if not ids.is_one(text, "p")}
 
 
@@ -209,8 +221,8 @@ def _resume_at(body: ActionIn) -> dict[str, str]:
 
 
 def _check_identifiers(fields: Mapping[str, str]) -> None:
-    """Raises Invalid for a name that holds what texts are redacted of. A name is
-    compared or handed back as it was given, so it cannot be redacted."""
+    """Raise Invalid for a name that holds what redaction would remove from a text. A
+    name is compared or returned exactly as it was given, so it cannot be redacted."""
     errors = [
         at(path, _must_not_hold(kinds))
         for path, text in fields.items()
@@ -226,7 +238,7 @@ def _must_not_hold(kinds: Sequence[str]) -> str:
 
 
 def _check_tool_name(name: str) -> None:
-    """Raises Invalid."""
+    """Raise Invalid for a text that no tool could be called."""
     if not re.fullmatch(TOOL_NAME, name):
         rule = "must begin with a letter, then letters, digits, dots, dashes or _"
         raise Invalid(errors=[at("tool", rule)])

@@ -1,5 +1,5 @@
-"""Agent keys: bearer secrets with the mark `hp`. Revoking acts at once because every
-call reads the row."""
+"""Agent keys: bearer secrets that begin with `hp`. Every call reads the key's row, so a
+revocation takes effect on the next call."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from policies.models import Person
 from .models import Agent, AgentKey
 
 MARK = "hp"
-# How fresh `last_used_at` is kept: a write on every call would double its cost.
+# `last_used_at` is written at most this often: a write on every call would double the
+# cost of a call.
 USE_RESOLUTION = timedelta(minutes=1)
 
 
 class AgentScope(StrEnum):
-    """What a key may be used for."""
+    """What a key permits: `propose` covers every call that writes, `read` every GET."""
 
     PROPOSE = "propose"
     READ = "read"
@@ -36,8 +37,9 @@ def issue(
     expires_at: datetime | None = None,
     scopes: tuple[AgentScope, ...] = tuple(AgentScope),
 ) -> str:
-    """A new key of an agent, shown this once; its other keys work until each of them is
-    revoked. Raises NotYours for anyone but an administrator or the agent's owner."""
+    """Create a key of an agent and return its text, which is not stored. The agent's
+    other keys remain valid. Raises NotYours for anyone but an administrator or the
+    agent's owner."""
     _check_manages(agent, by)
     minted = bearer_tokens.mint(MARK)
     AgentKey.objects.create(
@@ -53,7 +55,8 @@ def issue(
 
 @transaction.atomic(durable=True)
 def revoke(*, key: AgentKey, by: Person) -> None:
-    """End a key now. Revoking it again changes nothing. Raises NotYours as `issue`."""
+    """Revoke a key now; revoking it again changes nothing. Raises NotYours for anyone
+    but an administrator or the agent's owner."""
     _check_manages(key.agent, by)
     now = clock.now()
     found = AgentKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
@@ -67,7 +70,8 @@ def _check_manages(agent: Agent, by: Person) -> None:
 
 
 def authenticate(text: str) -> AgentKey:
-    """The live key with its agent. Raises BadKey, the same for every fault."""
+    """Return the valid key with its agent. Raises BadKey, without telling an unknown, a
+    wrong, an expired and a revoked key apart."""
     prefix, secret = bearer_tokens.split(MARK, text)
     now = clock.now()
     key = (

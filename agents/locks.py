@@ -1,6 +1,6 @@
-"""The only place that locks the agents' rows: the thread, first of all locks; and what
-is on its way to agents, in the order outcome, endpoint, letter, the places that an
-agent's proposals named, the slow lane, an alarm."""
+"""All locks on rows of this package. The thread is the first of all locks. Webhook
+deliveries lock in the order outcome, endpoint, delivery, the agent's callback lane, the
+slow lane, alarm."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from journal.errors import NotFound
 
 from .models import Agent, Delivery, Endpoint, Thread
 
-OUTCOME = 0x6F_75_74  # the first of two numbers, the second is of the outcome's name
-LISTENING = 0x6C_69_73  # the same, of the agent's name
-NAMED = 0x6E_61_6D  # the same, of the agent's name
+# Advisory locks have two keys: one of these numbers, and the hash of a name.
+OUTCOME = 0x6F_75_74  # with the outcome's id
+LISTENING = 0x6C_69_73  # with the agent's slug
+NAMED = 0x6E_61_6D  # with the agent's slug
 _TAKE_BOTH = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
 _TAKE_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, hashtext(%s))"
-SLOW_LANE = 0x4C_65_74_74_65_72_73  # any number that no other advisory lock has
+SLOW_LANE = 0x4C_65_74_74_65_72_73  # a single key that no other advisory lock uses
 
 
 def thread(agent: Agent, name: str) -> Thread:
-    """The agent's thread, locked until the transaction ends. Raises NotFound."""
+    """Return the agent's thread, locked until the transaction ends. Raises NotFound."""
     try:
         return (
             Thread.objects.select_related("agent")
@@ -32,29 +33,31 @@ def thread(agent: Agent, name: str) -> Thread:
 
 
 def outcome(name: str) -> None:
-    """Who promises letters of this outcome and who takes the agent's word that it has
-    it go one after the other; or neither would see what the other writes, and the agent
-    would be told of what it has. Caller holds a transaction."""
+    """Serialise the creation of this outcome's deliveries with its acknowledgement.
+    Without the lock neither would see the other's rows, and the agent would be sent an
+    outcome that it has acknowledged. Caller holds a transaction."""
     with connection.cursor() as cursor:
         cursor.execute(_TAKE_BOTH, [OUTCOME, name])
 
 
 def listening(agent: Agent, *, shared: bool = False) -> None:
-    """Who registers an endpoint, and who proposes (`shared`), go one after the other;
-    or what is being proposed would be told to nobody. Caller holds a transaction."""
+    """Serialise the registration of an endpoint with the agent's proposals, which take
+    the lock `shared`. Without it an endpoint would miss the events of a proposal that
+    is not committed yet. Caller holds a transaction."""
     with connection.cursor() as cursor:
         cursor.execute(_TAKE_SHARED if shared else _TAKE_BOTH, [LISTENING, agent.slug])
 
 
 def delivery(pk: str) -> Delivery:
-    """A letter with its endpoint and agent, both rows locked: the endpoint first, for
-    it is taken by whoever counts what is on the way to it. Raises NotFound."""
+    """Return a delivery with its endpoint and agent; the endpoint's row is locked, then
+    the delivery's. The endpoint comes first because its lock serialises the count of
+    what is in flight to it. Raises NotFound."""
     known = Delivery.objects.filter(pk=pk).first()
     if known is None:
         raise NotFound
     endpoint = _endpoints().get(pk=known.endpoint_id)
     found = Delivery.objects.select_for_update(no_key=True).filter(pk=pk).first()
-    if found is None:  # forgotten meanwhile
+    if found is None:  # retention deleted it in between
         raise NotFound
     found.endpoint = endpoint
     return found
@@ -66,34 +69,35 @@ def _endpoints() -> QuerySet[Endpoint]:
 
 
 def deliveries(queryset: QuerySet[Delivery]) -> list[Delivery]:
-    """These letters, locked in the order of their pk, their endpoints read only."""
+    """Return these deliveries, locked in the order of their pk. Their endpoints are
+    read but not locked."""
     rows = queryset.select_related("endpoint__agent").order_by("pk")
     return list(rows.select_for_update(of=("self",), no_key=True))
 
 
 def idle_threads(queryset: QuerySet[Thread], most: int) -> list[Thread]:
-    """Lock these, and leave out what somebody else holds."""
+    """Lock at most `most` of these threads; skip those that are locked already."""
     return list(
         queryset.select_for_update(of=("self",), no_key=True, skip_locked=True)[:most]
     )
 
 
 def idle_deliveries(queryset: QuerySet[Delivery], most: int) -> list[Delivery]:
-    """As many of these letters as nobody else has locked."""
+    """Lock at most `most` of these deliveries; skip those that are locked already."""
     return list(queryset.select_for_update(of=("self",), skip_locked=True)[:most])
 
 
 def lane(endpoint: Endpoint) -> None:
-    """One letter at a time begins its way to all the places that proposals of one agent
-    named; those that people registered need no more than their row. Caller holds a
-    transaction and the endpoint."""
+    """Serialise the start of attempts to all callback addresses of one agent. For a
+    registered endpoint the lock on its row is enough, and this does nothing. Caller
+    holds a transaction and the endpoint."""
     if endpoint.by_proposal:
         with connection.cursor() as cursor:
             cursor.execute(_TAKE_BOTH, [NAMED, endpoint.agent.slug])
 
 
 def slow_lane() -> None:
-    """One letter at a time begins its way to where letters fail or take long. Caller
+    """Serialise the start of attempts to slow endpoints, of all agents together. Caller
     holds a transaction and the endpoint."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SLOW_LANE])

@@ -1,4 +1,5 @@
-"""Who may knock, and what they left behind so that they can go on later."""
+"""Agents, their keys, the state they need to resume, and the webhook deliveries to
+them."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ def new_delivery_id() -> str:
 
 
 class Agent(models.Model):
-    """A registered program with an owner. Read, never locked."""
+    """A registered program with an owner. Its row is read, never locked: a lock on it
+    would serialise all proposals of the agent."""
 
     slug = models.SlugField(max_length=64, unique=True)
     name = models.CharField(max_length=128)
@@ -39,7 +41,7 @@ class Agent(models.Model):
         max_length=8, choices=[(r.value, r.value) for r in Risk], default=Risk.CRITICAL
     )
     unattended = models.BooleanField(default=False)
-    # Of its program, prompts and model, as its owner calls it; empty when never told.
+    # The owner's name for this version of program, prompts and model; may be empty.
     version = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -48,7 +50,7 @@ class Agent(models.Model):
 
 
 class AgentKey(models.Model):
-    """A credential of an agent: a prefix to find it by, and a hash of the rest."""
+    """A credential of an agent: a prefix to find the row, and a hash of the secret."""
 
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="keys")
     prefix = models.CharField(max_length=12, unique=True)
@@ -74,7 +76,8 @@ class Thread(models.Model):
     result = models.CharField(
         max_length=9, blank=True, choices=[(r.value, r.value) for r in ThreadResult]
     )
-    # The blob key, wrapped under the installation's; erasing it erases the blobs.
+    # Encrypts the checkpoints' blobs; itself encrypted under the installation's key.
+    # Erasing it makes the blobs unreadable.
     wrapped_key = models.BinaryField(null=True)
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
@@ -106,7 +109,7 @@ class Thread(models.Model):
 
 
 class Checkpoint(models.Model):
-    """An agent's suspended state. People see all of it but the blob."""
+    """One version of an agent's suspended state. People see all of it but the blob."""
 
     thread = models.ForeignKey(
         Thread, on_delete=models.PROTECT, related_name="checkpoints"
@@ -119,7 +122,7 @@ class Checkpoint(models.Model):
     blob_digest = models.CharField(max_length=80, blank=True)
     blob_bytes = models.PositiveIntegerField(default=0)
     resume_at = models.CharField(max_length=128, blank=True)
-    # The repair that made this version; null when the agent left it itself.
+    # The repair that made this version; null when the agent sent it.
     repair = models.CharField(max_length=40, null=True)  # noqa: DJ001 a later column
     created_at = models.DateTimeField()
 
@@ -135,7 +138,8 @@ class Checkpoint(models.Model):
 
 
 class IdempotencyKey(models.Model):
-    """What an agent's key was answered with, kept past the longest wait."""
+    """An idempotency key and the answer to its first call, kept for longer than any
+    proposal can wait. `status` and `body` are null until the answer is stored."""
 
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT)
     key = models.CharField(max_length=255)
@@ -155,26 +159,27 @@ class IdempotencyKey(models.Model):
 
 
 class Endpoint(models.Model):
-    """A place that hears what becomes of an agent's proposals, and its secrets.
+    """An address that receives webhooks about an agent's proposals, with its secrets.
 
-    With `by_proposal` a `callback_url` named it: it stands for all of that origin.
+    `by_proposal`: nobody registered it; a proposal's `callback_url` named it, and the
+    row represents every callback address of that origin.
     """
 
     id = models.CharField(max_length=40, primary_key=True, default=new_endpoint_id)
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="endpoints")
     url = models.CharField(max_length=LONGEST_URL)
     by_proposal = models.BooleanField(default=False)
-    secret = models.BinaryField()  # sealed
-    # It signs as well for a while, so that a change of secrets loses no letter.
+    secret = models.BinaryField()  # encrypted
+    # Signs beside the new secret for a while, so that a renewal loses no delivery.
     former = models.BinaryField(null=True)
     former_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField()
     off_at = models.DateTimeField(null=True)
     off_why = models.CharField(max_length=8, blank=True)  # "person" or "gone"
-    # The last try failed or took long: it goes with others like it, one at a time.
+    # Set while the last attempt failed or was slow: the endpoint uses the slow lane.
     slow_since = models.DateTimeField(null=True)
     tried_at = models.DateTimeField(null=True)
-    rest_until = models.DateTimeField(null=True)  # it asked to be left alone
+    rest_until = models.DateTimeField(null=True)  # from its Retry-After
 
     class Meta:
         constraints: ClassVar = [
@@ -191,7 +196,8 @@ class Endpoint(models.Model):
 
 
 class Callback(models.Model):
-    """Where one proposal asked to be answered, beside its agent's endpoints."""
+    """The `callback_url` of one proposal, which receives its webhooks beside the
+    agent's registered endpoints."""
 
     proposal = models.CharField(max_length=40, primary_key=True)
     endpoint = models.ForeignKey(Endpoint, on_delete=models.PROTECT)
@@ -202,10 +208,10 @@ class Callback(models.Model):
 
 
 class Delivery(models.Model):
-    """One event on its way to one endpoint. What it says was fixed when it was made."""
+    """One webhook event for one endpoint. Its payload is fixed when it is created."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_delivery_id)
-    event = models.CharField(max_length=40)  # the id that the receiver knows it by
+    event = models.CharField(max_length=40)  # the event's id, as the receiver sees it
     kind = models.CharField(max_length=32)
     proposal = models.CharField(max_length=40)
     thread = models.CharField(max_length=128)
@@ -218,10 +224,10 @@ class Delivery(models.Model):
         max_length=9,
         choices=[(s.value, s.value) for s in DeliveryStatus],
     )
-    attempts = models.PositiveIntegerField(default=0)  # since it was last begun
+    attempts = models.PositiveIntegerField(default=0)  # since the last start
     next_at = models.DateTimeField()
     give_up_at = models.DateTimeField()
-    # A worker is at it; after that time nobody is, whatever became of the worker.
+    # The worker's lease; after this time another worker may take the delivery.
     busy_until = models.DateTimeField(null=True)
     last_answer = models.PositiveSmallIntegerField(null=True)
     last_error = models.CharField(max_length=200, blank=True)
@@ -254,7 +260,7 @@ class Delivery(models.Model):
             ),
             models.Index(fields=["status", "-ended_at"], name="delivery_ended"),
             models.Index(fields=["proposal"], name="delivery_by_proposal"),
-            models.Index(  # few: what is on its way
+            models.Index(  # few rows: deliveries in flight
                 fields=["busy_until"],
                 name="delivery_busy",
                 condition=Q(busy_until__isnull=False),
@@ -266,22 +272,22 @@ class Delivery(models.Model):
 
 
 class DeliveryAttempt(models.Model):
-    """What one try came to. Written once, when it was over."""
+    """One finished attempt of a delivery. Written once, when the attempt is over."""
 
     delivery = models.ForeignKey(
         Delivery, on_delete=models.PROTECT, related_name="tries"
     )
     at = models.DateTimeField()
     milliseconds = models.PositiveIntegerField()
-    answer = models.PositiveSmallIntegerField(null=True)  # None when nobody answered
-    error = models.CharField(max_length=200, blank=True)  # in our words
+    answer = models.PositiveSmallIntegerField(null=True)  # HTTP status; null without
+    error = models.CharField(max_length=200, blank=True)  # our words, not the answer's
 
     def __str__(self) -> str:
         return f"{self.delivery_id} at {self.at}"
 
 
 class Acknowledgement(models.Model):
-    """An agent has an outcome: it is not offered again."""
+    """A record that an agent has an outcome, which is therefore not offered again."""
 
     outcome = models.CharField(max_length=40, primary_key=True)
     proposal = models.CharField(max_length=40)

@@ -1,5 +1,6 @@
-"""What an agent may ask of the gate: propose, revise, withdraw, finish. One durable
-transaction each; the answer is stored with the key that asked for it."""
+"""The operations of agents: propose, revise, withdraw, finish. Each is one durable
+transaction. Proposing and revising store their answer with the call's idempotency key.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +42,10 @@ from .idempotency import Stored
 from .models import Agent, Thread
 from .webhooks import endpoints
 
-# A refusal of these kinds says nothing of an agent that we know.
+# Refusals of malformed or unauthenticated calls, which are not logged.
 NOT_LOGGED = (InvalidJson, KeyMissing, BadKey)
-# By hand: each open status is asked for on its own, or no partial index would serve and
-# the cost of a proposal would grow with all that was ever asked.
+# Hand-written SQL with one subquery for each open status: only then does PostgreSQL use
+# the partial indexes. Otherwise the cost of a proposal grows with all requests ever.
 _CAPS = """
 SELECT (SELECT count(*) FROM reviews_proposal
         WHERE agent = %(agent)s AND created_at > %(since)s),
@@ -57,7 +58,8 @@ SELECT (SELECT count(*) FROM reviews_proposal
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One proposal as it came in, with what our look-ups said before the lock."""
+    """One proposal or revision as the agent sent it, with what the tool's reader said
+    before any lock. `uncertain` is the agent's own doubt, 0 to 1."""
 
     thread: str
     tool: str
@@ -69,12 +71,12 @@ class Asked:
     suspended: Suspended | None
     reading: Reading | None
     callback_url: str = ""
-    resembles: bool = False  # it names nobody, but somebody much like a person here
+    resembles: bool = False  # it names somebody who only resembles a known person
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The idempotency key of one call, and what its body was."""
+    """The idempotency key of one call, and the digest of method, path and body."""
 
     text: str
     fingerprint: str
@@ -82,7 +84,8 @@ class Key:
 
 @transaction.atomic(durable=True)
 def propose(*, agent: Agent, key: Key, asked: Asked) -> Stored:
-    """Commit checkpoint, proposal, request, log and outbox, and then answer [I1].
+    """Create a proposal: commit checkpoint, proposal, request, log records and outbox
+    messages, and only then answer (invariant I1).
 
     Raises the agents' codes of api.md. Locks: the idempotency key, the thread, the
     sums.
@@ -124,7 +127,8 @@ def _answer(agent: Agent, key: Key, proposal_id: str, *, status: int) -> Stored:
 
 
 def check_caps(agent: Agent, now: datetime) -> None:
-    """Raises TooMany: proposals a minute, and requests waiting of this agent."""
+    """Raise TooMany when the agent has reached its limit of proposals a minute or of
+    waiting requests."""
     limits, since = settings.HOLDPOINT, now - timedelta(minutes=1)
     with connection.cursor() as cursor:
         cursor.execute(_CAPS, {"agent": agent.slug, "since": since})
@@ -136,7 +140,8 @@ def check_caps(agent: Agent, now: datetime) -> None:
 
 
 def _thread(agent: Agent, name: str) -> Thread:
-    """The running thread, locked; started when this is its first proposal."""
+    """Return the running thread, locked. The thread's first proposal starts it. Raises
+    Conflict when it is finished."""
     try:
         thread = locks.thread(agent, name)
     except NotFound:
@@ -180,7 +185,9 @@ def _action(agent: Agent, asked: Asked, proposal_id: str) -> Action:
 
 @transaction.atomic(durable=True)
 def revise(*, agent: Agent, key: Key, proposal_id: str, asked: Asked) -> Stored:
-    """Replace what is proposed. Raises as `revising.revise`. Locks: thread, request."""
+    """Replace what is proposed by a new revision. Raises NotFound, and what
+    `reviews.requests.proposals.revise` raises. Locks: the idempotency key, the thread,
+    the request, the sums."""
     restore_epochs.check()
     if not idempotency.take(agent, key.text, key.fingerprint):
         return _replayed(agent, key)
@@ -219,11 +226,11 @@ def withdraw(*, agent: Agent, proposal_id: str) -> None:
 
 @transaction.atomic(durable=True)
 def finish(*, agent: Agent, name: str, result: ThreadResult) -> Thread:
-    """The run is over: what waits is withdrawn, what is not redeemed is revoked.
+    """Finish a run: withdraw its open requests and revoke its unredeemed grants.
 
-    Said again it is the same answer, for an agent that did not hear the first. Raises
-    NotFound, IllegalTransition when it is finished otherwise. Locks: the thread, then
-    its requests by pk.
+    A repeated call with the same result returns the thread unchanged, for an agent that
+    did not get the first answer. Raises NotFound, and IllegalTransition when the run
+    was finished with another result. Locks: the thread, then its requests by pk.
     """
     thread = locks.thread(agent, name)
     if thread.status == ThreadStatus.FINISHED and thread.result == result:
@@ -236,7 +243,8 @@ def finish(*, agent: Agent, name: str, result: ThreadResult) -> Thread:
 def end(
     thread: Thread, result: ThreadResult, *, actor: log.Actor, now: datetime
 ) -> None:
-    """The same as a step. Caller holds the thread's lock."""
+    """The step of `finish_thread`, without its own transaction. Caller holds the
+    thread's lock."""
     agent, name = thread.agent, thread.name
     transitions.thread.apply(
         thread,
@@ -253,11 +261,11 @@ def end(
 
 
 def _unsettled(agent: str, thread: str) -> list[str]:
-    """Proposals of the thread with an open request, by its pk, or with a grant that the
-    agent may redeem."""
+    """List the thread's proposals with an open request, by the request's pk, then those
+    with a grant that the agent could still redeem."""
     own = Proposal.objects.filter(agent=agent, thread=thread)
     asked = own.filter(request__status__in=OPEN).order_by("request__pk")
-    # Only what the agent itself redeems: the gate's own executions go on.
+    # Executions that the gate itself performs continue.
     granted = Execution.objects.filter(
         proposal__in=own, status=ExecutionStatus.QUEUED, by_agent=True
     ).order_by("grant")
@@ -269,9 +277,12 @@ def _unsettled(agent: str, thread: str) -> list[str]:
 def log_refusal(
     *, agent: Agent, error: DomainError, call: str, unasked: int = 0
 ) -> None:
-    """A refused call is a record: agent, code and paths, and nothing of the body. A
-    path may hold a name that the agent chose, so it is redacted like its texts.
-    `unasked` is how many before it were refused like it without being looked at."""
+    """Log a refused call: agent, error code and paths, nothing of the body.
+
+    A path may hold a name that the agent chose, so it is redacted like the agent's
+    texts. `unasked` is how many calls the rate limit refused before this one without
+    processing them.
+    """
     redactor = redacting.of(agent.slug, "")
     paths = [str(entry["path"])[:200] for entry in error.errors][:20]
     call, *paths = map(redactor.text, (call, *paths))

@@ -1,4 +1,5 @@
-"""Registering agents and saying what they may propose. Administrators' work."""
+"""The administrators' operations on agents: registration, tools, risk ceiling, owner
+and version."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ _WILD = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class AgentChange:
-    """What is to be different about an agent; None stays as it is. `tools` are all that
-    it may propose from now on."""
+    """New values for an agent; None leaves a value as it is. `tools` replaces the whole
+    list of what the agent may propose."""
 
     tools: Sequence[str] | None = None
     risk_ceiling: Risk | None = None
@@ -43,7 +44,7 @@ def register(
     unattended: bool = False,
     version: str = "",
 ) -> Agent:
-    """A new agent with its owner, its tools and its ceiling. Raises Conflict."""
+    """Register an agent. Raises Conflict when the slug is taken."""
     try:
         agent = Agent.objects.create(
             slug=slug,
@@ -62,8 +63,8 @@ def register(
 
 @transaction.atomic(durable=True)
 def change(*, agent: Agent, change: AgentChange, by: Person) -> Agent:
-    """Change what the agent may propose, up to which risk, and who owns it. It acts on
-    the next proposal; a new owner may not decide what waits, either.
+    """Change an agent's tools, risk ceiling or owner, with effect from its next
+    proposal. The new owner is also barred from deciding the agent's waiting requests.
 
     Raises NotYours for anyone but an administrator, Invalid when nothing changes or the
     new owner is deactivated.
@@ -94,8 +95,9 @@ def _changed(change: AgentChange) -> dict[str, object]:
 def match_tools(
     patterns: Iterable[str], among: Iterable[str] | None = None
 ) -> list[str]:
-    """The names among these, or of the active policy's tools, that these names and
-    patterns (`files_*`) say. Raises Invalid for one that says none."""
+    """Return the tool names, sorted, that match any of these names and patterns such as
+    `files_*`. `among` defaults to the active policy's tools. Raises Invalid for a name
+    or pattern that matches none."""
     known = sorted(_tools_of_policy() if among is None else among)
     found: set[str] = set()
     for pattern in patterns:
@@ -107,7 +109,7 @@ def match_tools(
 
 
 def is_pattern(text: str) -> bool:
-    """Whether this may stand for several tools."""
+    """Whether this text has wildcards and so may match several tools."""
     return not _WILD.isdisjoint(text)
 
 
@@ -123,8 +125,8 @@ def _no_tool(pattern: str, known: Sequence[str]) -> str:
 
 @transaction.atomic(durable=True)
 def release(*, agent: Agent, version: str, by: Person) -> Agent:
-    """From now on the agent is another version of itself: what it proposes is not put
-    together with what the former one proposed. Raises Invalid."""
+    """Record a new version of the agent. Its proposals are from now on in no batch with
+    those of an earlier version. Raises Invalid when the version is too long."""
     if len(version) > MOST_VERSION:
         wrong = f"at most {MOST_VERSION} characters"
         raise Invalid(f"The version: {wrong}.", errors=[at("version", wrong)])

@@ -1,5 +1,6 @@
-"""Mending by hand a run whose agent is dead, or the checkpoint it would go on from. The
-gate's own half, and the two people it takes, are in `reviews.executions.repairs`."""
+"""Repairs of an agent's state: ending a run whose agent is dead, and correcting a
+checkpoint. The repair of executions, and the rule that a repair takes two people, are
+in `reviews.executions.repairs`."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def propose_repair(
     resume_at: str = "",
     state: str = "",
 ) -> Repair:
-    """Propose to mend a run. Raises NotFound, NotYours, Reason, Conflict, Invalid,
+    """Propose a repair of a run. `resume_at` and `state` (JSON text) are for the
+    correction of a checkpoint. Raises NotFound, NotYours, Unwritten, Conflict, Invalid,
     TooLarge. Locks: the thread."""
     thread = locks.thread(agent, name)
     now = clock.now()
@@ -51,8 +53,9 @@ def propose_repair(
 
 @transaction.atomic(durable=True)
 def confirm_repair(*, repair_id: str, person: Person) -> Repair:
-    """Confirm and apply it. Raises NotFound, NotYours, or Conflict when the run is not
-    as it was. Locks: the repair, the thread, its requests by pk."""
+    """Confirm a repair and apply it. Raises NotFound, NotYours, and Conflict when the
+    run has changed since the repair was proposed. Locks: the repair, the thread, its
+    requests by pk."""
     now = clock.now()
     repair = repairs.taken(repair_id, person=person, now=now)
     agent = Agent.objects.get(slug=repair.agent)
@@ -126,8 +129,8 @@ def _latest(thread: Thread) -> Checkpoint:
 
 
 def _state(thread: Thread, typed: str) -> Any:
-    """What was typed, as an object, redacted like the agent's own. Raises Invalid,
-    TooLarge."""
+    """Parse the JSON object that a person typed, and redact it like an agent's. Raises
+    Invalid, TooLarge."""
     raw = typed.encode()
     if len(raw) > STATE_LIMIT:
         raise TooLarge("The state is larger than 64 KiB. Nothing was changed.")

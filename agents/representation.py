@@ -1,8 +1,8 @@
 """A proposal as its agent sees it (api.md "Proposal out"): facts, and no reviewer's
-name. One shape for every call that returns one.
+name. Every call that returns a proposal returns this shape.
 
-The name of what happened to a proposal: a function of what happened, so that no row
-is needed to know it, and it is the same after every crash of anybody.
+The ids of outcomes are made here too. An id is a keyed hash of what happened, so it
+needs no row of its own and is the same after any crash.
 """
 
 from __future__ import annotations
@@ -39,18 +39,23 @@ from .schemas import ProposalOut
 
 
 def settled(proposal: str) -> str:
-    """Of what was answered at once, or of the end of the question to people."""
+    """Return the outcome id of a proposal that was answered at once, or whose request
+    is settled."""
     return _of(proposal, "settled")
 
 
 def ended(proposal: str, status: str, fence: int) -> str:
-    """Of one attempt's end; a person who says later what is true makes another."""
+    """Return the outcome id of the end of one attempt. When a person later settles an
+    unknown outcome, the new status makes another id."""
     return _of(proposal, "ended", status, fence)
 
 
 def offered(proposal: str, fence: int, again: datetime | None = None) -> str:
-    """Of a grant to redeem; the first one is what the people's answer came to. `again`
-    is when a person let it be tried once more: that is another offer."""
+    """Return the outcome id of a grant that the agent may redeem.
+
+    For the first attempt (`fence` 0) it is the id of the settled request. `again` is
+    when a person had a failed execution retried, which makes another offer.
+    """
     if not fence:
         return settled(proposal)
     more = [again.isoformat()] if again else []
@@ -58,7 +63,8 @@ def offered(proposal: str, fence: int, again: datetime | None = None) -> str:
 
 
 def asked(proposal: str, event: str, version: int) -> str:
-    """Of a question put to people: nothing that an agent acts upon."""
+    """Return the id of an event about a request's version, such as `request.opened`. It
+    is not an outcome: the agent has nothing to do."""
     return _of(proposal, event, version)
 
 
@@ -87,13 +93,14 @@ STATUSES = (
     "blocked",
     *dict.fromkeys([*EXECUTION_SAYS.values(), *REQUEST_SAYS.values()]),
 )
-# `granted` is final only for an agent that is to redeem; `unknown` is for now.
+# `unknown` counts as final until a person or a look-up settles it. `granted` is final
+# only when the agent is to redeem the grant (see `is_final`).
 FINAL = frozenset(STATUSES) - {"pending", "granted", "executing"}
 ENDED = (*FINISHED, ExecutionStatus.UNKNOWN)
 
 
 def with_status(proposals: QuerySet[Proposal]) -> QuerySet[Any]:
-    """Annotate `said`: the one word the agent sees, computed by the database."""
+    """Annotate `said`: the status word that the agent sees, computed in SQL."""
     newest = Execution.objects.filter(proposal=OuterRef("pk")).order_by("-queued_at")
     return proposals.annotate(
         execution_status=Subquery(newest.values("status")[:1]),
@@ -121,7 +128,8 @@ def _words(field: str, words: dict[Any, str]) -> Case:
 def word(
     proposal: Proposal, request: ApprovalRequest | None, execution: Execution | None
 ) -> str:
-    """What `with_status` annotates, of rows that are here already."""
+    """Compute the same word as `annotate_status` from rows that are loaded already.
+    Raises LookupError for a proposal that is in none of the states."""
     if proposal.blocked_by:
         return "blocked"
     if execution is not None:
@@ -132,14 +140,14 @@ def word(
 
 
 def load(agent: str, proposal_id: str) -> Proposal | None:
-    """The agent's own proposal, with what describing it reads."""
+    """Return this agent's proposal with its request, or None."""
     own = Proposal.objects.filter(agent=agent, pk=proposal_id)
     return own.select_related("request").first()
 
 
 def describe(proposal: Proposal) -> dict[str, Any]:
-    """The JSON object. Raises InvalidOutcome rather than give one that does not fit the
-    published schema."""
+    """Build the JSON object `ProposalOut`. Raises InvalidOutcome rather than return one
+    that violates the published schema."""
     revision = proposal.current
     request = getattr(proposal, "request", None)
     execution = _newest_execution(proposal, request)
@@ -191,7 +199,7 @@ def _outcome(
     said: str,
     grant: dict[str, Any] | None,
 ) -> str | None:
-    """The name of what there is to act upon, or None while there is nothing."""
+    """Return the id of what the agent can act upon, or None while there is nothing."""
     if execution is not None and execution.status in ENDED:
         return ended(proposal.pk, execution.status, execution.fence)
     if execution is not None and grant is not None:
@@ -211,14 +219,15 @@ def _acknowledged_at(outcome: str | None) -> str | None:
 
 
 def _is_returned(request: ApprovalRequest | None) -> bool:
-    """Whether what is asked now was given back with guidance."""
+    """Whether a supervisor returned the open request with guidance for this version."""
     if request is None or request.version == 1 or request.status not in OPEN:
         return False
     return request.versions.filter(number=request.version, cause="returned").exists()
 
 
 def _messages(request: ApprovalRequest, revision: Revision) -> list[dict[str, Any]]:
-    """What supervisors gave along with a return. A first version has none."""
+    """Build the guidance of supervisors who returned the request, redacted. A request
+    in its first version was never returned."""
     if request.version == 1:
         return []
     found = Note.objects.filter(request=request, kind=NoteKind.GUIDANCE)
@@ -235,7 +244,7 @@ def _messages(request: ApprovalRequest, revision: Revision) -> list[dict[str, An
     )
     return [
         {
-            "from": Role.SUPERVISOR.value,  # nobody else gives anything back
+            "from": Role.SUPERVISOR.value,  # only supervisors return a request
             "kind": "guidance",
             "text": redactor.text(note.text),
             "at": stamp(note.at),
@@ -248,7 +257,8 @@ def _messages(request: ApprovalRequest, revision: Revision) -> list[dict[str, An
 def _newest_execution(
     proposal: Proposal, request: ApprovalRequest | None
 ) -> Execution | None:
-    """None without a look where nobody has said yes."""
+    """Return the newest execution. Without a query for a request that is not
+    authorized: it has none."""
     if request is not None and request.status != RequestStatus.AUTHORIZED:
         return None
     newest = proposal.executions.select_related("grant").order_by("-queued_at")
@@ -256,14 +266,14 @@ def _newest_execution(
 
 
 def stamp(at: datetime | None) -> str | None:
-    """RFC 3339 in UTC."""
+    """Format a time as RFC 3339 in UTC with milliseconds."""
     if at is None:
         return None
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def is_final(described: dict[str, Any]) -> bool:
-    """Whether a waiting agent has something to do now."""
+    """Whether a proposal's JSON gives a waiting agent something to do now."""
     return described["status"] in FINAL or described["grant"] is not None
 
 
@@ -305,8 +315,8 @@ def _grant(execution: Execution | None) -> dict[str, Any] | None:
 
 
 def _is_offered(execution: Execution) -> bool:
-    """Whether it may be redeemed: never yet, or once more when a lease is over, for an
-    agent that died in between (gate.md section 7)."""
+    """Whether the agent may redeem the grant: for the first time, or again after its
+    lease has ended, for an agent that died during the attempt (gate.md section 7)."""
     if execution.status != ExecutionStatus.CLAIMED:
         return execution.status == ExecutionStatus.QUEUED
     now, until = clock.now(), execution.lease_until
@@ -316,7 +326,8 @@ def _is_offered(execution: Execution) -> bool:
 
 
 def decision(request: ApprovalRequest, revision: Revision) -> dict[str, Any] | None:
-    """The verdict that settled it, once it is settled."""
+    """Build the verdict that settled the request; None while it is open, or when it was
+    settled without one."""
     if request.settled_at is None:
         return None
     last = request.decisions.order_by("-at", "-pk").first()
@@ -325,7 +336,8 @@ def decision(request: ApprovalRequest, revision: Revision) -> dict[str, Any] | N
         RequestStatus.REJECTED,
     }:
         return None
-    # A person's own proposal is theirs from its first revision on.
+    # A person's own proposal (a reversal) has a person as author from revision 1 on, so
+    # only a later revision by a person is a modification.
     modified = revision.author_kind == "person" and revision.number > 1
     verdict = last.verdict
     if verdict == Verdict.APPROVE and modified:
@@ -362,4 +374,5 @@ def _settled_at(
 
 
 def describe_all(proposals: Iterable[Proposal]) -> list[dict[str, Any]]:
+    """Build the JSON objects of several proposals."""
     return [describe(proposal) for proposal in proposals]

@@ -1,8 +1,9 @@
-"""What an agent left here, forgotten when it is needed no more: its answers, letters to
-it, and by destroying the key its finished runs' blobs (gate.md section 4).
+"""Retention of the agents' data (gate.md section 4): deletes old idempotency keys,
+ended deliveries and unused endpoints, and erases the blobs of finished runs by
+destroying their key.
 
-That it took an outcome is never forgotten: an outcome has a name without any row, and
-is offered to whoever asks until a row says that the agent has it.
+Acknowledgements are never deleted: an outcome's id exists without a row, so Holdpoint
+would offer an outcome again whose acknowledgement it had deleted.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ KEEPER = log.Actor("system", "retention")
 
 
 def forget_keys() -> int:
-    """Idempotency keys past the longest wait; how many."""
+    """Delete the idempotency keys that are older than any proposal can wait; return how
+    many."""
     return sweeps.head(
         "agents_idempotencykey",
         made="created_at",
@@ -48,9 +50,9 @@ def forget_keys() -> int:
 
 @transaction.atomic(durable=True)
 def erase_blobs() -> int:
-    """Destroy the keys of runs that finished long ago, and what they sealed; how
-    many. That they were there, and their digests, stay. Locks: the threads (skipping
-    locked)."""
+    """Destroy the blobs of runs that finished long ago, and the keys they are encrypted
+    under; return how many runs. The checkpoints stay, with the blobs' digests and
+    sizes. Locks: the threads (skipping locked)."""
     now = clock.now()
     over = now - timedelta(days=settings.HOLDPOINT.keep_blobs_days)
     kept = Thread.objects.filter(
@@ -76,9 +78,11 @@ def erase_blobs() -> int:
 
 @transaction.atomic(durable=True)
 def forget_letters() -> int:
-    """Letters whose way ended long ago, with their tries; how many. Left are those that
-    may still be promised again, and the one that an open alarm leads to. Locks: the
-    letters (skipping locked)."""
+    """Delete deliveries that ended long ago, with their attempts; return how many.
+
+    Kept are deliveries whose event may be enqueued again, and those that an open alarm
+    links to. Locks: the deliveries (skipping locked).
+    """
     over = clock.now() - timedelta(days=settings.HOLDPOINT.keep_deliveries_days)
     ended = Delivery.objects.filter(status__in=ENDED, ended_at__lt=over)
     named = ended.exclude(proposal__in=_untold()).exclude(pk__in=_alarming())
@@ -91,8 +95,8 @@ def forget_letters() -> int:
 
 
 def _untold() -> QuerySet[OutboxMessage, str]:
-    """Proposals of which something is still to be told: only its letters say to whom
-    it was promised already."""
+    """Select the proposals with an outbox message that is not processed yet. Their
+    deliveries are the only record of which endpoints have the event already."""
     told = OutboxMessage.objects.filter(topic=TOLD, done_at__isnull=True)
     return told.values_list("subject", flat=True)
 
@@ -104,7 +108,8 @@ def _alarming() -> list[str]:
 
 
 def _forget_callbacks(proposals: Collection[str]) -> None:
-    """Of these, where nothing more can happen and no letter is left."""
+    """Delete the callbacks of those proposals that can have no further event and have
+    no delivery left."""
     left = Delivery.objects.filter(proposal__in=proposals)
     callbacks = Callback.objects.filter(pk__in=proposals)
     callbacks = callbacks.exclude(pk__in=left.values("proposal"))
@@ -115,9 +120,12 @@ def _forget_callbacks(proposals: Collection[str]) -> None:
 
 @transaction.atomic(durable=True)
 def forget_places() -> int:
-    """Places that only proposals had named, where nothing leads any more; how many.
-    Not those that a person switched off: they would be on when they are named again.
-    Locks: what their agents propose just now."""
+    """Delete endpoints that only proposals named and that no delivery or callback uses
+    any more; return how many.
+
+    An endpoint that a person switched off is kept: a new row of the same origin would
+    be on. Locks: the agents' proposals in progress (advisory), by name.
+    """
     unused = Endpoint.objects.filter(
         ~Exists(Delivery.objects.filter(endpoint=OuterRef("pk"))),
         ~Exists(Callback.objects.filter(endpoint=OuterRef("pk"))),
@@ -131,7 +139,8 @@ def forget_places() -> int:
 
 
 def _going_on(proposals: Collection[str]) -> QuerySet[Execution]:
-    """What has no end yet; a failure has none while a person may try it again."""
+    """Select the executions that can still change; a failed one can while a person may
+    have it retried."""
     status = ExecutionStatus
     again = Q(status=status.FAILED, grant__expires_at__gt=clock.now())
     open_now = Q(status__in=[status.QUEUED, status.CLAIMED, status.UNKNOWN])

@@ -1,4 +1,5 @@
-"""A person asks for an effect to be undone: a new proposal of its agent and run."""
+"""Reversals: a person proposes to undo an effect, as a new proposal of the same agent
+and run."""
 
 from __future__ import annotations
 
@@ -23,9 +24,11 @@ from .webhooks import endpoints
 
 
 def propose(*, execution_id: str, person: Person, reason: str) -> Proposal:
-    """Look up what the tool's reader says, outside, and then propose.
+    """Ask the compensating tool's reader outside any transaction, then create the
+    proposal.
 
-    Raises as `reversals.of` and `reviews.requests.proposals.submit` do.
+    Raises NotFound, NotYours, Conflict or Invalid for an effect that this person cannot
+    have undone, and what `reviews.requests.proposals.submit` raises.
     """
     undoing = reversals.of(execution_id, person, clock.now())
     original = undoing.execution.proposal
@@ -38,8 +41,11 @@ def propose(*, execution_id: str, person: Person, reason: str) -> Proposal:
 def _propose(
     *, undoing: Undoing, reading: Reading, person: Person, reason: str
 ) -> Proposal:
-    """Locks: the thread, so that of two who ask at once one is told; the sums. A run
-    that is finished can still be undone: nothing of it goes on."""
+    """Create the proposal. Also for a finished run: the run itself does not continue.
+
+    Raises Conflict when the effect is being undone already. Locks: the thread, so that
+    the second of two concurrent calls gets that Conflict; the sums.
+    """
     restore_epochs.check()
     original = undoing.execution.proposal
     agent = Agent.objects.get(slug=original.agent)
@@ -55,7 +61,7 @@ def _propose(
 
 
 def action_of(undoing: Undoing, agent: Agent, reading: Reading | None) -> Action:
-    """The effect that undoes it, as the policy will be asked about it."""
+    """Build the undoing action on which the policy rules, with a new proposal id."""
     original = undoing.execution.proposal
     return Action(
         proposal=new_proposal_id(),

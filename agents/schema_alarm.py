@@ -1,4 +1,5 @@
-"""An answer that does not fit the published schema is not given: people hear of it."""
+"""The alarm for an answer that violates the published schema. The agent does not get
+such an answer; a person must look."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ logger = structlog.get_logger(__name__)
 
 @transaction.atomic(durable=True)
 def alarm(*, error: InvalidOutcome, reference: str) -> None:
-    """One alarm for each proposal, with the reference that its agent was given. Locks:
-    the alarm."""
+    """Raise one alarm for each proposal, with the reference that the agent got in its
+    error. Locks: the alarm."""
     logger.error("outcome_unfit", proposal=error.proposal, places=error.places)
     standing.raise_(
         AlarmKind.INVALID_OUTCOME,

@@ -1,7 +1,5 @@
-"""What an agent may read: its own proposals, threads, tools and identity.
-
-How long nothing has been heard of a run: whoever ends it by hand waits that long.
-"""
+"""What an agent may read: its own proposals, threads, tools and identity; and whether a
+run is silent, so that people may end it by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from .models import Agent, AgentKey, Thread
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a listing, and where the next one starts."""
+    """One page of proposals, and the cursor of the next page, None on the last."""
 
     items: list[Proposal]
     next_cursor: str | None
@@ -34,9 +32,10 @@ class Page:
 def own_proposals(
     agent: str, *, status: str, thread: str, cursor: str, size: int
 ) -> Page:
-    """Newest first, by key and not by offset, so that pages stay put.
+    """Return the agent's proposals, newest first. Pages start at a key, not at an
+    offset, so new proposals do not shift them.
 
-    Raises Invalid for an unknown status or a cursor that is not ours.
+    Raises Invalid for an unknown status or a malformed cursor.
     """
     rows = representation.with_status(Proposal.objects.filter(agent=agent))
     if thread:
@@ -63,7 +62,7 @@ def _after(rows: QuerySet[Any], cursor: str) -> QuerySet[Any]:
 
 
 def thread(agent: Agent, name: str) -> Thread:
-    """Raises NotFound."""
+    """Return the agent's thread. Raises NotFound."""
     row = Thread.objects.filter(agent=agent, name=name).select_related("agent").first()
     if row is None:
         raise NotFound
@@ -71,7 +70,8 @@ def thread(agent: Agent, name: str) -> Thread:
 
 
 def tools_of(agent: Agent) -> list[dict[str, Any]]:
-    """The agent's allowed tools that the active policy knows and its ceiling covers."""
+    """List the tools that the agent may propose, that the active policy has, and whose
+    risk is within the agent's ceiling, as `ToolOut` objects."""
     found = (tools.current(name) for name in sorted(agent.tools))
     rows = [(tool.version, tools.definition(tool)) for tool in found if tool]
     ceiling = Risk(agent.risk_ceiling).rank
@@ -92,7 +92,8 @@ def _tool(version: int, definition: ToolDefinition) -> dict[str, Any]:
 
 
 def identity(key: AgentKey) -> dict[str, Any]:
-    """Who the key is, and whether it is switched off."""
+    """Build the `WhoamiOut` of a key: its agent, its scopes, and whether the agent runs
+    or is paused or stopped."""
     agent = key.agent
     mode = stops.in_force(agent.slug, "", "")
     return {
@@ -110,7 +111,7 @@ QUIET = timedelta(minutes=10)
 
 
 def is_silent(thread: Thread, now: datetime) -> bool:
-    """Whether neither its start nor a proposal of it is newer than that."""
+    """Whether the run neither started nor proposed anything within SILENT_AFTER."""
     asked = Proposal.objects.filter(agent=thread.agent.slug, thread=thread.name)
     newest = asked.order_by("-created_at").values_list("created_at", flat=True).first()
     return max(thread.started_at, newest or thread.started_at) + QUIET <= now

@@ -1,5 +1,5 @@
-"""Celery's side of the letters to agents. A task carries an id; what is true, and whose
-turn it is, is in the database."""
+"""Celery tasks of the webhook deliveries and of retention. A task carries only an id;
+the state, and whose turn it is, are in the database."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POST = "agents.tasks.post"
 
 @shared_task
 def tell(message_id: int) -> None:
-    """Something became of a proposal that somebody listens to."""
+    """Create the deliveries of one outbox message and start those whose turn it is."""
     with outbox.consume(message_id) as message:
         if message is not None:
             dispatch.hand_over(POST, lanes.firsts(enqueue.promise(message=message)))
@@ -26,21 +26,22 @@ def tell(message_id: int) -> None:
 
 @shared_task
 def post(delivery_id: str) -> None:
-    """One letter and those after it, and a word to whoever comes next."""
-    with suppress(NotFound):  # a forged message names what is not there
+    """Attempt one delivery and those after it in its lane, then start what is next."""
+    with suppress(NotFound):  # deleted meanwhile, or a forged message
         dispatch.hand_over(POST, delivery.carry(delivery_id))
 
 
 @shared_task
 def post_due() -> int:
-    """What is due and nobody is at; how many."""
+    """Start the deliveries that are due and not in flight; return how many."""
     redelivery.give_up_overdue()
     return dispatch.hand_over(POST, lanes.letters())
 
 
 @shared_task
 def prune() -> int:
-    """What is needed no more: answers to old keys, old letters, blobs of old runs."""
+    """Delete old idempotency keys, deliveries and endpoints, and erase the blobs of old
+    runs; return how many."""
     gone = retention.forget_keys()
     gone += sweeps.pieces(retention.forget_letters, whole=retention.CHUNK)
     gone += retention.forget_places()

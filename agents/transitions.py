@@ -1,4 +1,5 @@
-"""A thread's two states. Waiting is derived; pause and stop are Stop rows."""
+"""The state machines of threads and deliveries. That a thread waits is derived from its
+requests; pauses and stops are Stop rows of the gate."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ thread = Machine(
 
 
 def _about_delivery(row: Delivery) -> Mapping[str, Any]:
-    """Never the address: its path may be a secret."""
+    """Build the log's facts. They never hold the address: its path may be a secret."""
     return {
         "proposal": row.proposal,
         "agent": row.endpoint.agent.slug,
@@ -65,9 +66,9 @@ MACHINES = {Thread: thread, Delivery: delivery}
 
 
 def start(agent: Agent, name: str, *, now: datetime) -> None:
-    """Begin a run unless it is there already. Caller holds a transaction.
+    """Create and log the running thread unless it exists. Caller holds a transaction.
 
-    Of two first proposals at once, the second's INSERT waits for the first's commit
+    Of two concurrent first proposals, the second INSERT waits for the first to commit
     and then does nothing.
     """
     edge = thread.edge(NOWHERE, "start")

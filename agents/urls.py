@@ -1,4 +1,4 @@
-"""The addresses of agents and their runs."""
+"""URLs of the agents' pages: agents, runs, deliveries, reversals and repairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What agents call (api.md). Parse, look up outside, call one operation, answer."""
+"""The HTTP API for agents (api.md). An endpoint parses the body, calls the tool's
+reader outside any transaction, calls one operation, and answers."""
 
 from __future__ import annotations
 

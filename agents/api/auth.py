@@ -1,4 +1,5 @@
-"""What every call of an agent shares: whose it is, and how it is answered."""
+"""What all endpoints for agents share: authentication, common parameters, responses,
+and the log records of refused calls."""
 
 from __future__ import annotations
 
@@ -17,13 +18,16 @@ from journal.errors import DomainError, NotFound, ToolNotAllowed
 from reviews.models import Proposal
 
 LONGEST_WAIT = 60  # seconds
-# The defaults stand twice: ninja reads the inner one, a caller in Python the outer.
+# The default is given twice: ninja reads the one in `Query` and `Header`, a caller in
+# Python the one of the endpoint's signature.
 Wait = Annotated[int, Query(0, ge=0, le=LONGEST_WAIT)]
 IdempotencyHeader = Annotated[str | None, Header(None, alias="Idempotency-Key")]
 
 
 class AgentAuth(HttpBearer):
-    """`Authorization: Bearer <agent key>`, read anew on every call."""
+    """`Authorization: Bearer <agent key>`. The key's row is read on every call, so a
+    revocation takes effect at once. A GET needs the scope `read`, any other call
+    `propose`."""
 
     def authenticate(self, request: HttpRequest, token: str) -> AgentKey:
         key = keys.authenticate(token)
@@ -35,13 +39,14 @@ class AgentAuth(HttpBearer):
 
 
 def agent_of(request: HttpRequest) -> Agent:
-    """The calling agent, as `AgentAuth` found it."""
+    """Return the agent that `AgentAuth` authenticated."""
     key: AgentKey = request.auth  # type: ignore[attr-defined]
     return key.agent
 
 
 def note_refusal(request: HttpRequest, error: DomainError) -> None:
-    """A refused call of a known agent is a log record; reading is not."""
+    """Log the refused call of an authenticated agent, unless it only reads or the
+    refusal is of a kind that is never logged."""
     key = getattr(request, "auth", None)
     if not isinstance(key, AgentKey) or request.method == "GET":
         return
@@ -55,12 +60,15 @@ def note_refusal(request: HttpRequest, error: DomainError) -> None:
 
 
 def _unasked(text: str) -> int:
-    """What hitl.live.per_key_limit counted; it lets nobody else's header through."""
+    """Parse the number of calls that hitl.live.per_key_limit refused before this one.
+    It removes this header from a client's own request, so the value is trusted."""
     return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else 0
 
 
 def answered(body: dict[str, Any], *, status: int = 200, wait: int = 0) -> HttpResponse:
-    """A proposal as JSON; a header tells hitl.live.long_poll that there is to wait."""
+    """Build the response with a proposal. When it is not final and the client asked to
+    wait (`wait` in seconds), a header tells hitl.live.long_poll to hold the response.
+    """
     bind_contextvars(proposal=body["id"])
     response = JsonResponse(body, status=status)
     if wait and not representation.is_final(body):
@@ -69,7 +77,7 @@ def answered(body: dict[str, Any], *, status: int = 200, wait: int = 0) -> HttpR
 
 
 def own_proposal(request: HttpRequest, proposal_id: str) -> Proposal:
-    """Raises NotFound."""
+    """Return the calling agent's proposal. Raises NotFound."""
     proposal = representation.load(agent_of(request).slug, proposal_id)
     if proposal is None:
         raise NotFound
@@ -77,7 +85,7 @@ def own_proposal(request: HttpRequest, proposal_id: str) -> Proposal:
 
 
 def replaying(replayed: bool, response: HttpResponse) -> HttpResponse:
-    """The same, and that it is the answer to an earlier call."""
+    """Add `Idempotent-Replayed: true` to the answer to an earlier call."""
     if replayed:
         response["Idempotent-Replayed"] = "true"
     return response

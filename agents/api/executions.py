@@ -1,4 +1,5 @@
-"""Effects that an agent performs itself: its grant taken, their outcomes reported."""
+"""Endpoints for effects that an agent performs itself: redeeming the grant, reporting
+the outcome."""
 
 from __future__ import annotations
 
@@ -34,11 +35,11 @@ router = Router(auth=AgentAuth(), tags=["agents"])
 def redeem(
     request: HttpRequest, body: RedeemIn, key: IdempotencyHeader = None
 ) -> HttpResponse:
-    """Take the one-use grant of a tool that the agent performs itself. `grant` in the
-    answer is for the tool's service, which verifies it with the keys of
-    `/.well-known/jwks.json`. The same `Idempotency-Key` gets the same claim again until
-    its lease is over, with `Idempotent-Replayed: true`; without it, or with another, a
-    grant is redeemed once."""
+    """Redeem the one-use grant of an action that the agent performs itself. `grant` in
+    the answer is for the tool's service, which verifies it with the keys at
+    `/.well-known/jwks.json`. A repeated call with the same `Idempotency-Key` gets the
+    same claim, with `Idempotent-Replayed: true`, until the lease ends. Without a key,
+    or with another one, a grant can be redeemed only once."""
     claim = redeeming.redeem(
         token=body.token, agent=agent_of(request).slug, key=intake.checked_key(key)
     )
@@ -65,7 +66,8 @@ def _redeemed(claim: Claim) -> dict[str, Any]:
 def report_outcome(
     request: HttpRequest, execution_id: str, body: OutcomeIn
 ) -> HttpResponse:
-    """What became of the effect that the agent performed, under its fence."""
+    """Report the outcome of an effect that the agent performed. `fence` and
+    `action_hash` must be those of the claim."""
     agent = agent_of(request)
     execution = _own_execution(agent, execution_id)
     redeeming.report(
@@ -81,7 +83,7 @@ def report_outcome(
 
 
 def _outcome(body: OutcomeIn) -> Outcome:
-    """In the bounds that every executor's answer has."""
+    """Build the outcome within the limits that hold for every executor's answer."""
     if body.status == "succeeded":
         return executors.succeeded(body.result)
     made = executors.failed if body.status == "failed" else executors.unknown

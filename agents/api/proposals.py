@@ -1,7 +1,5 @@
-"""Proposals: made, read, revised, taken back, and their outcomes acknowledged.
-
-Proposing one action, alone or as one of many.
-"""
+"""Endpoints for proposals: propose one or many, list, read, revise, withdraw, and
+acknowledge an outcome."""
 
 from __future__ import annotations
 
@@ -46,8 +44,8 @@ from .auth import (
 
 
 def propose_action(agent: Agent, header: str | None, body: ProposalIn) -> Stored:
-    """What this key was answered with, now or the first time. Raises the agents' codes
-    of api.md."""
+    """Propose an action under an idempotency key, or return the stored answer of an
+    earlier call with that key. Raises the agents' codes of api.md."""
     key = intake.key_of(header, "POST", "/proposals", _said(body))
     stored = idempotency.replay(agent, key.text, key.fingerprint)
     if stored is not None:
@@ -58,8 +56,11 @@ def propose_action(agent: Agent, header: str | None, body: ProposalIn) -> Stored
 
 
 def _said(body: ProposalIn) -> dict[str, Any]:
-    """What a key stands for. Who names no callback sends what the release before knew,
-    so that a key given then is still known."""
+    """Return the part of a body that its key's fingerprint covers.
+
+    A missing `callback_url` is left out: earlier releases did not have the field, and a
+    key that was first used then must keep its fingerprint.
+    """
     said = body.model_dump(mode="json", exclude={"idempotency_key"})
     if body.callback_url is None:
         del said["callback_url"]
@@ -67,14 +68,15 @@ def _said(body: ProposalIn) -> dict[str, Any]:
 
 
 def status_of(stored: Stored) -> int:
-    """200 for what was there already."""
+    """Return the status of the answer: 200 for a replayed one."""
     return 200 if stored.replayed else stored.status
 
 
 def propose_item(
     request: HttpRequest, agent: Agent, said: dict[str, Any]
 ) -> dict[str, Any]:
-    """The answer of one item of a batch, whatever becomes of the others."""
+    """Propose one item of a batch and build its answer. A refused item becomes a
+    problem in the answer and does not affect the other items."""
     try:
         item = _checked_item(said)
         stored = propose_action(agent, item.idempotency_key, item)
@@ -120,11 +122,13 @@ def propose(
     wait: Wait = 0,
     key: IdempotencyHeader = None,
 ) -> HttpResponse:
-    """Propose one action. 200 with `Idempotent-Replayed: true` on replay."""
+    """Propose one action. A repeated call with the same `Idempotency-Key` and body gets
+    the first answer again, with status 200 and `Idempotent-Replayed: true`. With `wait`
+    (seconds) the call returns as soon as there is something to act upon."""
     agent = agent_of(request)
     stored = propose_action(agent, key, body)
     said = stored.body
-    if wait and stored.replayed:  # whoever waits asks what became of it meanwhile
+    if wait and stored.replayed:  # a caller that waits needs the current state
         said = representation.describe(own_proposal(request, said["id"]))
     return replaying(
         stored.replayed,
@@ -134,7 +138,8 @@ def propose(
 
 @router.post("/proposals/batch", response=BatchOut)
 def propose_batch(request: HttpRequest, body: BatchIn) -> HttpResponse:
-    """Up to 200 proposals, one transaction each, answered per item."""
+    """Propose up to 200 actions. Each is its own transaction and has its own
+    `idempotency_key`, status and answer."""
     agent = agent_of(request)
     items = [propose_item(request, agent, item) for item in body.items]
     return JsonResponse({"items": items})
@@ -147,7 +152,8 @@ def list_proposals(
     thread: str = "",
     cursor: str = "",
 ) -> HttpResponse:
-    """This agent's own proposals, newest first."""
+    """List this agent's proposals, newest first, optionally of one status or thread.
+    Pass `next_cursor` as `cursor` to get the next page."""
     page = selectors.own_proposals(
         agent_of(request).slug, status=status, thread=thread, cursor=cursor, size=PAGE
     )
@@ -163,7 +169,8 @@ def list_proposals(
 def get_proposal(
     request: HttpRequest, proposal_id: str, wait: Wait = 0
 ) -> HttpResponse:
-    """One proposal; with `wait` as soon as there is something to do."""
+    """Get one proposal. With `wait` (seconds) the call returns as soon as there is
+    something to act upon."""
     return answered(
         representation.describe(own_proposal(request, proposal_id)), wait=wait
     )
@@ -176,7 +183,8 @@ def revise(
     body: RevisionIn,
     key: IdempotencyHeader = None,
 ) -> HttpResponse:
-    """Replace what is proposed; the old revision is kept, its votes are void."""
+    """Replace what is proposed. The old revision is kept; the votes on it no longer
+    count."""
     agent = agent_of(request)
     call = intake.key_of(
         key, "POST", f"/proposals/{proposal_id}/revisions", body.model_dump(mode="json")
@@ -195,7 +203,8 @@ def revise(
 
 @router.post("/proposals/{proposal_id}/withdraw", response=ProposalOut)
 def withdraw(request: HttpRequest, proposal_id: str) -> HttpResponse:
-    """Take it back."""
+    """Withdraw a proposal. Its open request ends; a grant that has not been used is
+    revoked."""
     proposals.withdraw(agent=agent_of(request), proposal_id=proposal_id)
     return answered(representation.describe(own_proposal(request, proposal_id)))
 
@@ -204,7 +213,8 @@ def withdraw(request: HttpRequest, proposal_id: str) -> HttpResponse:
 def acknowledge(
     request: HttpRequest, proposal_id: str, body: AcknowledgeIn
 ) -> HttpResponse:
-    """The agent has this outcome and needs to hear of it no more. Again is as good."""
+    """Acknowledge an outcome, so that it is not offered or sent again. A repeated call
+    changes nothing."""
     acknowledgements.acknowledge(
         agent=agent_of(request), proposal_id=proposal_id, outcome=body.outcome
     )

@@ -1,4 +1,4 @@
-"""An agent's runs: taken up again and finished; and what it may do."""
+"""Endpoints for an agent's runs, its tools and its identity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ router = Router(auth=AgentAuth(), tags=["agents"])
 
 @router.get("/threads/{thread}/checkpoint", response=ResumeOut)
 def resume(request: HttpRequest, thread: str) -> HttpResponse:
-    """The latest checkpoint and the structured outcome to resume with."""
+    """Get a run's latest checkpoint, and the proposal that it waited for with its
+    outcome. `acknowledged` is true when the agent has acknowledged that outcome."""
     agent = agent_of(request)
     row = selectors.thread(agent, thread)
     checkpoint = checkpoints.latest(row)
@@ -53,7 +54,8 @@ def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
 
 @router.post("/threads/{thread}/finish", response=ThreadOut)
 def finish(request: HttpRequest, thread: str, body: FinishIn) -> HttpResponse:
-    """The run is over; what still waits is withdrawn."""
+    """Finish a run. Its open requests are withdrawn and its unredeemed grants revoked.
+    Finishing it again with the same result returns the same answer."""
     row = proposals.finish(agent=agent_of(request), name=thread, result=body.result)
     return JsonResponse(
         {"thread": row.name, "status": row.status, "result": row.result}
@@ -62,12 +64,14 @@ def finish(request: HttpRequest, thread: str, body: FinishIn) -> HttpResponse:
 
 @router.get("/tools", response=list[ToolOut])
 def list_tools(request: HttpRequest) -> HttpResponse:
-    """What this agent may propose, with the schema of its arguments."""
+    """List the tools that this agent may propose, with the JSON Schema of their
+    arguments."""
     return JsonResponse(selectors.tools_of(agent_of(request)), safe=False)
 
 
 @router.get("/whoami", response=WhoamiOut)
 def whoami(request: HttpRequest) -> HttpResponse:
-    """Who the key is."""
+    """Get the agent that this key belongs to, the key's scopes, and whether the agent
+    is running, paused or stopped."""
     key: AgentKey = request.auth  # type: ignore[attr-defined]
     return JsonResponse(selectors.identity(key))

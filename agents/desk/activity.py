@@ -1,5 +1,5 @@
-"""Which runs go on. An agent need not say that a run is over, so that it was not said
-tells nothing: a run goes on while something of it waits, or was done within a day."""
+"""Which runs are active. Agents need not finish their runs, so the status alone does
+not tell. A run is active while something of it waits, or happened within a day."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DAY = timedelta(hours=24)
 
 
 def marked(runs: QuerySet[Thread], slug: str, now: datetime) -> QuerySet[Any]:
-    """These runs of one agent, each with `goes_on`."""
+    """Annotate runs of one agent with `goes_on`: whether the run is active."""
     since = now - DAY
     own = {"agent": slug, "thread": OuterRef("name")}
     theirs = {f"proposal__{name}": value for name, value in own.items()}

@@ -1,8 +1,6 @@
-"""One agent: what the registry says of it, its day, its runs and what went wrong.
-
-What went wrong with an agent lately: failures, refusals, rejections, blocks, lost
-outcomes and near misses, as they were recorded.
-"""
+"""The page model of one agent: its registration, limits and keys, today's outcomes, its
+runs, and its recent history of failures, refusals, rejections, blocks, unknown outcomes
+and near misses."""
 
 from __future__ import annotations
 
@@ -33,7 +31,8 @@ from .steps import Step
 from .visibility import AgentLine, line_of, load, running_word
 
 LATELY = timedelta(days=30)
-# Of no more of its proposals than this, the newest: any agent's page costs the same.
+# The history reads at most this many of the newest proposals, so that the page's cost
+# does not depend on the agent.
 MOST_HISTORY = 1000
 SHOWN = 15
 WRONG = {
@@ -47,7 +46,8 @@ WRONG = {
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """`read`: how many proposals were looked at; `near_misses` among them."""
+    """What went wrong within HISTORY_PERIOD. `read` counts the examined proposals,
+    `near_misses` those of them with a near miss; `figures` are counts by cause."""
 
     read: int = 0
     figures: list[tuple[str, int]] = field(default_factory=list)
@@ -56,11 +56,13 @@ class History:
 
     @property
     def is_all(self) -> bool:
+        """Whether the period has no more proposals than were examined."""
         return self.read < MOST_HISTORY
 
 
 def lately(person: Person, mine: QuerySet[Proposal], now: datetime) -> History:
-    """Of these proposals. Two queries, and those of the newest that went wrong."""
+    """Build the history of the proposals in `mine`, with two queries and those for the
+    rows of the newest that went wrong."""
     newest = mine.filter(created_at__gt=now - LATELY).order_by("-created_at")
     found = _with_outcome(
         Proposal.objects.filter(pk__in=newest.values("pk")[:MOST_HISTORY])
@@ -87,14 +89,16 @@ def _with_outcome(found: QuerySet[Proposal]) -> QuerySet[Any]:
 
 
 RUNS = 50
-GOING_ON = 10  # shown at once; of those that were left, who opens them sees the rest
+GOING_ON = 10  # active runs shown at once; the rest is in a closed section
 DAY = timedelta(hours=24)
 MINUTE = timedelta(minutes=1)
-MOST_READ = 5000  # proposals of a day
+MOST_READ = 5000  # proposals of a day that today's outcomes count
 
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
+    """One run in the agent's lists. `goes_on`: whether it is active."""
+
     name: str
     url: str
     started_at: datetime
@@ -107,7 +111,8 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True)
 class ToolLine:
-    """A tool it may propose; without a version nobody registered it."""
+    """A tool that the agent may propose; `version` is None when the active policy does
+    not have it."""
 
     name: str
     title: str = ""
@@ -119,7 +124,8 @@ class ToolLine:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What holds it back beside the policy, and how near it is to that."""
+    """The agent's limits beside the policy, and how much of them is used: proposals a
+    minute, and waiting requests."""
 
     a_minute: int
     this_minute: int
@@ -129,12 +135,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
+    """How many keys of the agent are valid, and when any was last used."""
+
     in_force: int
     last_used_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class AgentPage:
+    """Everything that the page of one agent shows."""
+
     agent: Agent
     line: AgentLine
     limits: Limits
@@ -146,17 +156,17 @@ class AgentPage:
     not_over: int
     switches: list[Switch]
     stop_url: str
-    hears: bool  # whether this person may see where it hears back
+    hears: bool  # whether this person may see the agent's endpoints
     endpoints: int
 
     @property
     def live(self) -> list[RunLine]:
-        """The newest that go on."""
+        """The newest active runs."""
         return [run for run in self._open if run.goes_on][:GOING_ON]
 
     @property
     def rest(self) -> list[RunLine]:
-        """Of the others that the agent has not ended the newest."""
+        """The newest of the other runs that the agent has not finished."""
         return self._open[len(self.live) :]
 
     @property
@@ -173,9 +183,10 @@ class AgentPage:
 
 
 def agent_page(person: Person, slug: str, now: datetime) -> AgentPage:
-    """One agent as this person may read it, in a number of queries that does not grow.
+    """Build the page of one agent as this person may read it, in a bounded number of
+    queries.
 
-    Raises NotFound.
+    Raises NotFound for an agent that this person may not see.
     """
     agent = load(person, slug)
     mine = visibility.proposals(person).filter(agent=slug)
@@ -209,7 +220,8 @@ def _modes(slug: str, held: Iterable[Switch]) -> dict[str, StopMode]:
 def _modes_of(
     agent: Agent, held: Iterable[Switch], runs: Iterable[Thread]
 ) -> dict[str, set[StopMode]]:
-    """What holds each run back: its own switches, and those over all of the agent."""
+    """Return the modes in force by run: the run's own switches and those over the
+    agent."""
     over_all = set(_modes(agent.slug, held).values())
     keys = {stops.thread_key(agent.slug, run.name): run.name for run in runs}
     own = Stop.objects.filter(
@@ -222,7 +234,7 @@ def _modes_of(
 
 
 def _waiting(person: Person, slug: str) -> dict[str, int]:
-    """Requests that wait for people, by run."""
+    """Count the open requests that this person may see, by run."""
     found = visibility.requests(person).filter(status__in=OPEN, agent=slug)
     return dict(
         found.values_list("proposal__thread").annotate(n=Count("pk")).order_by()
@@ -276,7 +288,7 @@ def _today(mine: QuerySet[Proposal], now: datetime) -> list[tuple[str, int]]:
 
 
 def _seen(person: Person, agent: Agent, mine: QuerySet[Proposal]) -> QuerySet[Thread]:
-    """The runs that this person may see, the newest first."""
+    """Select the runs that this person may see, newest first."""
     runs = agent.threads.order_by("-started_at")
     if agent.owner_id == person.pk:
         return runs
@@ -284,8 +296,8 @@ def _seen(person: Person, agent: Agent, mine: QuerySet[Proposal]) -> QuerySet[Th
 
 
 def _runs(every: QuerySet[Thread], slug: str, now: datetime) -> list[Any]:
-    """Those that go on, those that the agent left open, then those that are over; of
-    what is open and of what is over the newest."""
+    """List the newest unfinished runs, active ones first, then the newest finished
+    ones."""
     runs = activity.marked(every, slug, now)
     live, over = (runs.filter(status=one) for one in ThreadStatus)
     return [*live.order_by("-goes_on", "-started_at")[:RUNS], *over[:RUNS]]

@@ -1,5 +1,6 @@
-"""Letters to agents' endpoints, as people look after them: what did not arrive, what
-waits, and what was taken lately."""
+"""The page models of webhook deliveries: endpoints, failed, waiting and recently
+delivered deliveries, one delivery with its attempts; and who may see and manage them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ TAKEN = (DeliveryStatus.DELIVERED, DeliveryStatus.TAKEN)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An endpoint and how its letters fare."""
+    """An endpoint, its state, and how many of its deliveries wait or failed. `failed`
+    counts dead and held ones, `dead` only those that can be sent again together."""
 
     id: str
     agent: str
@@ -62,7 +64,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """One event on its way to one endpoint."""
+    """One webhook event for one endpoint."""
 
     id: str
     url: str
@@ -72,8 +74,8 @@ class Letter:
     word: str
     icon: str
     waits: bool
-    off: bool  # nobody tries it while its endpoint is switched off
-    again: bool  # may be sent once more by this person
+    off: bool  # its endpoint is switched off, so it is not attempted
+    again: bool  # this person may send it again
     agent: str
     thread: str
     thread_url: str
@@ -88,6 +90,8 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class DeliveriesPage:
+    """The page of all deliveries that this person may see."""
+
     places: list[Place]
     failed: list[Letter]
     waiting: list[Letter]
@@ -99,6 +103,8 @@ class DeliveriesPage:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryPage:
+    """The page of one delivery: its payload as facts, and its attempts."""
+
     letter: Letter
     tries: list[DeliveryAttempt]
     facts: list[tuple[str, str]]
@@ -106,7 +112,8 @@ class DeliveryPage:
 
 
 def visible(person: Person) -> QuerySet[Endpoint]:
-    """Every agent's by role, else those of the person's own agents."""
+    """Select the endpoints that this person may see: all of them when their role allows
+    it, else those of their own agents."""
     found = Endpoint.objects.select_related("agent__owner")
     if permissions.allowed(person, Permission.SEE_DELIVERIES):
         return found
@@ -114,37 +121,41 @@ def visible(person: Person) -> QuerySet[Endpoint]:
 
 
 def may_manage(person: Person, agent: Agent) -> bool:
+    """Whether this person may change the agent's endpoints and send deliveries again:
+    its owner, and those whose role allows it."""
     owns = agent.owner_id == person.pk and person.is_active
     return owns or permissions.allowed(person, Permission.MANAGE_ENDPOINTS)
 
 
 def check_may_manage(person: Person, agent: Agent) -> None:
-    """Raises NotYours."""
+    """Raise NotYours unless this person may manage the agent's endpoints."""
     if not may_manage(person, agent):
         raise NotYours("Only the agent's owner or an administrator may do that.")
 
 
 def may_read(person: Person, agent: Agent) -> bool:
-    """Where an agent hears back is no reviewer's matter."""
+    """Whether this person may see the agent's endpoints. Reviewers may not."""
     owns = agent.owner_id == person.pk
     return owns or permissions.allowed(person, Permission.SEE_DELIVERIES)
 
 
 def check_may_read(person: Person, agent: Agent) -> None:
-    """Raises NotFound."""
+    """Raise NotFound unless this person may see the agent's endpoints."""
     if not may_read(person, agent):
         raise NotFound
 
 
 def check_letter(person: Person, delivery_id: str) -> None:
-    """Raises NotFound for what this person may not see, NotYours for who only reads."""
+    """Raise NotFound for a delivery that this person may not see, NotYours for one that
+    they may only see."""
     found = _letters_of(visible(person)).filter(pk=delivery_id)
     endpoint = found.values_list("endpoint", flat=True).first()
     manageable(person, endpoint or "")
 
 
 def manageable(person: Person, endpoint_id: str) -> Endpoint:
-    """Raises NotFound for what this person may not see, NotYours for who only reads."""
+    """Return an endpoint that this person may manage. Raises NotFound for one that they
+    may not see, NotYours for one that they may only see."""
     found = visible(person).filter(pk=endpoint_id).first()
     if found is None:
         raise NotFound
@@ -153,8 +164,8 @@ def manageable(person: Person, endpoint_id: str) -> Endpoint:
 
 
 def page(person: Person) -> DeliveriesPage:
-    """In a number of queries that does not grow. Raises NotFound for who has no agent
-    and no role for it."""
+    """Build the page of deliveries, in a bounded number of queries. Raises NotFound for
+    a person who owns no agent and whose role does not allow it."""
     seen = visible(person)
     sees_all = permissions.allowed(person, Permission.SEE_DELIVERIES)
     if not sees_all and not Agent.objects.filter(owner=person).exists():
@@ -179,20 +190,22 @@ def _letters_of(seen: QuerySet[Endpoint]) -> QuerySet[Delivery]:
 
 
 def _tabs(person: Person) -> list[UpkeepTab]:
-    """Of who owns an agent and has no role for the others there is only this one."""
+    """Build the tabs. An agent's owner without a role for the other pages gets this one
+    alone."""
     found = navigation.tabs(person, navigation.DELIVERIES)
     return found or [UpkeepTab("Deliveries", reverse(navigation.DELIVERIES), True)]
 
 
 def places(person: Person, seen: QuerySet[Endpoint]) -> list[Place]:
-    """Endpoints with what waits and what failed, by agent."""
+    """List these endpoints, by agent, with the numbers of their waiting and failed
+    deliveries."""
     ordered = list(seen.order_by("agent__slug", "by_proposal", "created_at"))
     counts = _counts(ordered)
     return [_place(person, row, counts.get(row.pk, {})) for row in ordered]
 
 
 def _counts(rows: Iterable[Endpoint]) -> dict[str, dict[str, int]]:
-    """How many letters that did not arrive each has, by status."""
+    """Count each endpoint's waiting and failed deliveries, by status."""
     found = (
         Delivery.objects.filter(
             endpoint__in=[row.pk for row in rows], status__in=[*FAILED, "waiting"]
@@ -235,7 +248,7 @@ def _fares(row: Endpoint) -> tuple[str, str]:
 
 
 def shown_address(url: str) -> str:
-    """Without the query, which may be a secret."""
+    """Return the address without its query, which may be a secret."""
     address, mark, _ = url.partition("?")
     return f"{address}?…" if mark else address
 
@@ -272,7 +285,8 @@ def _line(person: Person, row: Delivery) -> Letter:
 
 
 def one(person: Person, delivery_id: str) -> DeliveryPage:
-    """Raises NotFound for what is not there or not theirs to see."""
+    """Build the page of one delivery. Raises NotFound for one that does not exist or
+    that this person may not see."""
     found = _letters_of(visible(person)).select_related("endpoint__agent__owner")
     row = found.filter(pk=delivery_id).first()
     if row is None:
@@ -286,8 +300,8 @@ def one(person: Person, delivery_id: str) -> DeliveryPage:
 
 
 def _in_order(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """As the published form has it; the database keeps no order. What does not fit is
-    shown as it is."""
+    """Return the payload's values in the order of the published schema, which JSONB
+    does not keep. A payload that violates the schema is returned as it is."""
     data = payload.get("data")
     if not isinstance(data, dict):
         return dict(payload)

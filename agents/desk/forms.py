@@ -1,4 +1,4 @@
-"""What people send about an agent."""
+"""Forms of the agents' pages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reviews.choices import RepairChange
 
 
 class EndpointForm(forms.Form):
-    """Where an agent wants to hear what became of its proposals."""
+    """The address of a new webhook endpoint."""
 
     url = forms.CharField(
         max_length=LONGEST_URL,
@@ -35,7 +35,7 @@ class EndpointForm(forms.Form):
 
 
 class UndoForm(forms.Form):
-    """Why something is to be undone."""
+    """The reason for a reversal."""
 
     reason = forms.CharField(
         max_length=2000,
@@ -44,8 +44,9 @@ class UndoForm(forms.Form):
 
 
 class RepairForm(forms.Form):
-    """What is to be mended, and what is wrong. `change` names an execution where it is
-    about one; the last two fields are a checkpoint's."""
+    """A proposed repair and its reason. `change` is a RepairChange, followed by `:` and
+    the execution's id for a change of one; `resume_at` and `state` are the corrected
+    checkpoint's."""
 
     change = forms.CharField(
         max_length=80, error_messages={"required": "Choose what is to be mended."}
@@ -68,7 +69,7 @@ class RepairForm(forms.Form):
 
 
 class AnswerForm(forms.Form):
-    """What a second person says to a repair."""
+    """The second person's answer to a repair: confirm, or refuse with a reason."""
 
     do = forms.ChoiceField(choices=[("confirm", ""), ("refuse", "")])
     answer = forms.CharField(max_length=2000, required=False)

@@ -1,4 +1,4 @@
-"""Undoing what was done, by a proposal; and mending by hand what is stuck or wrong."""
+"""Views of reversals and repairs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .forms import AnswerForm, RepairForm, UndoForm
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def reversal(request: HttpRequest, pk: str) -> HttpResponse:
-    """What would undo an effect, and proposing it."""
+    """The page of a reversal: its preview, and the form that proposes it."""
     form = UndoForm(request.POST or None)
     queries.undo_page(person(request), pk, frame.of(request).now)
     error = None
@@ -54,7 +54,7 @@ def _reversal_page(
 
 @require_safe
 def repairs(request: HttpRequest) -> HttpResponse:
-    """What was proposed to be mended by hand, and what came of it."""
+    """The list of proposed and settled repairs."""
     page = queries.page(person(request))
     context = {"page": page, "upkeep": page.upkeep}
     return render(request, "agents/repairs.html", context)
@@ -62,7 +62,7 @@ def repairs(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def repair_run(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """What can be mended in a run, and proposing it."""
+    """The repairs that a run allows, and the form that proposes one."""
     queries.for_run(person(request), slug, name, frame.of(request).now)
     form, error = RepairForm(request.POST or None), None
     if form.is_valid():
@@ -101,7 +101,7 @@ def _propose_repair(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def repair(request: HttpRequest, pk: str) -> HttpResponse:
-    """One of them, before and after; and a second person's answer."""
+    """The page of one repair, before and after, with the second person's form."""
     queries.one(person(request), pk)
     form, error = AnswerForm(request.POST or None), None
     if form.is_valid():

@@ -1,7 +1,5 @@
-"""What can be mended by hand in a run, what was proposed, and what it would change.
-
-What would be proposed to undo an effect, before anybody does.
-"""
+"""The page models of repairs and reversals: which repairs a run allows, the list of
+proposed repairs, one repair before and after, and the preview of a reversal."""
 
 from __future__ import annotations
 
@@ -62,7 +60,8 @@ STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One change that this person may propose. `effect` names the execution."""
+    """One change that this person may propose. `effect` is the execution's effect in
+    words, empty for a change of the run or its checkpoint."""
 
     value: str
     label: str
@@ -72,6 +71,8 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class RepairForRun:
+    """The page on which a person proposes a repair of one run."""
+
     agent: str
     thread: str
     thread_url: str
@@ -80,11 +81,13 @@ class RepairForRun:
     state: str
     has_checkpoint: bool
     why_not: str
-    proposed: bool  # something of it waits for a second person
+    proposed: bool  # a repair of it waits for a second person
 
 
 @dataclass(frozen=True, slots=True)
 class RepairLine:
+    """One repair in the list."""
+
     id: str
     url: str
     what: str
@@ -99,6 +102,8 @@ class RepairLine:
 
 @dataclass(frozen=True, slots=True)
 class RepairsPage:
+    """The list of repairs: those that wait for a second person, and those settled."""
+
     open: list[RepairLine]
     past: list[RepairLine]
     upkeep: list[UpkeepTab] = field(default_factory=list)
@@ -106,7 +111,7 @@ class RepairsPage:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value before and after; both may be the agent's or a person's words."""
+    """One value before and after. Both may be text of the agent or of a person."""
 
     name: str
     before: str
@@ -119,9 +124,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class RepairPage:
+    """One repair: what it changes, why, and what this person may do about it."""
+
     line: RepairLine
     follows: str
-    effect: tuple[Part, ...]  # of the execution that it is about
+    effect: tuple[Part, ...]  # of the execution that the repair changes, if any
     subject: str
     reason: str
     lapses_at: datetime
@@ -140,13 +147,14 @@ class RepairPage:
 
 
 def check_reader(person: Person) -> None:
-    """Raises NotFound for who looks after nothing."""
+    """Raise NotFound for a person who may not see alarms, and so no repairs."""
     if not permissions.allowed(person, Permission.SEE_ALARMS):
         raise NotFound
 
 
 def page(person: Person) -> RepairsPage:
-    """What waits for a second person, and what is over, newest first."""
+    """Build the list of repairs, newest first. Raises NotFound for a person who may not
+    see them."""
     check_reader(person)
     rows = Repair.objects.order_by("-proposed_at")
     open_ = list(rows.filter(status=RepairStatus.PROPOSED))
@@ -160,7 +168,7 @@ def page(person: Person) -> RepairsPage:
 
 
 def one(person: Person, pk: str) -> RepairPage:
-    """Raises NotFound."""
+    """Build the page of one repair. Raises NotFound."""
     check_reader(person)
     row = Repair.objects.filter(pk=pk).first()
     if row is None:
@@ -230,7 +238,8 @@ def _differences(before: Any, after: Any) -> Iterator[Difference]:
 
 
 def for_run(person: Person, slug: str, name: str, now: datetime) -> RepairForRun:
-    """What this person may propose to mend in one run. Raises NotFound."""
+    """Build the page with the repairs of one run that this person may propose. Raises
+    NotFound."""
     check_reader(person)
     agent = load(person, slug)
     thread = agent.threads.filter(name=name).first()
@@ -296,8 +305,8 @@ def _may_finish(thread: Thread, now: datetime) -> bool:
 
 
 def _proposed(thread: Thread) -> set[str]:
-    """What of this run waits for a second person: executions by their ids, the run and
-    its checkpoint by what they are."""
+    """List what a proposed repair of this run concerns already: executions by id, the
+    run and its checkpoint by RepairSubject."""
     rows = Repair.objects.filter(
         agent=thread.agent.slug, thread=thread.name, status=RepairStatus.PROPOSED
     )
@@ -308,8 +317,8 @@ def _proposed(thread: Thread) -> set[str]:
 
 
 def _stuck(person: Person, thread: Thread, now: datetime) -> Iterator[Execution]:
-    """Executions of the run that a repair would take, in this person's queues; none for
-    who is stopped as a reviewer."""
+    """List the run's executions that are stuck long enough for a repair, in this
+    person's queues; none for a person who is stopped as a reviewer."""
     if permissions.reviewer_stopped(person):
         return
     rows = Execution.objects.filter(
@@ -326,7 +335,7 @@ def _stuck(person: Person, thread: Thread, now: datetime) -> Iterator[Execution]
 
 
 def check_of_run(execution_id: str, slug: str, name: str) -> None:
-    """Raises NotFound for an execution of another run than the page's."""
+    """Raise NotFound for an execution of another run than the page's."""
     found = Execution.objects.filter(
         pk=execution_id, proposal__agent=slug, proposal__thread=name
     )
@@ -335,13 +344,14 @@ def check_of_run(execution_id: str, slug: str, name: str) -> None:
 
 
 def is_of_execution(pk: str) -> bool:
-    """Whether the gate itself applies it."""
+    """Whether the repair is of an execution, which the gate's own operation applies."""
     return Repair.objects.filter(pk=pk, subject=RepairSubject.EXECUTION).exists()
 
 
 @dataclass(frozen=True, slots=True)
 class ReversalPage:
-    """`why_not`: why it cannot be proposed, in the operation's own words."""
+    """What would undo an effect. `why_not` is the operation's reason why this person
+    cannot propose it, empty when they can."""
 
     id: str
     effect: tuple[Part, ...]
@@ -357,7 +367,8 @@ class ReversalPage:
 
 
 def undo_page(person: Person, pk: str, now: datetime) -> ReversalPage:
-    """Raises NotFound for an effect that this person may not see."""
+    """Build the preview of a reversal. Raises NotFound for an effect that this person
+    may not see."""
     mine = visibility.proposals(person).values("pk")
     rows = Execution.objects.select_related(
         "proposal__request", "grant__revision__tool"

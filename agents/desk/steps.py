@@ -1,5 +1,5 @@
-"""What a run or an agent proposed, one line each: how far it was asked about, when, and
-what came of it."""
+"""Rows for what a run or an agent proposed: the effect, whether people were asked, the
+times, and the outcome."""
 
 from __future__ import annotations
 
@@ -34,14 +34,16 @@ from reviews.presenters.shapes import Part
 
 _SHOWN = ("proposal", "number", "risk", "tier", "action_hash", "tool")
 
-# Codes of ours, beside those of a refusal; any other is the tool's or its agent's.
+# Codes that Holdpoint sets, beside those of a refusal. Any other code comes from the
+# tool or its agent.
 OURS = {BY_PERSON, BY_LOOK_UP}
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One proposal. `way`: who was asked; `took`: how long people had it; `why`: what
-    was said of a rejection, a failure or a refusal, and `note` the tool's own words."""
+    """One proposal. `way`: whether people were asked, or it was announced, allowed or
+    blocked; `took`: how long its request was open; `why`: Holdpoint's words for a
+    rejection, failure or refusal; `note`: the tool's or the agent's own words."""
 
     id: str
     at: datetime
@@ -60,12 +62,13 @@ class Step:
     run_url: str
     parent: str
     reversal: Undo
-    retry: str  # where this person may have a known failure tried again
+    retry: str  # URL at which this person may have a known failure retried, or ""
 
 
 def read(person: Person, found: QuerySet[Proposal], now: datetime) -> list[Step]:
-    """The proposals as lines, in five queries, one for effects that are new, three
-    where something can be undone, and two where something can be tried again."""
+    """Build the rows of these proposals: five queries, one more for effects that are
+    not cached, three where something can be undone, two where something can be retried.
+    """
     rows: list[Any] = list(
         found.prefetch_related(
             Prefetch("revisions", _current(), to_attr="now"),
@@ -83,12 +86,13 @@ def read(person: Person, found: QuerySet[Proposal], now: datetime) -> list[Step]
 
 
 def _newest(row: Any) -> Execution | None:
-    """Its last execution, as `read` prefetches them."""
+    """Return the newest execution that `list_proposal_rows` prefetched."""
     return next(iter(row.executions.all()), None)
 
 
 def _failed(rows: Iterable[Any]) -> list[str]:
-    """What failed and nobody was asked about: of another its request's page knows."""
+    """List failed executions without a request. With one, the request's page offers the
+    retry."""
     newest = ((row, _newest(row)) for row in rows)
     return [
         one.pk
@@ -100,7 +104,7 @@ def _failed(rows: Iterable[Any]) -> list[str]:
 
 
 def _done(rows: Iterable[Any]) -> Iterator[tuple[str, undo.Effect]]:
-    """What has happened and undid nothing."""
+    """List the executions that succeeded and are not reversals themselves."""
     for row in rows:
         execution = _newest(row)
         done = execution is not None and execution.status == ExecutionStatus.SUCCEEDED
@@ -114,7 +118,8 @@ def _current() -> QuerySet[Revision]:
 
 
 def _requests() -> QuerySet[ApprovalRequest]:
-    """With what counts for them, and why the last who rejected one did."""
+    """Select the requests with their counted votes and the reason of the newest
+    rejection."""
     votes = Decision.objects.filter(request=OuterRef("pk"), verdict=Verdict.REJECT)
     newest = Subquery(votes.order_by("-at").values("reason_code")[:1])
     return ApprovalRequest.objects.annotate(given=visibility.given(), rejected=newest)
@@ -127,7 +132,7 @@ def _step(
     failed: Collection[str],
     now: datetime,
 ) -> Step:
-    """From a proposal as `read` prefetches it."""
+    """Build the row of a proposal that `list_proposal_rows` prefetched."""
     revision = proposal.now[0]
     request = getattr(proposal, "request", None)
     execution = _newest(proposal)
@@ -192,7 +197,8 @@ def _words(code: str) -> str:
 
 
 def _note(execution: Execution | None) -> str:
-    """What a tool or its agent says of a failure, its code too: foreign text."""
+    """Return the code and the words of the tool or its agent about a failure. This is
+    foreign text."""
     if execution is None:
         return ""
     code = execution.code if _answered(execution) else ""
@@ -212,5 +218,5 @@ def _state(
 
 
 def counted(said: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Outcomes by how often, each in the agent's word for it."""
+    """Sort pairs of a status word and its count, the most frequent first."""
     return sorted(said, key=lambda one: (-one[1], one[0]))

@@ -1,13 +1,8 @@
-"""One run: whose turn it is, what it proposed and used, what is under way, and where
-its checkpoint stands.
+"""The page model of one run: its state, what it proposed and used, what is in flight,
+its latest checkpoint, and related runs (proposals name a `parent`).
 
-Runs that a run started, and the one that started it: proposals name a `parent`.
-
-A checkpoint as people may read it: what the agent says of its own goal, plan and
-budget set apart, the rest of its state as a typed table. Never the blob.
-
-`goal`, `plan` and `budget` are names that an agent may use in `checkpoint.state`; all
-of it is the agent's own word.
+The checkpoint's state is the agent's own statement. Its keys `goal`, `plan` and
+`budget` are shown apart, the rest as a typed table. The blob is never read.
 """
 
 from __future__ import annotations
@@ -47,8 +42,9 @@ MOST = 20
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """Another run. `proposals`: how many of its proposals name this run, or this run
-    names of it."""
+    """A run that started this one, or that this one started. `proposals` counts its
+    proposals that name this run's as parents, or are the parents of this run's; `since`
+    is when the first of them was created."""
 
     agent: str
     thread: str
@@ -61,15 +57,17 @@ class Relative:
 
 
 def children(person: Person, agent: str, thread: str) -> list[Relative]:
-    """Runs whose proposals name one of this run's as what they are part of."""
+    """List the runs whose proposals have a proposal of this run as their parent, as far
+    as this person may see them."""
     own = Proposal.objects.filter(agent=agent, thread=thread).values("pk")
-    # The first condition is the partial index's own.
+    # exclude(parent="") is the condition of the partial index.
     found = visibility.proposals(person).exclude(parent="").filter(parent__in=own)
     return _runs(found, agent, thread)
 
 
 def parents(person: Person, agent: str, thread: str) -> list[Relative]:
-    """Runs of which this one's proposals are a part."""
+    """List the runs that have the parents of this run's proposals, as far as this
+    person may see them."""
     named = Proposal.objects.filter(agent=agent, thread=thread).exclude(parent="")
     found = visibility.proposals(person).filter(pk__in=named.values("parent"))
     return _runs(found, agent, thread)
@@ -87,7 +85,7 @@ def _runs(found: QuerySet[Proposal], agent: str, thread: str) -> list[Relative]:
 
 MOST_ROWS = 200
 DEEPEST = 12
-# A sign for the words that agents use most; any other word stands alone.
+# Icons for the words that agents use most; any other word has none.
 SIGNS = {
     "done": "ok",
     "doing": "run",
@@ -100,6 +98,8 @@ SIGNS = {
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
+    """One step of the agent's plan; `state` is the agent's word for it, or ""."""
+
     text: str
     state: str = ""
 
@@ -110,7 +110,7 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One leaf of the state: where it is, what kind of value, and the value."""
+    """One leaf of the checkpoint's state: its path, the kind of value, the value."""
 
     path: str
     kind: str
@@ -119,7 +119,8 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an agent's state says."""
+    """A checkpoint's state as the page shows it. `more` counts the cells that are left
+    out."""
 
     goal: str = ""
     plan: list[PlanStep] = field(default_factory=list)
@@ -133,7 +134,8 @@ class Told:
 
 
 def told(state: Mapping[str, Any]) -> Told:
-    """The state with the three names set apart, where they have a shape that can be."""
+    """Build the page's view of a state. `goal`, `plan` and `budget` are set apart only
+    when they have the expected shape; otherwise they stay among the cells."""
     rest = dict(state)
     goal, plan = state.get("goal"), _plan(state.get("plan"))
     budget = state.get("budget")
@@ -154,7 +156,8 @@ def told(state: Mapping[str, Any]) -> Told:
 
 
 def _plan(said: Any) -> list[PlanStep]:
-    """Sentences, or pairs `{"step": …, "state": …}`; anything else is no plan."""
+    """Parse a list of sentences or of `{"step": …, "state": …}`. A list with anything
+    else in it gives no plan at all."""
     steps = [_plan_step(one) for one in said] if isinstance(said, list) else []
     return [one for one in steps if one] if all(steps) else []
 
@@ -192,13 +195,13 @@ def _kind(value: Any) -> str:
 
 STEPS = 200
 UNDER_WAY = ("granted", "executing")
-# Outcomes in which the effect happened, or may have.
+# Statuses in which the effect happened, or may have.
 SPENT = {"executed": "done", "unknown": "outcome unknown", "executing": "running"}
 
 
 @dataclass(frozen=True, slots=True)
 class Asks:
-    """A request of this run that waits for whoever looks."""
+    """An open request of this run that this person may decide."""
 
     url: str
     expires_at: datetime
@@ -206,18 +209,22 @@ class Asks:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What the run used so far, counted by us: proposals by outcome, money moved."""
+    """What the run used so far, by Holdpoint's count: proposals by status word, and
+    pairs of an amount and whether it was moved."""
 
     proposals: int
     outcomes: list[tuple[str, int]]
     money: list[tuple[str, str]]
 
     def count(self, *words: str) -> int:
+        """Count the proposals with any of these status words."""
         return sum(n for word, n in self.outcomes if word in words)
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadPage:
+    """Everything that the page of one run shows."""
+
     agent: Agent
     thread: Thread
     agent_url: str
@@ -242,9 +249,10 @@ class ThreadPage:
 
 
 def thread_page(person: Person, slug: str, name: str, now: datetime) -> ThreadPage:
-    """One run as this person may read it, in a number of queries that does not grow.
+    """Build the page of one run as this person may read it, in a bounded number of
+    queries. The encrypted blob is not read.
 
-    Raises NotFound. The opaque blob is never read here.
+    Raises NotFound for a run that this person may not see.
     """
     agent = load(person, slug)
     run = activity.marked(agent.threads.filter(name=name), slug, now).first()
@@ -315,7 +323,7 @@ def _asked(request: ApprovalRequest) -> Asks:
 
 
 def _used(mine: Any) -> Used:
-    """Everything the run proposed, whatever is listed of it."""
+    """Compute the usage over all proposals of the run, not only the listed ones."""
     rows = list(
         with_status(mine.filter(revisions__number=F("revision")))
         .values_list("said", "revisions__currency")

@@ -1,4 +1,4 @@
-"""Agents and their runs, as people see them."""
+"""Views of agents, their runs, their endpoints and the webhook deliveries."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from .forms import EndpointForm
 
 @require_safe
 def agents(request: HttpRequest) -> HttpResponse:
-    """Every agent this person may see."""
+    """The list of agents that this person may see."""
     lines = visibility.agents(person(request))
     return render(request, "agents/agents.html", {"lines": lines})
 
 
 @require_safe
 def agent(request: HttpRequest, slug: str) -> HttpResponse:
-    """One agent: owner, tools, today's outcomes, runs, Stop."""
+    """The page of one agent: owner, tools, today's outcomes, runs, Stop."""
     page = queries.agent_page(person(request), slug, frame.of(request).now)
     frame.of(request).stop_url = page.stop_url
     return render(request, "agents/agent.html", {"page": page})
@@ -42,7 +42,7 @@ def agent(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """One run: its state, its checkpoint and every step it proposed."""
+    """The page of one run: its state, its checkpoint and its proposals."""
     page = threads.thread_page(person(request), slug, name, frame.of(request).now)
     frame.of(request).stop_url = page.stop_url
     return render(request, "agents/thread.html", {"page": page})
@@ -50,7 +50,7 @@ def thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop_agent(request: HttpRequest, slug: str) -> HttpResponse:
-    """The Stop page of an agent; its owner may use it too."""
+    """The Stop page of an agent, which its owner may use too."""
     found = visibility.load(person(request), slug)
     owns = found.owner_id == request.user.pk
     return views.stop_page(request, Asked(agent=slug, tool=_tool(request), owns=owns))
@@ -58,7 +58,7 @@ def stop_agent(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop_thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """The Stop page of a run; the agent's owner may use it too."""
+    """The Stop page of a run, which the agent's owner may use too."""
     found = visibility.load(person(request), slug)
     owns = found.owner_id == request.user.pk
     asked = Asked(agent=slug, thread=name, tool=_tool(request), owns=owns)
@@ -66,13 +66,13 @@ def stop_thread(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 
 
 def _tool(request: HttpRequest) -> str:
-    """The tool of the page that one came from."""
+    """Return the tool that the linking page named, or ""."""
     return request.GET.get("tool", "")
 
 
 @require_safe
 def deliveries(request: HttpRequest) -> HttpResponse:
-    """Letters to agents: what did not arrive, what waits, what was taken lately."""
+    """The page of webhook deliveries: failed, waiting and recently delivered ones."""
     page = desk_deliveries.page(person(request))
     context = {"page": page, "upkeep": page.tabs}
     return render(request, "agents/deliveries.html", context)
@@ -80,7 +80,7 @@ def deliveries(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def delivery(request: HttpRequest, pk: str) -> HttpResponse:
-    """One letter: what it says, and every try."""
+    """The page of one delivery: its payload and its attempts."""
     page = desk_deliveries.one(person(request), pk)
     context = {"page": page, "upkeep": page.tabs}
     return render(request, "agents/delivery.html", context)
@@ -88,7 +88,7 @@ def delivery(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_POST
 def delivery_again(request: HttpRequest, pk: str) -> HttpResponse:
-    """Send a letter once more that was given up or kept back."""
+    """Send a dead or held delivery again."""
     who = person(request)
     desk_deliveries.check_letter(who, pk)
     redelivery.send_again(delivery_id=pk, by=who)
@@ -98,7 +98,7 @@ def delivery_again(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_POST
 def endpoint_again(request: HttpRequest, pk: str) -> HttpResponse:
-    """Send again what an endpoint did not take."""
+    """Send all dead deliveries of an endpoint again."""
     who = person(request)
     desk_deliveries.manageable(who, pk)
     count = redelivery.send_all_again(endpoint_id=pk, by=who)
@@ -109,7 +109,7 @@ def endpoint_again(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_POST
 def endpoint_switch(request: HttpRequest, pk: str) -> HttpResponse:
-    """Send an endpoint nothing, or send to it again."""
+    """Switch an endpoint off or on."""
     who = person(request)
     desk_deliveries.manageable(who, pk)
     if request.POST.get("to") == "on":
@@ -123,7 +123,8 @@ def endpoint_switch(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
-    """Where an agent hears back; a secret is in the answer to the form alone."""
+    """The page of an agent's endpoints. The response to its form is the only one that
+    shows the new secret."""
     who = person(request)
     agent = visibility.load(who, slug)
     desk_deliveries.check_may_read(who, agent)
@@ -138,7 +139,8 @@ def endpoints(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def endpoint_secret(request: HttpRequest, pk: str) -> HttpResponse:
-    """A new secret, shown in the answer alone; the former one signs for a day more."""
+    """Renew an endpoint's secret. Only this response shows it; the former secret also
+    signs for one more day."""
     endpoint = desk_deliveries.manageable(person(request), pk)
     secret = places.renew(endpoint_id=pk, by=person(request))
     return _endpoints(

@@ -1,4 +1,4 @@
-"""The list of agents, and which of them a person may see."""
+"""Which agents a person may see, and the rows of the agents' list."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from reviews.permissions import Permission
 
 @dataclass(frozen=True, slots=True)
 class AgentLine:
+    """One agent in the list. `live` counts its unfinished runs, `waiting` its open
+    requests that this person may see."""
+
     slug: str
     name: str
     url: str
@@ -32,7 +35,8 @@ class AgentLine:
 
 
 def _agents(person: Person) -> QuerySet[Agent]:
-    """Own agents, those whose proposals the person may see, or all by role."""
+    """Select the person's own agents and those whose proposals they may see; all of
+    them when their role allows it. Annotates `live`."""
     live = Count("threads", filter=Q(threads__status=ThreadStatus.RUNNING))
     found = Agent.objects.select_related("owner").annotate(live=live)
     if permissions.allowed(person, Permission.SEE_ALL):
@@ -42,7 +46,7 @@ def _agents(person: Person) -> QuerySet[Agent]:
 
 
 def agents(person: Person) -> list[AgentLine]:
-    """Every agent this person may see, in three queries."""
+    """List every agent that this person may see, by name, in three queries."""
     found = list(_agents(person).order_by("name"))
     waiting = dict(
         visibility.requests(person)
@@ -55,15 +59,17 @@ def agents(person: Person) -> list[AgentLine]:
 
 
 def _switched() -> Mapping[str, StopMode]:
-    """The strictest switch by agent slug; "" stands for everything."""
+    """Return the strictest mode in force by agent slug; "" is the switch over
+    everything."""
     rows = Stop.objects.filter(
         scope__in=[Scope.AGENT, Scope.EVERYTHING], lifted_at__isnull=True
-    ).order_by("mode")  # paused before stopped, so the strictest stays
+    ).order_by("mode")  # "paused" before "stopped", so the dict keeps the stricter
     return {row.key: StopMode(row.mode) for row in rows}
 
 
 def line_of(agent: Agent, waiting: int, switched: Mapping[str, StopMode]) -> AgentLine:
-    """From an agent as `load` annotates it; `switched` are modes by slug."""
+    """Build the row of an agent that `load_agent` or `list_agents` selected, with
+    `live` annotated. `switched` maps slugs to modes."""
     modes = {switched[key] for key in (agent.slug, "") if key in switched}
     word, icon = running_word(modes)
     return AgentLine(
@@ -79,7 +85,7 @@ def line_of(agent: Agent, waiting: int, switched: Mapping[str, StopMode]) -> Age
 
 
 def running_word(modes: set[StopMode], *, goes_on: bool = True) -> tuple[str, str]:
-    """What the switches in force make of an agent or a run."""
+    """Return the word and the icon for an agent or a run under these switches."""
     if StopMode.STOPPED in modes:
         return "Stopped", "stop"
     if modes:
@@ -88,7 +94,7 @@ def running_word(modes: set[StopMode], *, goes_on: bool = True) -> tuple[str, st
 
 
 def load(person: Person, slug: str) -> Agent:
-    """Raises NotFound for an agent this person may not see."""
+    """Return the agent. Raises NotFound for one that this person may not see."""
     found = _agents(person).filter(slug=slug).first()
     if found is None:
         raise NotFound

@@ -1,4 +1,4 @@
-"""Which agent or key an argument of a command names, and a refusal in its words."""
+"""Find the agent or key that a command's argument names, or raise CommandError."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agents.models import Agent, AgentKey
 
 
 def agent(slug: str) -> Agent:
-    """Raises CommandError when no agent has this name."""
+    """Return the agent with its owner. Raises CommandError when there is none."""
     found = Agent.objects.select_related("owner").filter(slug=slug).first()
     if found is None:
         raise CommandError(f"No agent is called {slug}.")
@@ -16,7 +16,8 @@ def agent(slug: str) -> Agent:
 
 
 def key(agent: Agent, prefix: str) -> AgentKey:
-    """Raises CommandError when the agent has no key that begins so."""
+    """Return the agent's key with this prefix, given with or without `hp_`. Raises
+    CommandError when there is none."""
     bare = prefix.removeprefix("hp_")
     found = AgentKey.objects.filter(agent=agent, prefix=bare).first()
     if found is None:

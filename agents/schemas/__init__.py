@@ -1,4 +1,4 @@
-"""The shapes of the agents' API (api.md). Unknown fields are refused."""
+"""The schemas of the agents' API (api.md). Bodies with unknown fields are refused."""
 
 from __future__ import annotations
 

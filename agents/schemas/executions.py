@@ -1,4 +1,4 @@
-"""What an agent is given to perform an effect itself, and what it says of outcomes."""
+"""Schemas for effects that an agent performs itself, and for acknowledging outcomes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ class RedeemIn(Strict):
 
 
 class OutcomeIn(Strict):
+    """What became of an effect. `fence` and `action_hash` are those of the claim. A
+    result goes with `succeeded`, a code and a detail with `failed` and `unknown`."""
+
     fence: Annotated[StrictInt, Field(ge=1)]
     status: Literal["succeeded", "failed", "unknown"]
     result: dict[str, Any] | None = None
@@ -28,6 +31,9 @@ class AcknowledgeIn(Strict):
 
 
 class RedeemOut(Schema):
+    """A claim: what the agent is to perform, under which fence, and until when. `grant`
+    is the signed token for the tool's service."""
+
     execution: str
     tool: str
     tool_version: int

@@ -1,7 +1,5 @@
-"""What every call answers that returns a proposal.
-
-What an agent proposes, with where it stands and why it asks.
-"""
+"""Schemas of the endpoints for proposals: first what Holdpoint answers, then what an
+agent sends, with the limits on it."""
 
 from __future__ import annotations
 
@@ -29,12 +27,17 @@ from .types import (
 
 
 class StepOut(Schema):
+    """One step of a request: a role, how many of its people must approve, and how many
+    have."""
+
     role: str
     required: int
     given: int
 
 
 class RequestOut(Schema):
+    """The approval request: its page for people, its version and its deadline."""
+
     id: str
     url: str
     version: int
@@ -48,16 +51,23 @@ class RuleOut(Schema):
 
 
 class PolicyOut(Schema):
+    """The policy version that ruled on the action, and the rules that applied."""
+
     version: int | None
     rules: list[RuleOut]
 
 
 class GrantOut(Schema):
+    """A one-use grant for the agent to redeem before `expires_at`."""
+
     token: str
     expires_at: str
 
 
 class DecisionOut(Schema):
+    """The verdict that settled the request. `final_args` are the arguments that were
+    decided on; `by_role` is a role, never a name."""
+
     verdict: Verdict
     reason_code: str | None
     reason: str | None
@@ -67,6 +77,8 @@ class DecisionOut(Schema):
 
 
 class ExecutionOut(Schema):
+    """The proposal's newest execution."""
+
     id: str
     status: Progress
     result: dict[str, Any] | None
@@ -76,7 +88,7 @@ class ExecutionOut(Schema):
 
 
 class MessageOut(Schema):
-    """What people wrote to the agent, redacted. `from` is a role, never a name."""
+    """What a person wrote to the agent, redacted. `from` is a role, never a name."""
 
     from_: Annotated[str, Field(alias="from")]
     kind: Literal["question", "guidance", "answer"]
@@ -86,8 +98,8 @@ class MessageOut(Schema):
 
 
 class ProposalOut(Schema):
-    """Every call that returns a proposal returns this. `outcome` names what became of
-    it once there is something to act upon, the same until it is acknowledged."""
+    """A proposal, as every call that concerns one returns it. `outcome` is set once
+    there is something to act upon: the id to acknowledge, unchanged until then."""
 
     id: str
     thread: str
@@ -106,10 +118,10 @@ class ProposalOut(Schema):
     execution: ExecutionOut | None
     outcome: str | None = None
     acknowledged_at: Moment | None = None
-    # It ended without a yes, but came back with a backup: look whether it happened in
-    # the history that is lost before you propose it again.
+    # The proposal ended without an approval, but it was restored from a backup, and its
+    # effect may have happened in the lost history. Check that before proposing again.
     may_have_run: bool = False
-    # The proposal that this is part of, or undoes: then `source` is "reversal".
+    # The proposal that this one is part of, or undoes; `source` is then "reversal".
     parent: str | None = None
     source: str | None = None
     created_at: Moment
@@ -122,7 +134,7 @@ class ProposalPage(Schema):
 
 
 class BatchItemOut(Schema):
-    """One item's own answer: its status code, and a proposal or a problem."""
+    """The answer to one item: its status code, and a proposal or a problem."""
 
     status: int
     replayed: bool = False
@@ -135,10 +147,10 @@ class BatchOut(Schema):
 
 
 THREAD = r"^[A-Za-z0-9._:-]{1,128}$"
-MOST_EVIDENCE = 50  # items that any policy may allow; one names its own most
+MOST_EVIDENCE = 50  # items; a policy may set a lower limit
 ARGS_LIMIT = 64 * 1024  # bytes of canonical JSON
-WORDS_LIMIT = 128 * 1024  # the same, of everything said around the arguments
-STATE_LIMIT = 64 * 1024  # the same, of a checkpoint's structured state
+WORDS_LIMIT = 128 * 1024  # the same, for everything beside arguments and checkpoint
+STATE_LIMIT = 64 * 1024  # the same, for a checkpoint's structured state
 BLOB_LIMIT = 512 * 1024  # bytes
 
 
@@ -153,7 +165,8 @@ def _base64(text: str) -> str:
 
 
 def _place(name: str) -> str:
-    """In an address these would lead to another page: nobody could stop the run."""
+    """Refuse names that a URL path resolves away: the run would have no page, so nobody
+    could stop it."""
     if name in {".", ".."}:
         raise ValueError("must be a name, not . or ..")
     return name
@@ -166,11 +179,15 @@ def _source(name: str) -> str:
 
 
 class Alternative(Strict):
+    """Another action that the agent considered, and why it did not choose it."""
+
     action: Text
     why_not: Text = ""
 
 
 class Evidence(Strict):
+    """One piece of evidence: its kind, where and when it is from, and its text."""
+
     kind: Short
     source: Short = ""
     text: Text
@@ -178,9 +195,9 @@ class Evidence(Strict):
 
 
 class CheckpointIn(Strict):
-    """Where the agent stands. People read the summary and the state, redacted; in the
-    state they see `goal`, `plan` (a list of sentences or of `{"step", "state"}`) and
-    `budget` (an object) apart from the rest."""
+    """The agent's suspended state. People read the summary and the state, redacted. The
+    page shows three keys of the state apart from the rest: `goal`, `plan` (a list of
+    sentences or of `{"step", "state"}`) and `budget` (an object)."""
 
     summary: Text = ""
     state: dict[str, Any] = {}
@@ -189,6 +206,9 @@ class CheckpointIn(Strict):
 
 
 class OnBehalfOf(Strict):
+    """The party for whom the agent acts. People whom `id` or `chain` names may not
+    decide the proposal."""
+
     kind: Literal["customer", "user", "agent", "schedule"]
     id: Short = ""
     chain: Annotated[list[Short], Field(max_length=32)] = []
@@ -198,7 +218,7 @@ Uncertain = StrictBool | Annotated[float, Field(ge=0, le=1)]
 
 
 class ActionIn(Strict):
-    """What a proposal and a revision have in common."""
+    """The fields that a proposal and a revision share."""
 
     args: dict[str, Any]
     rationale: Text = ""
@@ -213,7 +233,7 @@ class ActionIn(Strict):
 
 
 class ProposalIn(ActionIn):
-    """`POST /proposals`. Only thread, tool and args are required."""
+    """`POST /proposals`. Only `thread`, `tool` and `args` are required."""
 
     thread: Annotated[str, Field(pattern=THREAD), AfterValidator(_place)]
     tool: Annotated[str, Field(min_length=1, max_length=64)]
@@ -227,16 +247,16 @@ class ProposalIn(ActionIn):
 
 
 class RevisionIn(ActionIn):
-    """`POST /proposals/{id}/revisions`: the tool and thread stay."""
+    """`POST /proposals/{id}/revisions`. The tool and the thread cannot change."""
 
 
 class BatchItemIn(ProposalIn):
-    """One proposal of a batch, with the key that a single call has in its header."""
+    """One proposal of a batch, with the key that a single call sends as a header."""
 
     idempotency_key: Annotated[str, Field(min_length=1, max_length=255)]
 
 
 class BatchIn(Strict):
-    """`POST /proposals/batch`. Items are checked one by one, as `BatchItemIn`."""
+    """`POST /proposals/batch`. Each item is validated on its own, as `BatchItemIn`."""
 
     items: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=200)]

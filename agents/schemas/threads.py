@@ -1,4 +1,4 @@
-"""An agent's runs, and who it is itself."""
+"""Schemas of the endpoints for runs, tools and the agent's identity."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ class FinishIn(Strict):
 
 
 class CheckpointOut(Schema):
+    """One checkpoint. `blob` is base64, null when there is none or it was erased; its
+    digest stays."""
+
     number: int
     proposal: str
     summary: str
@@ -29,13 +32,13 @@ class CheckpointOut(Schema):
 
 
 class ResumeOut(Schema):
-    """The latest checkpoint and the structured outcome to resume with."""
+    """The run's latest checkpoint, and in `outcome` the proposal that it waited for."""
 
     thread: str
     status: str
     checkpoint: CheckpointOut | None
     outcome: ProposalOut | None
-    acknowledged: bool  # the agent has said that it took this outcome
+    acknowledged: bool  # the agent has acknowledged this outcome
 
 
 class ThreadOut(Schema):
@@ -45,6 +48,9 @@ class ThreadOut(Schema):
 
 
 class ToolOut(Schema):
+    """A tool that the agent may propose. `schema` is the JSON Schema of its arguments,
+    `tier` the authority that it needs before the policy's classes and rules apply."""
+
     name: str
     version: int
     title: str
@@ -56,6 +62,8 @@ class ToolOut(Schema):
 
 
 class WhoamiOut(Schema):
+    """The agent that a key belongs to. `state` is "running", "paused" or "stopped"."""
+
     agent: str
     name: str
     version: str

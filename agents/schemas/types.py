@@ -1,4 +1,4 @@
-"""The words that the schemas are made of."""
+"""The field types and the base class that the schemas share."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ LONGEST_TEXT = 20_000
 
 
 class Strict(Schema):
-    """A body that an agent sends: no field that the contract does not know, and no
-    value of another type. The text "0" is no number and "true" is no boolean."""
+    """Base of the bodies that agents send. Unknown fields and values of another type
+    are refused: the text "0" is not a number, "true" is not a boolean."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

@@ -1,4 +1,4 @@
-"""What an agent's endpoint receives."""
+"""Schemas of the webhook events that an agent's endpoint receives."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class LetterExecution(Schema):
 
 
 class LetterData(Schema):
-    """Ids and facts. `outcome` is what to acknowledge; null where there is nothing to
-    act upon yet."""
+    """Ids and facts of the event. `outcome` is the id to acknowledge, null while there
+    is nothing to act upon."""
 
     outcome: str | None
     proposal: str
@@ -41,12 +41,12 @@ class LetterData(Schema):
     request: LetterRequest | None
     decision: LetterDecision | None
     execution: LetterExecution | None
-    # As in the proposal; there only where it is true.
+    # As in `ProposalOut`; sent only when it is true.
     may_have_run: bool = False
 
 
 class LetterOut(Schema):
-    """What an endpoint receives, in Standard Webhooks' form."""
+    """A webhook event, in the form of Standard Webhooks."""
 
     type: Literal[
         "proposal.settled",

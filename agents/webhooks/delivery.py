@@ -1,11 +1,9 @@
-"""One letter on its way to one endpoint: taken, sent outside any transaction, and what
-came of it written. A letter that is received twice has the same id both times; the
-order of letters is not promised.
+"""Webhook delivery: claim one delivery, send it outside any transaction, record the
+result and the time of the next attempt. An event that arrives twice has the same id
+both times; the order of events is not guaranteed.
 
-What one try of a letter came to, and when the next one is due. Pure.
-
-A round of the post: letter after letter in one lane, while there is time for one
-more. The way through the queue would take longer than most letters do.
+One task sends delivery after delivery of a lane while it has time for another, because
+the way through the broker takes longer than most attempts.
 """
 
 from __future__ import annotations
@@ -35,15 +33,16 @@ from .enqueue import POST
 
 FIRST_REST, LONGEST_REST = timedelta(seconds=5), timedelta(hours=6)
 LONGEST_ASKED = timedelta(hours=12)  # of a Retry-After
-SLOW = 3.0  # seconds; whoever takes longer goes with those that fail
+SLOW = 3.0  # seconds; an endpoint that takes longer shares the slow lane
 GONE = 410
 ASKS_TO_WAIT = frozenset({429, 503})
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came. `status` is None when nobody answered; `error` is in our words, for
-    an answer's own are not kept."""
+    """The result of one attempt. `status` is the HTTP status, None without an answer;
+    `error` is in Holdpoint's words, because the answer's own are not kept; `seconds` is
+    how long the attempt took."""
 
     status: int | None
     error: str = ""
@@ -52,19 +51,23 @@ class Answer:
 
     @property
     def well(self) -> bool:
+        """Whether the endpoint answered 2xx."""
         return self.status is not None and 200 <= self.status < 300
 
     @property
     def gone(self) -> bool:
+        """Whether the endpoint answered 410: it must not be called again."""
         return self.status == GONE
 
     @property
     def fails(self) -> bool:
-        """Whether others must not wait for letters to this place."""
+        """Whether the attempt failed or was slow, so that the endpoint must use the
+        slow lane, where it delays no other lane."""
         return not self.well or self.seconds > SLOW
 
     def asked_rest(self, now: datetime) -> timedelta | None:
-        """How long it asks to be left alone: seconds or a date (RFC 9110 10.2.3)."""
+        """Parse Retry-After of a 429 or 503, seconds or a date (RFC 9110 10.2.3); None
+        without one. At most MAX_RETRY_AFTER."""
         text = self.retry_after.strip()
         if self.status not in ASKS_TO_WAIT:
             return None
@@ -72,14 +75,14 @@ class Answer:
             return min(timedelta(seconds=int(text)), LONGEST_ASKED)
         try:
             until = parsedate_to_datetime(text)
-        except (ValueError, OverflowError):  # a year that no clock shows
+        except (ValueError, OverflowError):  # overflow: a year out of range
             return None
         until = until if until.tzinfo else until.replace(tzinfo=UTC)
         return min(max(until - now, timedelta()), LONGEST_ASKED)
 
 
 def read_answer(status: int, retry_after: str, seconds: float) -> Answer:
-    """An answer came."""
+    """Build the result of an attempt that got an answer."""
     if 200 <= status < 300:
         return Answer(status, "", retry_after, seconds)
     error = f"it answered {status}"
@@ -89,21 +92,23 @@ def read_answer(status: int, retry_after: str, seconds: float) -> Answer:
 
 
 def later_answer(attempts: int, answer: Answer, now: datetime) -> datetime:
-    """The next try: after 5 s, doubling to 6 h; and never sooner than was asked for."""
+    """Return when the next attempt is due: after 5 s, doubling up to 6 h, but no sooner
+    than the endpoint's Retry-After asks for."""
     rest = min(FIRST_REST * 2 ** min(attempts - 1, 16), LONGEST_REST)
     asked = answer.asked_rest(now)
     wait: timedelta = max(rest, asked) if asked else rest
     return now + wait
 
 
-Said = dict[str, Any]  # columns of a letter
+Said = dict[str, Any]  # columns of a delivery
 
 logger = structlog.get_logger(__name__)
 
 
 def post(delivery_id: str) -> bool:
-    """Try one letter, if it is its turn; whether it was. Safe to call any number of
-    times at once."""
+    """Attempt one delivery if it is due and its lane is free; return whether it was.
+    Any number of concurrent calls is safe. Caller holds no transaction. Raises
+    NotFound."""
     letter = take(delivery_id=delivery_id)
     if letter is None:
         return False
@@ -122,8 +127,9 @@ def post(delivery_id: str) -> bool:
 
 @transaction.atomic(durable=True)
 def take(*, delivery_id: str) -> Delivery | None:
-    """Have one letter to oneself for a lease, if it is due and its endpoint is free.
-    Locks: the endpoint, the letter, its lane, the slow lane. Raises NotFound."""
+    """Claim one delivery for a lease and count the attempt; None when it is not due,
+    its endpoint is off or asked for a rest, or its lane is busy. Locks: the endpoint,
+    the delivery, the callback lane, the slow lane. Raises NotFound."""
     letter = locks.delivery(delivery_id)
     now = clock.now()
     endpoint = letter.endpoint
@@ -151,7 +157,8 @@ def take(*, delivery_id: str) -> Delivery | None:
 
 
 def _sent(letter: Delivery, body: bytes) -> Answer:
-    """What came of it, in words of ours: an answer's own words are not kept."""
+    """Send the event and describe the result in Holdpoint's words: the answer's own are
+    not kept."""
     began, why = time.monotonic(), ""
     try:
         heard = webhooks.notify(
@@ -175,9 +182,9 @@ def _sent(letter: Delivery, body: bytes) -> Answer:
 
 @transaction.atomic(durable=True)
 def record(*, delivery_id: str, attempt: int, answer: Answer) -> None:
-    """Write what one try came to: done, another one later, or no more. Who lost the
-    letter to another meanwhile writes nothing. Locks: the endpoint, the letter, then
-    the alarm. Raises NotFound."""
+    """Record the result of one attempt: delivered, due again later, or dead. Does
+    nothing when another worker has claimed the delivery since. Locks: the endpoint, the
+    delivery, then the alarm. Raises NotFound."""
     letter, now = locks.delivery(delivery_id), clock.now()
     if letter.status != DeliveryStatus.WAITING or letter.attempts != attempt:
         return
@@ -203,8 +210,8 @@ def record(*, delivery_id: str, attempt: int, answer: Answer) -> None:
 
 
 def _learn(letter: Delivery, answer: Answer, now: datetime) -> None:
-    """How its letters fare, so that the others' do not wait for them. What the address
-    of one proposal says of itself is not said of the whole endpoint."""
+    """Update the endpoint's lane, rest and switch from one result. Retry-After and 410
+    from a proposal's own callback address do not apply to the whole endpoint."""
     endpoint = letter.endpoint
     of_all = letter.url == endpoint.url
     asked = answer.asked_rest(now) if of_all else None
@@ -235,7 +242,8 @@ def _dead(endpoint: Endpoint) -> QuerySet[Delivery]:
 
 
 def give_up(letter: Delivery, said: Said, now: datetime) -> None:
-    """Nothing more is tried, and people are told. Caller holds the letter."""
+    """End a delivery without success and raise the alarm of its endpoint. Caller holds
+    the delivery's lock."""
     _end(letter, "give_up", said, now)
     _alarm(AlarmKind.DELIVERY_DEAD, letter, letter.endpoint_id, now)
 
@@ -246,7 +254,8 @@ def _end(letter: Delivery, event: str, said: Said, now: datetime) -> None:
 
 
 def _alarm(kind: AlarmKind, letter: Delivery, subject: str, now: datetime) -> None:
-    """Of an endpoint there is one, however many letters it does not take."""
+    """Raise the alarm. A subject has one alarm at most, so an endpoint with many dead
+    deliveries has one."""
     standing.raise_(
         kind,
         subject=subject,
@@ -259,8 +268,9 @@ def _alarm(kind: AlarmKind, letter: Delivery, subject: str, now: datetime) -> No
 
 @transaction.atomic(durable=True)
 def hold(*, delivery_id: str, why: str) -> None:
-    """It does not fit the published form: it is kept back, and people are told. Locks:
-    the endpoint, the letter, then the alarm. Raises NotFound."""
+    """Mark as held a delivery whose payload violates the published schema, and raise an
+    alarm. `why` names the faulty fields. Locks: the endpoint, the delivery, then the
+    alarm. Raises NotFound."""
     letter, now = locks.delivery(delivery_id), clock.now()
     if letter.status != DeliveryStatus.WAITING:
         return
@@ -269,9 +279,12 @@ def hold(*, delivery_id: str, why: str) -> None:
 
 
 def carry(delivery_id: str) -> list[str]:
-    """Try this letter, then those that wait in the same lane; the ids of whose
-    turn it is when the round is over. Who was not needed names nobody, or words would
-    beget words for as long as anything waits. Raises NotFound."""
+    """Attempt this delivery, then those that wait in the same lane, while there is
+    time. Return the ids of the deliveries to start next.
+
+    A task that found nothing to do returns no ids: otherwise each task would start
+    another one for as long as anything waits. Raises NotFound.
+    """
     until = time.monotonic() + spare_seconds()
     while post(delivery_id):
         following = lanes.next_of(delivery_id)
@@ -284,7 +297,7 @@ def carry(delivery_id: str) -> list[str]:
 
 
 def spare_seconds() -> float:
-    """How long a round may go on before its last try: half of what a task has beyond
-    that one."""
+    """Return for how many seconds a task may start further attempts: half of the time
+    that its soft limit leaves beside the time-out of the last attempt."""
     house = settings.HOLDPOINT
     return (house.soft_time_limit - house.http_timeout) / 2

@@ -1,5 +1,5 @@
-"""Where an agent's letters go, and the secrets they are signed with. An address is
-checked when it is given and again whenever something is sent there."""
+"""Webhook endpoints of agents and the secrets that sign their deliveries. An address is
+checked when it is registered and again before every attempt."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ from policies.models import Person
 from reviews.outbound import addresses, own_ports
 from reviews.requests import proposals as gate
 
-MOST = 20  # of one agent, that people registered
-MOST_NAMED = 200  # more, that its proposals named
+MOST = 20  # registered endpoints of one agent
+MOST_NAMED = 200  # further endpoints of one agent, from callback URLs
 SECRET_BYTES = 32
 BOTH_SIGN = timedelta(hours=24)
 
 
 @transaction.atomic(durable=True)
 def register(*, agent: Agent, url: str, by: Person) -> tuple[Endpoint, str]:
-    """An endpoint that hears of everything the agent proposes, and of what waits now;
-    with its secret, shown this once. Locks: what the agent proposes just now. Raises
-    Invalid."""
+    """Register an endpoint for all events of the agent's new and waiting proposals.
+
+    Returns it with its secret, which is shown only this once. An endpoint that a
+    callback URL created at this address becomes the registered one. Locks: the agent's
+    proposals in progress (advisory). Raises Invalid.
+    """
     locks.listening(agent)
     check_new(agent, url)
     now = clock.now()
@@ -43,7 +46,7 @@ def register(*, agent: Agent, url: str, by: Person) -> tuple[Endpoint, str]:
 
 
 def _adopt(endpoint: Endpoint) -> tuple[Endpoint, str]:
-    """What proposals had named before is a registered endpoint from now on."""
+    """Turn an endpoint that a callback URL created into a registered one."""
     secret = _new_secret()
     endpoint.by_proposal, endpoint.secret = False, _sealed(endpoint.pk, secret)
     endpoint.save(update_fields=["by_proposal", "secret"])
@@ -52,8 +55,9 @@ def _adopt(endpoint: Endpoint) -> tuple[Endpoint, str]:
 
 @transaction.atomic(durable=True)
 def renew(*, endpoint_id: str, by: Person) -> str:
-    """A new secret, shown this once. For a day the former one signs as well, so that
-    whoever checks may change over in between. Raises NotFound."""
+    """Replace the secret and return the new one, which is shown only this once. The
+    former secret also signs for one more day, so that the receiver can change over.
+    Raises NotFound, also when another call renewed the secret meanwhile."""
     endpoint, now = _get(endpoint_id), clock.now()
     secret = _new_secret()
     found = Endpoint.objects.filter(pk=endpoint.pk, secret=endpoint.secret)
@@ -69,14 +73,15 @@ def renew(*, endpoint_id: str, by: Person) -> str:
 
 @transaction.atomic(durable=True)
 def switch_off(*, endpoint_id: str, by: Person) -> None:
-    """Send it nothing; what waits for it waits on. Raises NotFound."""
+    """Stop sending to an endpoint; its deliveries wait. Raises NotFound."""
     endpoint, actor = _get(endpoint_id), log.Actor("person", by.public_id)
     turn_off(endpoint, "person", actor, clock.now())
 
 
 @transaction.atomic(durable=True)
 def switch_on(*, endpoint_id: str, by: Person) -> None:
-    """Send to it again. Raises NotFound."""
+    """Send to an endpoint again, at once even if it had asked for a rest. Raises
+    NotFound."""
     endpoint, now = _get(endpoint_id), clock.now()
     found = Endpoint.objects.filter(pk=endpoint.pk, off_at__isnull=False)
     if found.update(off_at=None, off_why="", rest_until=None):
@@ -84,7 +89,8 @@ def switch_on(*, endpoint_id: str, by: Person) -> None:
 
 
 def turn_off(endpoint: Endpoint, why: str, actor: log.Actor, now: datetime) -> None:
-    """Off it goes, unless it is. Caller holds a transaction."""
+    """Switch off an endpoint and log it, unless it is off already. `why` is "person" or
+    "gone". Caller holds a transaction."""
     found = Endpoint.objects.filter(pk=endpoint.pk, off_at__isnull=True)
     if found.update(off_at=now, off_why=why):
         log.append(
@@ -97,7 +103,8 @@ def turn_off(endpoint: Endpoint, why: str, actor: log.Actor, now: datetime) -> N
 
 
 def check_new(agent: Agent, url: str) -> None:
-    """Raises Invalid for what cannot become an endpoint of this agent."""
+    """Raise Invalid for an address that cannot become an endpoint of this agent: it is
+    never called, is registered already, or the agent has too many."""
     check(url, "url")
     if agent.endpoints.filter(url=url, by_proposal=False).exists():
         raise Invalid(errors=[at("url", "this endpoint is registered already")])
@@ -112,7 +119,8 @@ def _check_named(agent: Agent) -> None:
 
 
 def check(url: str, path: str) -> addresses.Target:
-    """Its parts. Raises Invalid for what is never called, such as a private address."""
+    """Return the parts of a URL. Raises Invalid, at `path`, for one that Holdpoint
+    never calls, such as a private address."""
     try:
         if len(url) > LONGEST_URL:
             raise addresses.NotAllowed(f"at most {LONGEST_URL} characters")
@@ -124,17 +132,20 @@ def check(url: str, path: str) -> addresses.Target:
 
 
 def listens(agent: Agent, callback_url: str = "") -> bool:
-    """Whether somebody is to be told what becomes of a proposal that is made now.
-    Whoever registers meanwhile waits until it is there, and sees it. Caller holds a
-    transaction."""
+    """Whether any endpoint is to receive the events of a proposal in creation.
+
+    Takes the shared lock of `lock_listeners`: a concurrent registration waits for this
+    transaction and then sees the proposal. Caller holds a transaction.
+    """
     locks.listening(agent, shared=True)
     registered = Endpoint.objects.filter(agent=agent, by_proposal=False)
     return bool(callback_url) or registered.exists()
 
 
 def call_back(agent: Agent, proposal: str, url: str, now: datetime) -> None:
-    """Answer one proposal at this address too. A registered endpoint of the same origin
-    signs for it. Raises Invalid. Caller holds a transaction."""
+    """Record the callback URL of one proposal. An endpoint of the same origin signs its
+    deliveries, a registered one before one that a callback created; without any, one is
+    created. Raises Invalid. Caller holds a transaction."""
     origin = origin_of(check(url, "callback_url"))
     Callback.objects.create(
         proposal=proposal, endpoint=_of_origin(agent, origin, now), url=url
@@ -142,6 +153,7 @@ def call_back(agent: Agent, proposal: str, url: str, now: datetime) -> None:
 
 
 def origin_of(target: addresses.Target) -> str:
+    """Return scheme and authority of an address as a URL."""
     return f"{target.scheme}://{target.authority}/"
 
 
@@ -160,13 +172,14 @@ def _make(
     secret = _new_secret()
     endpoint = Endpoint(agent=agent, url=url, by_proposal=by_proposal, created_at=now)
     endpoint.secret = _sealed(endpoint.pk, secret)
-    # Of two first callbacks at once the second waits for the first, and then finds it.
+    # Of two concurrent first callbacks, the second waits for the first to commit and
+    # then finds its row.
     Endpoint.objects.bulk_create([endpoint], ignore_conflicts=True)
     return Endpoint.objects.get(agent=agent, url=url), secret
 
 
 def secrets_of(endpoint: Endpoint, now: datetime) -> list[str]:
-    """What signs a letter just now, the newest first."""
+    """List the secrets that sign a delivery at this time, the newest first."""
     kept = [endpoint.secret]
     if endpoint.former is not None and endpoint.former_until is not None:
         kept += [endpoint.former] if endpoint.former_until > now else []
@@ -199,7 +212,7 @@ def _get(endpoint_id: str) -> Endpoint:
 
 
 def _tell(kind: str, endpoint: Endpoint, by: Person, now: datetime) -> None:
-    """Never the address: its path may be a secret too."""
+    """Log a change of an endpoint, never its address: the path may be a secret."""
     log.append(
         kind,
         actor=log.Actor("person", by.public_id),

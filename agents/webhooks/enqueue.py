@@ -1,5 +1,5 @@
-"""A letter is promised once for each event and endpoint, in the transaction that takes
-the outbox's message for done no sooner than the letters are there."""
+"""Creation of webhook deliveries: one for each event and endpoint. The outbox message
+counts as done only after its deliveries are committed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ TRIED_FOR = timedelta(days=3)
 
 @transaction.atomic(durable=True)
 def promise(*, message: OutboxMessage) -> list[str]:
-    """A letter to each endpoint that is to hear of this; the ids of the new ones. Told
-    again it changes nothing. Locks: the outcome."""
+    """Create a delivery for each endpoint that is to receive this event; return their
+    ids. A repeated call creates nothing, nor does one for an acknowledged outcome.
+    Locks: the outcome (advisory)."""
     event = payloads.event_of(message)
     locks.outcome(event)
     proposal, now = Proposal.objects.get(pk=message.subject), clock.now()
@@ -54,7 +55,8 @@ def promise(*, message: OutboxMessage) -> list[str]:
 
 
 def _places(proposal: Proposal) -> dict[Endpoint, str]:
-    """Where it is heard: the agent's endpoints, and what the proposal itself named."""
+    """Return the URL for each endpoint: the agent's registered ones, and the proposal's
+    callback."""
     own = Endpoint.objects.select_related("agent").filter(agent__slug=proposal.agent)
     places = {endpoint: endpoint.url for endpoint in own.filter(by_proposal=False)}
     named = Callback.objects.select_related("endpoint__agent")

@@ -1,7 +1,10 @@
-"""Whose turn it is. One letter at a time is on its way in each lane: an endpoint that
-people registered, or all the places that proposals of one agent named and that answer.
-And one in all to places where letters fail or take long, and to those that only a
-proposal named and nobody has heard from yet: whoever is slow makes nobody else wait."""
+"""Delivery lanes: which deliveries may be sent now, one in flight for each lane.
+
+A lane is a registered endpoint, or all callback endpoints of one agent that answer
+well. Endpoints that fail or are slow, and callback endpoints that were never tried,
+share the slow lane: one delivery in flight to all of them, so that a slow endpoint
+delays no other lane.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,16 @@ from agents.choices import DeliveryStatus
 from agents.models import Delivery, Endpoint
 from journal import clock
 
-# `is_slow` in SQL; such places have lanes of their own: one in all is on its way there.
+# `is_slow` in SQL. Here each slow endpoint counts as a lane of its own; that only one
+# delivery is in flight to all of them is checked apart (_SLOW_COUNT_SQL).
 _SLOW = "({0}.slow_since IS NOT NULL OR {0}.by_proposal AND {0}.tried_at IS NULL)"
 _LANE = (
     f"CASE WHEN {{0}}.by_proposal AND NOT {_SLOW}"
     " THEN 'of ' || {0}.agent_id ELSE {0}.id END"
 )
-# One statement: the oldest due letter of each lane that is free for one. Of the slow,
-# first who was waited for longest ago, by agents: one of them may have named many.
+# One statement: the oldest due delivery of each lane that has none in flight. The slow
+# ones start with the agent whose slow endpoints were tried longest ago, not with the
+# endpoint: one agent may have named many.
 _DUE = f"""
 WITH busy AS MATERIALIZED (
     SELECT DISTINCT {_LANE.format("there")} AS lane
@@ -61,7 +66,8 @@ JOIN agents_delivery AS busy ON busy.endpoint_id = place.id
 WHERE place.slow_since IS NOT NULL AND busy.status = 'waiting'
   AND busy.busy_until > clock_timestamp()
 """
-# Of letters whose endpoint is switched off, so that nobody tries them any more.
+# Deliveries past their time whose endpoint is switched off, so that no attempt would
+# find that out.
 _OVERDUE = """
 SELECT letter.id FROM agents_delivery AS letter
 JOIN agents_endpoint AS place ON place.id = letter.endpoint_id
@@ -73,37 +79,38 @@ AT_ONCE = 100
 
 
 def letters() -> list[str]:
-    """The letters that may go now: one in each lane, one for all slow ones."""
+    """List the deliveries to start now: one of each free lane, one of the slow lane."""
     return _ids(_DUE, slow=False, only="", most=AT_ONCE) + slow_letters()
 
 
 def slow_letters() -> list[str]:
-    """The next one for an endpoint where letters fail, unless one is on its way."""
+    """List the next delivery of the slow lane; none while one is in flight."""
     return [] if slow_now() else _ids(_DUE, slow=True, only="", most=1)
 
 
 def firsts(delivery_ids: Iterable[str]) -> list[str]:
-    """Whose turn it is in the lanes of these letters; nobody's where one is on its way,
-    for whoever carries that goes on."""
+    """List the deliveries to start in the lanes of these new ones. A lane with one in
+    flight gets none: the task that sends it continues with the lane."""
     found = [pk for new in delivery_ids for pk in next_of(new) or slow_letters()]
     return list(dict.fromkeys(found))
 
 
 def next_of(delivery_id: str) -> list[str]:
-    """The next one in the lane of this letter, unless one is on its way or its place is
-    one of the slow."""
+    """List the next delivery in the lane of this one; none while one is in flight, or
+    when its endpoint is slow."""
     return _ids(_DUE, slow=False, only=delivery_id, most=1)
 
 
 def is_slow(endpoint: Endpoint) -> bool:
-    """Whether it shares its turn: letters fail there or take long, or an agent named it
-    and nobody has heard from it yet."""
+    """Whether the endpoint uses the slow lane: its last attempt failed or was slow, or
+    a callback URL named it and it was never tried."""
     unheard = endpoint.by_proposal and endpoint.tried_at is None
     return endpoint.slow_since is not None or unheard
 
 
 def is_busy(endpoint: Endpoint) -> bool:
-    """Whether a letter is on its way in its lane. Caller holds the lane."""
+    """Whether a delivery is in flight in the endpoint's lane. Caller holds the lane's
+    lock: the endpoint's row or `lock_callback_lane`."""
     place = Q(endpoint=endpoint)
     if endpoint.by_proposal and not is_slow(endpoint):
         agent, answers = endpoint.agent_id, Q(endpoint__slow_since__isnull=True)
@@ -113,12 +120,12 @@ def is_busy(endpoint: Endpoint) -> bool:
 
 
 def overdue() -> list[str]:
-    """Letters to an endpoint that is switched off whose time is over."""
+    """List the deliveries past their time whose endpoint is switched off."""
     return _ids(_OVERDUE)
 
 
 def slow_now() -> int:
-    """How many letters are on their way to slow endpoints."""
+    """Count the deliveries in flight to slow endpoints."""
     with connection.cursor() as cursor:
         cursor.execute(_SLOW_NOW)
         return int(cursor.fetchone()[0])

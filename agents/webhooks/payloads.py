@@ -1,5 +1,5 @@
-"""What a letter to an agent's endpoint says: ids and facts of ours, no text that an
-agent, a tool or a reviewer wrote."""
+"""Payloads of webhook events: Holdpoint's own ids and facts, no text that an agent, a
+tool or a reviewer wrote."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ Facts = Mapping[str, Any]
 
 
 class Unfit(Exception):
-    """It does not fit the published form. Nothing was sent."""
+    """A payload violates the published schema. Its text names the faulty fields, not
+    their values."""
 
 
 def event_of(message: OutboxMessage) -> str:
-    """The id of what happened, the same for every endpoint and every try."""
+    """Return the event's id, the same for every endpoint and every attempt. For an
+    outcome it is the id to acknowledge."""
     proposal, facts = message.subject, message.facts
     if facts["event"] in ASKED:
         return representation.asked(proposal, facts["event"], facts["version"])
@@ -40,7 +42,8 @@ def event_of(message: OutboxMessage) -> str:
 
 
 def write(message: OutboxMessage, proposal: Proposal) -> dict[str, Any]:
-    """The letter, from the facts of the moment it is about."""
+    """Build the payload from the facts that the message recorded when the event
+    happened, not from the proposal's current state."""
     facts = message.facts
     ended = _ended(facts)
     return {
@@ -63,7 +66,7 @@ def write(message: OutboxMessage, proposal: Proposal) -> dict[str, Any]:
 
 
 def _ended(facts: Facts) -> ApprovalRequest | None:
-    """The question to people, where the letter is of its end."""
+    """Return the request whose end the event reports, or None."""
     if "request" not in facts or facts["event"] in ASKED:
         return None
     rows = ApprovalRequest.objects.select_related("proposal")
@@ -71,15 +74,16 @@ def _ended(facts: Facts) -> ApprovalRequest | None:
 
 
 def _doubt(request: ApprovalRequest | None) -> dict[str, bool]:
-    """What came back with a backup and ended without a yes; else nothing is said, for a
-    release before this one that sends the letter knows no such word."""
+    """Add `may_have_run` when it is true: the request was restored from a backup and
+    ended without an approval. Otherwise the field is left out, because a worker of an
+    earlier release that sends this payload does not know it."""
     if request is None or request.status not in UNGRANTED:
         return {}
     return {"may_have_run": True} if uncertain.may_have_run_by_now(request) else {}
 
 
 def fitting(payload: Mapping[str, Any]) -> bytes:
-    """The bytes to send. Raises Unfit."""
+    """Return the payload as canonical bytes. Raises UnfitPayload."""
     try:
         LetterOut.model_validate(payload, strict=True)
         return canonical.encode(dict(payload))
@@ -88,7 +92,7 @@ def fitting(payload: Mapping[str, Any]) -> bytes:
 
 
 def _where(error: Exception) -> str:
-    """The places that are wrong, without what stands there."""
+    """Name the faulty fields without their values."""
     if not isinstance(error, ValidationError):
         return "it is not JSON"
     places = (".".join(map(str, one["loc"])) for one in error.errors())
@@ -102,7 +106,8 @@ def _word(facts: Facts) -> str:
 
 
 def _is_outcome(facts: Facts, proposal: Proposal) -> bool:
-    """Whether there is something for the agent to act upon."""
+    """Whether the event gives the agent something to act upon. A granted request does
+    only when the agent itself redeems the grant."""
     if facts["event"] in ASKED:
         return False
     if facts["status"] != RequestStatus.AUTHORIZED:
@@ -126,7 +131,8 @@ def _execution(facts: Facts) -> dict[str, Any] | None:
 def _decision(
     request: ApprovalRequest | None, proposal: Proposal
 ) -> dict[str, Any] | None:
-    """What people said, in our codes; their words are read with the proposal."""
+    """Build the verdict with Holdpoint's codes only. The agent reads a person's own
+    words with the proposal."""
     if request is None:
         return None
     said = representation.decision(request, proposal.current)

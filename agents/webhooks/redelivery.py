@@ -1,5 +1,5 @@
-"""What people do with letters that were not taken: send them once more; and the end of
-those that nobody tries any more."""
+"""Sending dead or held deliveries again, on a person's order; and ending those that
+wait for a switched-off endpoint past their time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from policies.models import Person
 from . import delivery, lanes
 from .enqueue import TRIED_FOR
 
-AT_ONCE = 200  # letters sent again by one click
+AT_ONCE = 200  # deliveries that one click sends again
 
 
 @transaction.atomic(durable=True)
 def give_up_overdue() -> int:
-    """End what waited for a switched-off endpoint until its time was over; how many."""
+    """Mark as dead the deliveries that waited for a switched-off endpoint until their
+    time was over; return how many. Locks: the deliveries by pk, then the alarms."""
     found = Delivery.objects.filter(
         pk__in=lanes.overdue(), status=DeliveryStatus.WAITING
     )
@@ -36,15 +37,16 @@ def give_up_overdue() -> int:
 
 @transaction.atomic(durable=True)
 def send_again(*, delivery_id: str, by: Person) -> None:
-    """Begin a dead or held letter anew, for another three days. Raises NotFound,
-    IllegalTransition. Locks: the endpoint, the letter, then the alarm."""
+    """Restart a dead or held delivery for another three days. Raises NotFound,
+    IllegalTransition. Locks: the endpoint, the delivery, then the alarm."""
     _again([locks.delivery(delivery_id)], by, clock.now())
 
 
 @transaction.atomic(durable=True)
 def send_all_again(*, endpoint_id: str, by: Person) -> int:
-    """The same for what an endpoint did not take, the oldest first; how many. Raises
-    Conflict where there is none. Locks: the letters, then the alarm."""
+    """Restart the dead deliveries of an endpoint, at most MAX_AT_ONCE, the oldest
+    first; return how many. Raises Conflict when there is none. Locks: the deliveries by
+    pk, then the alarm."""
     dead = Delivery.objects.filter(
         endpoint=endpoint_id, status=DeliveryStatus.DEAD
     ).order_by("ended_at")

@@ -1,20 +1,15 @@
-"""What every executor takes and gives, and what a result may look like.
+"""Executors: perform an authorised effect, and look up an unclear one. Nothing here
+decides whether an effect may run, holds a transaction or retries. A tool of kind
+`agent` has nothing to perform: its agent redeems the grant.
 
-How an authorised effect is performed, and how an unclear one is looked up.
+A callable is a Python function that the policy names as `module.function`. It takes a
+`Call` and returns a JSON object or None. It must bound its own waiting: a function
+cannot be interrupted safely, and the worker's time limits are the last resort.
 
-One module a kind. Nothing here decides whether an effect may run, holds a transaction
-or tries again. A tool of kind `agent` is redeemed by its agent: nothing to perform.
-
-Effects in this process: a Python function named by the policy as `module.function`.
-
-It takes a `Call` and returns a JSON object or None. It bounds its own waiting: a
-function cannot be interrupted safely, the worker's time limits are the last resort.
-
-Effects by a signed request to the tool's own service.
-
-Nothing sent, or a 200 that says `failed`, is known; everything else that is not a 200
-saying `succeeded` may have happened: time-out, reset, any other status, a body that
-cannot be read or is too long.
+A webhook is a signed request to the tool's own service. The effect certainly did not
+happen when nothing was sent, or when a 200 says `failed`. Except for a 200 that says
+`succeeded`, everything else is unknown: a time-out, a reset, another status, a body
+that is unreadable or too long.
 """
 
 from __future__ import annotations
@@ -32,11 +27,10 @@ from policies.documents import ToolDefinition
 from reviews.outbound import webhooks
 from reviews.outbound.callables import NotListed, load
 
-# The most a stored result may be, as canonical bytes (gate.md 7).
+# The largest stored result, in canonical bytes (gate.md 7).
 RESULT_LIMIT = 64 * 1024
 
-# What a service that verifies grants says of one that it does not take
-# (docs/grants.md).
+# The codes with which a service that verifies grants refuses one (docs/grants.md).
 GRANT_REFUSED = frozenset(
     f"grant_{why}"
     for why in (
@@ -50,8 +44,8 @@ Status = Literal["succeeded", "failed", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One attempt at one effect. The idempotency key is the same for every attempt,
-    the fence is another for each."""
+    """One attempt at one effect. Every attempt has the same idempotency key and its own
+    fence."""
 
     tool: str
     tool_version: int
@@ -59,20 +53,20 @@ class Call:
     execution: str
     idempotency_key: str
     fence: int
-    # What the agent said must hold: with the rest, what the action's hash is over.
+    # The agent's preconditions, part of the action hash.
     preconditions: Mapping[str, Any] = field(default_factory=dict)
-    grant: str = ""  # signed, so that a service can verify it by itself
+    grant: str = ""  # the signed token, which the service can verify by itself
     agent: str = ""
-    thread: str = ""  # the agent's run, which with the rest the action's hash is over
+    thread: str = ""  # the agent's run, part of the action hash
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What is known after an attempt or a look-up.
 
-    `failed` means known: no effect. With `this_attempt_only` that knowledge does not
-    cover earlier attempts: the request never left, but an earlier one may have, so
-    after an ambiguous attempt it is worth no more than `unknown`.
+    `failed` means that there was certainly no effect. With `this_attempt_only` this
+    holds only for this attempt: its request was never sent, but an earlier one may have
+    been, so after an ambiguous attempt the outcome is still unknown.
     """
 
     status: Status
@@ -80,24 +74,25 @@ class Outcome:
     code: str = ""
     detail: str = ""
     this_attempt_only: bool = False
-    # The service says itself that it may be asked once more.
+    # The service itself allows another attempt.
     again: bool = False
-    # It was found by a look-up: nothing was performed for this answer.
+    # The outcome comes from a look-up, not from an attempt.
     looked_up: bool = False
-    # How many effects the service counts under our reference, where it says so.
+    # How many effects the service counts under the idempotency key, if it says so.
     effects: int | None = None
 
     @property
     def leaves_earlier_open(self) -> bool:
-        """Whether it is about this attempt alone: the request never left, or its grant
-        was not taken, by a service that may have taken an earlier one."""
+        """Whether the outcome says nothing about earlier attempts: the request was
+        never sent, or the service refused this grant but may have accepted an earlier
+        one."""
         refused = self.status == "failed" and self.code in GRANT_REFUSED
         return self.this_attempt_only or refused
 
 
 class KnownFailure(Exception):
-    """Raised by a callable to say that nothing happened, why, and whether it may go
-    well at another time."""
+    """Raised by a callable to say that nothing happened and why. `again` allows another
+    attempt later."""
 
     def __init__(self, code: str, detail: str = "", *, again: bool = False) -> None:
         self.code = code
@@ -107,10 +102,10 @@ class KnownFailure(Exception):
 
 
 def succeeded(result: Any) -> Outcome:
-    """The effect happened, whatever its result looks like.
+    """Build the outcome of an effect that happened, with any result.
 
-    A result over 64 KiB becomes `{"truncated": true, "bytes": n}` and one that is not
-    JSON `{"unreadable": true}`: refusing it would deny an effect that is there.
+    A result over 64 KiB becomes `{"truncated": true, "bytes": n}`, one that is not JSON
+    `{"unreadable": true}`: an error would hide an effect that did happen.
     """
     if result is not None and not isinstance(result, Mapping):
         result = {"value": result}
@@ -118,21 +113,24 @@ def succeeded(result: Any) -> Outcome:
 
 
 def failed(code: Any, detail: Any, *, again: bool = False) -> Outcome:
-    """Known: no effect. Both texts may be foreign and are cut to what a row takes."""
+    """Build the outcome for certainly no effect. Both texts may be foreign; they are
+    cut to the column's length."""
     code, detail = _code(code, "failed"), _detail(detail)
     return Outcome("failed", code=code, detail=detail, again=again)
 
 
 def unknown(code: Any, detail: Any) -> Outcome:
-    """It may have happened."""
+    """Build the outcome of an effect that may have happened."""
     return Outcome("unknown", code=_code(code, "ambiguous"), detail=_detail(detail))
 
 
 def said(answer: Mapping[str, Any]) -> Outcome:
-    """What a service's own words say: `{"status": "succeeded", "result": {...}}`,
-    `{"status": "failed", "error": {"code", "detail", "retry"}}`, or nothing that is
-    known. `count` may say how many effects there are under our key. `retry: true` is
-    the only word that lets it be tried again by itself."""
+    """Parse a service's answer: `{"status": "succeeded", "result": {...}}` or
+    `{"status": "failed", "error": {"code", "detail", "retry"}}`; any other is unknown.
+
+    `count` beside `succeeded` may give the number of effects under the idempotency key.
+    Only `retry: true` allows another attempt without a person.
+    """
     status = answer.get("status")
     if status == "succeeded":
         found = succeeded(answer.get("result"))
@@ -152,7 +150,7 @@ def _kept(result: Mapping[str, Any] | None) -> dict[str, Any] | None:
         raw = canonical.encode(dict(result))
         if len(raw) > RESULT_LIMIT:
             return {"truncated": True, "bytes": len(raw)}
-        canonical.parse(raw)  # as it is read back, which takes less than is written
+        canonical.parse(raw)  # the parser accepts less than the encoder writes
     except (ValueError, TypeError, RecursionError, InvalidJson):
         return {"unreadable": True}
     return dict(result)
@@ -171,7 +169,7 @@ def _detail(value: Any) -> str:
 
 
 def _storable(text: str) -> str:
-    """A column holds neither NUL nor half a character."""
+    """Replace what a text column cannot store: NUL and lone surrogates."""
     whole = text.encode("utf-8", "replace").decode("utf-8")
     return whole.replace("\0", "\ufffd")
 
@@ -180,8 +178,8 @@ log = structlog.get_logger(__name__)
 
 
 def perform_callable(path: str, call: Call) -> Outcome:
-    """Run it once. Only `KnownFailure`, or no such function here and now, says nothing
-    happened."""
+    """Call the function once. Only `KnownFailure`, or that the function cannot be
+    loaded here, means that nothing happened; any other exception is unknown."""
     try:
         function = load(path)
     except NotListed as error:
@@ -193,32 +191,33 @@ def perform_callable(path: str, call: Call) -> Outcome:
     except KnownFailure as failure:
         return failed(failure.code, failure.detail, again=failure.again)
     except Exception as error:
-        # Whatever went wrong, it went wrong after the function had begun.
-        # Its text may quote the arguments, so neither the log nor the row repeats it.
+        # The function had begun, so the effect may have happened. The error's text may
+        # quote the arguments, so neither the log nor the row repeats it.
         name = type(error).__name__
         log.error("callable_raised", path=path, execution=call.execution, error=name)
         return unknown("callable_raised", name)
 
 
 def _not_begun(code: str, detail: str) -> Outcome:
-    # Another host, or this one before it was changed, may have begun it.
+    # Another host, or this one before a change of its code, may have begun it.
     return replace(failed(code, detail), this_attempt_only=True)
 
 
 def look_up_callable(path: str, call: Call) -> Mapping[str, Any]:
-    """What the function says of an earlier attempt: `{"status", "result"}`."""
+    """Ask the function about an earlier attempt; returns `{"status", "result"}`. Raises
+    TypeError for another answer, and whatever the function raises."""
     answer = load(path)(call)
     if not isinstance(answer, Mapping):
         raise TypeError(f"{path} did not return a mapping")
     return answer
 
 
-# A service may answer more than is kept: the effect's status is read all the same.
+# Larger than RESULT_LIMIT: the status of a long answer must still be read.
 ANSWER_LIMIT = 1024 * 1024
 
 
 def perform_webhook(url: str, call: Call, timeout: float) -> Outcome:
-    """Ask the service for the effect, once. `timeout` is in seconds."""
+    """Send the request for the effect once. `timeout` is in seconds."""
     try:
         answer = _ask(url, call, timeout)
     except webhooks.NotAllowed as error:
@@ -231,7 +230,7 @@ def perform_webhook(url: str, call: Call, timeout: float) -> Outcome:
 
 
 def look_up_webhook(url: str, call: Call) -> Mapping[str, Any]:
-    """What the service says of our key. Raises `NotSent` and `Ambiguous`."""
+    """Ask the service about the idempotency key. Raises `NotSent` and `Ambiguous`."""
     payload = {
         "tool": call.tool,
         "idempotency_key": call.idempotency_key,
@@ -275,11 +274,12 @@ NOT_FOUND = "not_found"
 def perform(
     definition: ToolDefinition, call: Call, *, timeout: float | None = None
 ) -> Outcome:
-    """Ask for the effect once, and say what is known of it.
+    """Ask for the effect once, and return what is known of it.
 
-    `timeout` is in seconds, for a webhook; the deployment's without. A function bounds
-    itself. Raises `ValueError` for a tool whose agent performs the effect itself.
-    Caller holds no transaction, and the claim and its fence unless the tool only reads.
+    `timeout` is in seconds and holds for a webhook; the default is the deployment's
+    `http_timeout`. A function bounds itself. Raises `ValueError` for a tool whose agent
+    performs the effect itself. Caller holds no transaction, and, unless the tool only
+    reads, the claim with its fence.
     """
     executor = definition.executor
     if executor.kind == "callable":
@@ -291,10 +291,11 @@ def perform(
 
 
 def look_up(definition: ToolDefinition, call: Call) -> Outcome:
-    """Ask what became of an earlier attempt, by our idempotency key. Never raises.
+    """Ask the tool's service about an earlier attempt by its idempotency key. Never
+    raises.
 
-    `failed` with code `not_found` means that the service never saw the key. Anything
-    that is not a clear answer, not being able to ask included, is `unknown`.
+    `failed` with code `not_found` means that the service never saw the key. Without a
+    clear answer, or when the service cannot be asked, the outcome is `unknown`.
     """
     try:
         answer = _answer(definition, call)
@@ -309,7 +310,7 @@ def look_up(definition: ToolDefinition, call: Call) -> Outcome:
     if answer.get("status") == "not_found":
         return failed(NOT_FOUND, "the service never saw this key")
     found = replace(said(answer), looked_up=True)
-    # What a service itself calls so is a failure that it knows of.
+    # A service's own error code "not_found" is a known failure, not an unknown key.
     return replace(found, code="failed") if found.code == NOT_FOUND else found
 
 

@@ -1,9 +1,9 @@
-"""What the world looks like now: a tool's own reader, asked before anything is decided.
+"""Readers: ask a tool's own service for the current business state, before the policy
+rules on an action. The agent is never the source of these values.
 
-The gate reads; the agent is never the source of these values. A reader that fails is
-data, not an error: `problem` says why and every value is empty, so that a declared key
-stays unresolved and the policy blocks (gate.md 5). A tool that can rehearse its effect
-is asked for that as well; a dry run that fails is said to have failed.
+A reader that fails is data, not an error: `problem` has the reason and every value is
+empty, so a declared key stays unresolved and the policy blocks (gate.md 5). When the
+tool declares a dry run, it is asked for that too; a failed dry run is recorded as such.
 
 A webhook is sent `tool`, `args`, `agent` and `thread`. A function is called with the
 arguments, and with those of `tool`, `agent` and `thread` that it takes by name.
@@ -32,14 +32,15 @@ from .executors import Call
 
 log = structlog.get_logger(__name__)
 
-KEY_LENGTH = 200  # what one observation's key may hold
+KEY_LENGTH = 200  # the longest key of an observation, in characters
 TEXT_LENGTH = 200  # a label or the name of a source
 _BY_NAME = {Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY}
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One look at the business state. `before` is None when there is none to show."""
+    """What a reader said at one time. `before` is the state to show to people, None
+    without one; `problem` is why the reader failed, or ""."""
 
     at: datetime
     before: dict[str, Any] | None = None
@@ -49,17 +50,17 @@ class Reading:
     labels: dict[str, str] = field(default_factory=dict)
     source: str = ""
     problem: str = ""
-    # What the tool says would happen: `says`, `source`, `at`, `problem`.
+    # The dry run's answer: `at`, and `says` with `source`, or `problem`.
     dry_run: dict[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, as a revision keeps it."""
+        """Return plain data, as a revision stores it."""
         return {**asdict(self), "at": self.at.isoformat()}
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """In whose name a reader is asked: the agent, and its run."""
+    """The agent and the run for which a reader is asked."""
 
     agent: str = ""
     thread: str = ""
@@ -73,11 +74,11 @@ def read(
     timeout: float = 2.0,
     rehearse: bool = True,
 ) -> Reading:
-    """Ask the tool's reader about these arguments, and its dry run. Never raises.
+    """Ask the tool's reader about these arguments, then its dry run. Never raises.
 
-    `timeout` is in seconds and holds for each; a callable bounds itself. A tool without
-    a reader gives an empty reading without a problem. Without `rehearse` no dry run is
-    asked for: nobody will look at it. Caller holds no transaction.
+    `timeout` is in seconds and holds for each of the two; a callable bounds itself. For
+    a tool without a reader the reading is empty and has no problem. `rehearse=False`
+    skips the dry run, for callers that show it to nobody. Caller holds no transaction.
     """
     question = Question(definition.name, args, asker, timeout)
     found = _read(definition, question)
@@ -88,7 +89,7 @@ def read(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a reader is asked; `timeout` is in seconds."""
+    """The input of a reader or a dry run; `timeout` is in seconds."""
 
     tool: str
     args: Mapping[str, Any]
@@ -97,6 +98,7 @@ class Question:
 
     @property
     def named(self) -> dict[str, str]:
+        """The values that a function may take by name."""
         return {
             "tool": self.tool,
             "agent": self.asker.agent,
@@ -123,7 +125,8 @@ def _read(definition: ToolDefinition, question: Question) -> Reading:
 def _by_tool(
     definition: ToolDefinition, reader: ToolReader, question: Question
 ) -> dict[str, Any]:
-    """The result of a tool that only reads, in the shape of a reader's answer."""
+    """Perform another tool that only reads, and return its result in the shape of a
+    reader's answer. Raises MalformedAnswer."""
     tool = tools.current(reader.tool)
     if tool is None:
         raise Malformed(f"{reader.tool} is not registered")
@@ -137,7 +140,7 @@ def _by_tool(
         tool_version=tool.version,
         args=args,
         execution="",
-        idempotency_key=ids.new("r"),  # each look is a look of its own
+        idempotency_key=ids.new("r"),  # every reading must be a new call
         fence=0,
         agent=question.asker.agent,
         thread=question.asker.thread,
@@ -163,7 +166,8 @@ def _is_cut(result: Mapping[str, Any]) -> bool:
 def _taken(
     names: Iterable[str], reader: ToolReader, result: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The declared names as the result has them; what it has not is left out."""
+    """Pick the declared names from the result, by `take` where the reader renames them.
+    Names that the result lacks are left out."""
     found = {}
     for name in names:
         value = _member(result, reader.take.get(name, name).removeprefix("$result."))
@@ -181,7 +185,8 @@ def _member(data: Any, path: str) -> Any:
 def _rehearsed(
     rehearsal: CallableTarget | WebhookTarget, question: Question
 ) -> dict[str, Any]:
-    """`{says: a text, a list of texts or an object, source}`, or why there is none."""
+    """Ask the dry run. Returns `at`, and either `says` (a text, a list of texts or an
+    object) with `source`, or the `problem`."""
     found: dict[str, Any] = {"at": timezone.now().isoformat()}
     try:
         answer = _ask(rehearsal, question, dry_run=True)
@@ -198,7 +203,8 @@ def _rehearsed(
 
 
 def _problem(error: Exception, what: str) -> str:
-    """Why it failed; the text of someone else's error may quote the arguments."""
+    """Say why a reader or dry run failed. Of an unexpected error only its type is kept:
+    its text may quote the arguments."""
     if isinstance(error, webhooks.NotSent | webhooks.Ambiguous | Malformed):
         problem = str(error)
     else:
@@ -208,7 +214,7 @@ def _problem(error: Exception, what: str) -> str:
 
 
 class Malformed(Exception):
-    """The reader answered in another shape than the contract's."""
+    """A reader's answer does not have the contract's shape."""
 
 
 def _ask(
@@ -228,11 +234,11 @@ def _ask(
 
 
 def _wanted(function: Any, named: Mapping[str, str]) -> dict[str, str]:
-    """What a function takes by name beside the arguments; one of an earlier release
-    takes these alone."""
+    """Pick the values that a function takes by name. A function written for an earlier
+    release takes the arguments only."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # it does not say what it takes
+    except (TypeError, ValueError):  # the function has no signature
         return {}
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         return dict(named)
@@ -243,7 +249,8 @@ def _wanted(function: Any, named: Mapping[str, str]) -> dict[str, str]:
 def _checked(
     definition: ToolDefinition, answer: Mapping[str, Any], now: datetime
 ) -> Reading:
-    """Only declared keys and preconditions are taken; any wrong shape refuses all."""
+    """Build the reading from an answer. Only declared keys and preconditions are kept;
+    one malformed value makes the whole answer malformed. Raises MalformedAnswer."""
     before = answer.get("before")
     keys = _mapping(answer, "keys")
     preconditions = _mapping(answer, "preconditions")

@@ -1,8 +1,8 @@
-"""Second opinions by machine: registered checks that may refuse a decision or an
-effect, or ask for more authority. None of them can approve (gate.md 6).
+"""Verifiers: registered checks that may refuse a decision or an effect, or demand more
+authority. A verifier can never approve (gate.md 6).
 
-What cannot answer refuses: an error, a time-out and an answer in another shape are
-all a `Refusal`.
+A verifier that cannot answer refuses: an error, a time-out and a malformed answer each
+count as a `VerifierRefusal`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ Stage = Literal["decision", "effect"]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """No. The request stays pending, or before the effect the execution is refused."""
+    """A verifier's refusal. At a decision the request stays pending; right before the
+    effect the execution is refused."""
 
     code: str
     detail: str = ""
@@ -36,7 +37,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Not with this authority: at least `tier`."""
+    """A verifier's demand for more authority: at least `tier`."""
 
     tier: Tier
 
@@ -46,8 +47,8 @@ Registered = CallableVerifier | WebhookTarget
 
 
 def registered(definition: ToolDefinition, queue: str) -> list[Registered]:
-    """Who is asked about an effect: the verifiers of its tool, as it was proposed, and
-    those that the policy in force names for its queue."""
+    """List the verifiers of an effect: those of its tool, in the version that was
+    proposed, then those that the policy in force names for its queue."""
     policy = active.active_or_none()
     document = active.compiled(policy) if policy else None
     of_queue = document.verifiers.get(queue, []) if document else []
@@ -60,9 +61,9 @@ def verify(
     """Ask these verifiers, in order. Never raises.
 
     `sealed` is the sealed request with the verdict and the final arguments (`args`).
-    The first refusal ends it; of several demands the highest tier is returned; None
-    means that nobody objects. All of them together get `http_timeout` seconds. Caller
-    holds no transaction.
+    The first refusal is returned at once; of several demands the one with the highest
+    tier; None means that no verifier objects. All verifiers together get `http_timeout`
+    seconds. Caller holds no transaction.
     """
     deadline = Deadline(settings.HOLDPOINT.http_timeout)
     demands: list[Demand] = []
@@ -86,8 +87,8 @@ def _safely(
             return _ask(verifier.url, sealed, stage, deadline)
         return _call(verifier, sealed, stage)
     except Exception as error:
-        # Never "no objection": a verifier that is down must not open the gate. Its
-        # text may quote the arguments, so only the kind of error is kept.
+        # Never None: a verifier that is down must not open the gate. The error's text
+        # may quote the arguments, so only its type is kept.
         name = type(error).__name__
         log.error("verifier_failed", verifier=verifier.kind, stage=stage, error=name)
         return Refusal("verifier_failed", f"A verifier could not answer ({name}).")
@@ -105,8 +106,9 @@ def _call(
 def _ask(
     url: str, sealed: Mapping[str, Any], stage: Stage, deadline: Deadline
 ) -> Answer:
-    """The answer is `{"status": "ok"}`, `{"status": "refused", "code", "detail"}` or
-    `{"status": "more_authority", "tier"}`."""
+    """Ask a verifier's service, which answers `{"status": "ok"}`,
+    `{"status": "refused", "code", "detail"}` or `{"status": "more_authority", "tier"}`.
+    """
     payload = {"stage": stage, **sealed}
     reply = webhooks.post(url, payload, timeout=deadline.remaining()).document()
     status = reply.get("status")

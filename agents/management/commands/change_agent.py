@@ -58,8 +58,8 @@ class Command(BaseCommand):
 
 
 def _tools(agent: Agent, options: dict[str, Any]) -> Sequence[str] | None:
-    """All that it may propose from now on; None when nothing is said of tools. What
-    the policy no longer has can be taken away."""
+    """Return the agent's new list of tools, or None when no option names a tool. A tool
+    that the policy no longer has can still be removed."""
     if not (options["tools"] or options["added"] or options["removed"]):
         return None
     kept = registry.match_tools(options["tools"]) if options["tools"] else agent.tools

@@ -1,4 +1,4 @@
-"""List an agent's keys: what each begins with, and whether it still works."""
+"""List an agent's keys: the prefix of each, its state, and when it was last used."""
 
 from __future__ import annotations
 

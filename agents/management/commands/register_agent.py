@@ -54,8 +54,8 @@ class Command(BaseCommand):
 
 
 def _tools(names: Sequence[str]) -> list[str]:
-    """Names as they are, because a policy may bring them later; patterns of what there
-    is."""
+    """Keep plain names as given, because a later policy may define them; expand
+    patterns against the active policy's tools."""
     patterns = [name for name in names if registry.is_pattern(name)]
     named = [name for name in names if not registry.is_pattern(name)]
     return [*named, *registry.match_tools(patterns)]

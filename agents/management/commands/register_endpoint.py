@@ -1,4 +1,4 @@
-"""Register where an agent hears back, and print the secret of its letters, once."""
+"""Register a webhook endpoint of an agent, and print its signing secret once."""
 
 from __future__ import annotations
 

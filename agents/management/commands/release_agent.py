@@ -1,4 +1,4 @@
-"""Say that an agent is another version of itself from now on."""
+"""Record a new version of an agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Revoke one key of an agent; it acts on the next call."""
+"""Revoke one key of an agent, with effect from its next call."""
 
 from __future__ import annotations
 

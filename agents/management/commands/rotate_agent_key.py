@@ -1,4 +1,4 @@
-"""Issue one more key of an agent; those that it has work until they are revoked."""
+"""Issue another key for an agent. Its existing keys work until they are revoked."""
 
 from __future__ import annotations
 
