@@ -1,5 +1,8 @@
-"""The HTTP API, version 1: one strict parser and one form of refusal for agents and
-people. What each may call is in `agents.api` and `reviews.api.people`."""
+"""The HTTP API, version 1: one strict parser and one form of refusal for every caller.
+
+The endpoints themselves are in `agents.api`, `reviews.api.people` and
+`reviews.api.batches`.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,14 @@ from . import problems
 
 
 class StrictParser(Parser):
-    """UTF-8, no duplicate keys, no NaN: see `journal.canonical`."""
+    """Accepts UTF-8 JSON without duplicate keys or NaN; see `journal.canonical`."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         return canonical.parse(request.body)
 
 
 def _letters() -> dict[str, Any]:
-    """What the gate itself calls, as OpenAPI describes it: every event has one form."""
+    """The `webhooks` section of the OpenAPI document: all events share one schema."""
     schema = LetterOut.model_json_schema()
     content = {"application/json": {"schema": schema}}
     events = get_args(LetterOut.model_fields["type"].annotation)
@@ -45,13 +48,13 @@ def _letters() -> dict[str, Any]:
     return {event: {"post": call} for event in events}
 
 
-# Operations that were published under the name of another module keep it.
+# Operation ids that were published under another module name must not change.
 NAMED = {"reviews.api.batches": "reviews_batch_api"}
 
 
 class Api(NinjaAPI):
-    """An operation is called by its package, in whichever module of it it stands: what
-    was generated from the description goes on."""
+    """The API; its operation ids name the package of an endpoint, not its module, so
+    that clients generated from the OpenAPI document survive a move between modules."""
 
     def get_openapi_operation_id(self, operation: Operation) -> str:
         module, name = operation.view_func.__module__, operation.view_func.__name__
@@ -75,14 +78,15 @@ api.add_router("", batches.router)
 
 @api.exception_handler(DomainError)
 def refused(request: HttpRequest, error: DomainError) -> HttpResponse:
-    """A refusal as a problem; an agent's is also a log record."""
+    """Answer a domain error with problem details; record it in the log if the caller is
+    an agent."""
     agents_api.note_refusal(request, error)
     return problems.refusal(request, error)
 
 
 @api.exception_handler(InvalidOutcome)
 def unfitting(request: HttpRequest, error: InvalidOutcome) -> HttpResponse:
-    """Nothing is better than half an outcome: a reference, and an alarm for people."""
+    """Answer with a reference instead of an incomplete outcome, and raise an alarm."""
     reference = getattr(request, "request_id", "")
     schema_alarm.alarm(error=error, reference=reference)
     detail = f"{error.detail} Reference {reference}."
@@ -91,17 +95,20 @@ def unfitting(request: HttpRequest, error: InvalidOutcome) -> HttpResponse:
 
 @api.exception_handler(ValidationError)
 def ill_typed(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    """Answer 422 with one entry for each field that failed validation."""
     return refused(request, Invalid(errors=[_entry(fault) for fault in error.errors]))
 
 
 @api.exception_handler(AuthenticationError)
 def unknown_caller(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
+    """Answer a missing or invalid key as `BadKey`."""
     return problems.refusal(request, BadKey())
 
 
 @api.exception_handler(HttpError)
 def refused_by_framework(request: HttpRequest, error: HttpError) -> HttpResponse:
-    """What the framework itself refuses; it wraps what the strict parser raised."""
+    """Answer what django-ninja refuses itself. It wraps the domain errors of the strict
+    parser in an HttpError."""
     if isinstance(error.__cause__, DomainError):
         return refused(request, error.__cause__)
     known = NotFound() if error.status_code == 404 else Invalid()
@@ -110,7 +117,7 @@ def refused_by_framework(request: HttpRequest, error: HttpError) -> HttpResponse
 
 @cache
 def description() -> dict[str, Any]:
-    """The API as OpenAPI describes it. Made once: it takes long, and anyone may ask."""
+    """The OpenAPI document. Cached: it is slow to build, and anyone may ask for it."""
     return api.get_openapi_schema()
 
 
@@ -119,13 +126,14 @@ def _document() -> bytes:
     return Response(description()).content
 
 
-@require_safe  # else it would answer every method
+@require_safe  # a plain callback would answer every method
 def openapi(request: HttpRequest) -> HttpResponse:
+    """The OpenAPI document as JSON."""
     return HttpResponse(_document(), content_type="application/json")
 
 
 def urls() -> list[Any]:
-    """The API's routes: they answer 401 themselves, never a redirect to a page."""
+    """The API's routes, exempt from the login redirect: the API answers 401 itself."""
     routes: list[Any] = api.urls[0]
     for route in routes:
         if route.name == "openapi-json":
@@ -135,7 +143,8 @@ def urls() -> list[Any]:
 
 
 def _entry(fault: dict[str, Any]) -> Any:
-    """A pydantic fault as path and rule, without the value, which may be a secret."""
+    """Convert a pydantic error to path and message. Leaves out the value, which may be
+    a secret."""
     where = [str(part) for part in fault["loc"]][1:]
     if where and where[0] == "body":
         where = where[1:]

@@ -1,8 +1,8 @@
-"""The web process: one port, uvicorn in front.
+"""The ASGI application of the web process, which uvicorn serves on one port.
 
-Everything is answered by Django's WSGI handler in a fixed pool of threads, each with a
-persistent connection. A call that waits for an outcome waits on the event loop
-(hitl/live/long_poll.py), and so does a page that hears what is new
+Django's WSGI handler answers requests in a fixed pool of threads, each with a
+persistent database connection. Calls that wait for an outcome wait on the event loop
+(hitl/live/long_poll.py), and so do the event streams of open pages
 (hitl/live/event_stream.py).
 """
 
@@ -24,7 +24,7 @@ from django.core.wsgi import get_wsgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 _wsgi = get_wsgi_application()
 
-# Only now: they ask the product's own queries, and those need its models.
+# Imported after Django is set up, because these modules import models.
 from .checks import refuse_unsafe  # noqa: E402
 from .live.anonymous_limit import Strangers  # noqa: E402
 from .live.buffering import App, Few, Receive, Room, Scope, Send  # noqa: E402
@@ -37,16 +37,17 @@ from .restore_watch import Watch  # noqa: E402
 from .restore_watch import look as look_at_epoch  # noqa: E402
 from .standstills import Standstills  # noqa: E402
 
-# Measured: more threads than this only fight for the interpreter (stack.md).
+# Measured: more threads than this only compete for the interpreter lock (stack.md).
 THREADS = 4
-# So many of them at once find out whose streams are; the others are for pages.
+# At most this many threads authorise event streams; the others serve pages.
 STREAMS_ASKED = 2
 
 log = structlog.get_logger(__name__)
 
 
 class Web:
-    """The ASGI application: lifespan here, every request to the threads."""
+    """The ASGI application: handles the lifespan itself, passes HTTP requests to the
+    event streams or to Django's threads, and closes WebSockets."""
 
     def __init__(self, wsgi: Any, hub: Hub) -> None:
         self.hub = hub
@@ -88,10 +89,11 @@ class Web:
 
 
 def on_stop_signal(hub: Hub) -> None:
-    """Let the waiting clients go as soon as the process is told to stop.
+    """Release the waiting clients as soon as the process receives SIGTERM or SIGINT.
 
-    uvicorn tells its application only after every request has ended, so a wait of a
-    minute would hold a deployment up for a minute. Its own handler runs as before.
+    uvicorn notifies its application only after every request has ended, so a wait of
+    one minute would delay a deployment by one minute. The previous signal handler still
+    runs. Does nothing outside the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         return

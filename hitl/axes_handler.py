@@ -1,4 +1,4 @@
-"""Counting wrong passwords, at the sign-in and at a step-up alike."""
+"""Counts wrong passwords, at sign-in and at step-up alike."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from django.http import HttpRequest, QueryDict
 
 
 class Attempts(AxesDatabaseHandler):  # type: ignore[misc]
-    """Keeps who, from where and how often, and nothing of the form: at a step-up it
-    holds a reviewer's note and the edited arguments."""
+    """Records the user name, address and count of failed sign-ins, but no form data: a
+    step-up form holds a reviewer's note and edited arguments."""
 
     def user_login_failed(
         self,
@@ -24,6 +24,6 @@ class Attempts(AxesDatabaseHandler):  # type: ignore[misc]
         if bare is not None:
             bare.GET = bare.POST = QueryDict()
         super().user_login_failed(sender, credentials, bare, **kwargs)
-        if request is not None:  # what the middleware reads of a lockout
+        if request is not None:  # AxesMiddleware reads these to detect a lockout
             found = {k: v for k, v in vars(bare).items() if k.startswith("axes_")}
             vars(request).update(found)

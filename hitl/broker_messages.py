@@ -1,5 +1,8 @@
-"""What a worker takes from its broker. Whoever can write there can write anything: a
-message that is no task of ours is dropped and counted, and the worker goes on."""
+"""Protects a worker from the messages in its broker.
+
+Anybody with write access to the broker can put any message there. The worker drops and
+counts each message that is not a valid task of ours, and continues.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,11 @@ from structlog.stdlib import get_logger
 
 from journal import dispatch
 
-# Limits and times that a message may carry and ours never do: they would overrule the
-# ladder of time-outs, or keep messages in the worker's memory for years.
+# Headers that our messages never carry. In a forged message they would override the
+# configured time-outs, or keep messages in the worker's memory for years.
 NEVER_OURS = ("timelimit", "eta", "expires")
-# Of the connection. kombu counts KeyError among these, which is as well a message that
-# lacks a member.
+# Errors of the connection. kombu's own list also has KeyError, which is raised for a
+# message that lacks a member too.
 BROKEN = (
     OSError,
     InconsistencyError,
@@ -34,49 +37,59 @@ logger = get_logger(__name__)
 
 
 def distrust_the_broker() -> None:
-    """Switch off what workers tell each other over it: Celery has a setting for remote
-    control only, and for these two options of its command line. And let each channel
-    survive what was held for it."""
+    """Disable gossip and mingle between workers, and make channels tolerate unreadable
+    unacknowledged messages.
+
+    Celery has a setting only for remote control; gossip and mingle are options of its
+    command line, which a deployment may forget.
+    """
     Gossip.compatible_transports = Mingle.compatible_transports = frozenset()
     Channel.QoS = Held
 
 
 class DropUnreadable(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
-    """Celery and kombu expect that what they read was written by them: a message that
-    is not JSON, or lacks a member, ends the worker with `Unrecoverable error`."""
+    """Bootstep that makes a consumer drop messages it cannot read.
+
+    Celery and kombu assume that they wrote every message they read. Without this step,
+    a message that is not JSON, or that lacks a member, ends the worker with
+    `Unrecoverable error`.
+    """
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
 
     def start(self, parent: Any) -> None:
         channel = parent.task_consumer.channel
         handlers = getattr(channel, "handlers", None)
-        if handlers is not None:  # of Redis; a test's broker in memory has none
+        if handlers is not None:  # absent in the tests' in-memory broker
             handlers["BRPOP"] = partial(_read, channel)
         make = type(parent).create_task_handler
         parent.create_task_handler = partial(_make_handler, parent, make)
 
 
 def _read(channel: Any, **options: Any) -> Any:
-    """One message from the broker. It is out of its queue before it is looked at."""
+    """Read one message. It has already left its queue when parsing fails."""
     try:
         return channel._brpop_read(**options)
     except (Empty, *BROKEN):
         raise
-    except Exception as error:  # whatever stands in a message
+    except Exception as error:  # a message can cause any error
         _drop(channel, error)
         return True
 
 
 class Held(QoS):
-    """What workers took and did not acknowledge goes back to its queue; an entry that
-    cannot be read would keep a worker from starting, and all older ones from theirs."""
+    """Restores unacknowledged messages to their queue and drops those it cannot read.
+
+    Otherwise one unreadable entry would stop every worker from starting, and keep all
+    older messages from being restored.
+    """
 
     def restore_by_tag(self, tag: Any, *args: Any, **options: Any) -> None:
         try:
             super().restore_by_tag(tag, *args, **options)  # type: ignore[no-untyped-call]
         except BROKEN:
             raise
-        except Exception as error:  # whatever stands in a message
+        except Exception as error:  # a message can cause any error
             self._remove_from_indices(tag).execute()  # type: ignore[no-untyped-call]
             _drop(self.channel, error)
 
@@ -90,7 +103,7 @@ def _make_handler(parent: Any, make: Callable[..., Any], *args: Any) -> Any:
             return handle(message)
         except BROKEN:
             raise
-        except Exception as error:  # whatever stands in a message
+        except Exception as error:  # a message can cause any error
             message.reject_log_error(logger, parent.connection_errors)
             _drop(message.channel, error)
             return None
@@ -105,7 +118,8 @@ def _forget_limits(message: Any) -> None:
 
 
 def _drop(channel: Any, error: Exception) -> None:
-    """Say it and count it. Never what it said: that may be anybody's."""
+    """Log and count a dropped message. Leaves out the error's text, which may quote the
+    message."""
     logger.error("broker.message_dropped", error=type(error).__name__)
     with channel.conn_or_acquire() as client:
         client.incr(dispatch.DROPPED)

@@ -1,5 +1,8 @@
-"""The worker's side. Messages carry one id as JSON; what is true is in the database,
-so a message may be lost, late, repeated or forged."""
+"""The Celery application, its beat schedule and the start-up and shutdown of workers.
+
+Each message carries one id as JSON. The database holds the state, so a message may be
+lost, late, repeated or forged without harm.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from . import broker_messages, celery_workarounds, checks, child_processes, hear
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "hitl.settings")
 
-# How often each sweep looks, in seconds. Sweeps are the guarantee; nudges are speed.
+# Seconds between two runs of each sweep. Sweeps are the guarantee; nudges add speed.
 SWEEPS = {
     "journal.tasks.sweep_outbox": 2,
     "journal.tasks.sequence": 1,
@@ -54,14 +57,14 @@ SWEEPS = {
     "reviews.tasks.remind_before_deadline": 15,
 }
 
-# Seconds beyond what a task may take, in which a worker that is asked to end must have.
+# Seconds beyond the longest task and soft shutdown before a stopping worker exits.
 SPARE_S = 5.0
 
-IMPORTED_BY = os.getpid()  # the worker itself: its children are forked from it
+IMPORTED_BY = os.getpid()  # the worker's own id; its children are forked from it
 
 app = celery.Celery("holdpoint")
-# For every thread of the web process; otherwise only the importing one knows it, and
-# the others would look for RabbitMQ.
+# Make it the default for every thread of the web process. Otherwise only the importing
+# thread would know it, and the others would try to reach RabbitMQ.
 app.set_default()
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
@@ -74,11 +77,13 @@ app.conf.beat_schedule = {
 
 @setup_logging.connect
 def keep_our_logging(**kwargs: Any) -> None:
-    """Being connected is enough: Celery then leaves the LOGGING of settings alone."""
+    """Connecting this handler is enough: Celery then leaves LOGGING from settings
+    alone."""
 
 
 @task_prerun.connect
 def bind_task(task_id: str, task: Any, **kwargs: Any) -> None:
+    """Add the task's id and name to its log lines."""
     clear_contextvars()
     bind_contextvars(task_id=task_id, task=task.name)
 
@@ -91,7 +96,7 @@ def unbind_task(**kwargs: Any) -> None:
 @worker_init.connect
 @beat_init.connect
 def check_before_work(**kwargs: Any) -> None:
-    """Refuse to work with time-outs that would let an effect happen twice."""
+    """Refuse to start with time-outs that would let an effect happen twice."""
     for warning in checks.refuse_unsafe():
         get_logger(__name__).warning(str(warning.msg))
     served = sorted(app.amqp.queues.consume_from)
@@ -101,26 +106,32 @@ def check_before_work(**kwargs: Any) -> None:
 @worker_process_init.connect
 @beat_embedded_init.connect
 def end_with_the_worker(**kwargs: Any) -> None:
-    """Pool and beat processes of a worker that was killed: a beat that lived on would
-    be a second one beside the next worker's. Tasks may die at any point anyway."""
+    """Make pool and beat processes die with their worker.
+
+    A beat that outlived its worker would run beside the next worker's beat. Tasks
+    tolerate being killed at any point.
+    """
     forked = os.getpid() != IMPORTED_BY
     child_processes.die_with(IMPORTED_BY if forked else os.getppid(), signal.SIGKILL)
 
 
 @worker_process_init.connect
 def spare_what_was_imported(**kwargs: Any) -> None:
-    """A pool process is forked from a worker that has imported everything: what stays
-    for ever is not looked through by each full collection of garbage, a sixth of a
-    second in which a sweep or an effect would stand still."""
+    """Exclude imported objects from garbage collection in pool processes.
+
+    A pool process is forked from a worker that has imported everything. Scanning those
+    permanent objects takes a full collection a sixth of a second, in which a sweep or
+    an effect would pause.
+    """
     gc.freeze()
 
 
 class LastCall(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
-    """A worker that comes to an end, by an error of its own too, is gone within bounds.
+    """Bootstep that bounds how long a stopping worker may live.
 
-    One that slept can find its pool broken, say `Unrecoverable error` and then wait for
-    that pool without end: it would look alive and do nothing, and no supervisor would
-    start another. Tasks may die at any point anyway.
+    A worker whose host slept can find its pool broken, log `Unrecoverable error` and
+    then wait for that pool for ever. It would look alive and do nothing, and no
+    supervisor would replace it. Tasks tolerate being killed at any point.
     """
 
     def close(self, parent: Any) -> None:
@@ -129,7 +140,7 @@ class LastCall(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no type
 
 
 def leave_within(seconds: float) -> None:
-    """End this process after so long, whatever it waits for; its children end with
+    """End this process after `seconds`, whatever it waits for. Its children end with
     it."""
     timer = threading.Timer(seconds, os._exit, [1])
     timer.daemon = True

@@ -1,12 +1,10 @@
-"""What a worker needs beside Celery's own in order to carry on when its broker had been
-away: it must notice that, and must not lose its place in what its pool tells it.
+"""Workarounds for Celery in workers: broker outages, database connections and beat.
 
-A process of a worker keeps its database connection from task to task, by the rules
-that Django has for web requests: CONN_MAX_AGE, and a look whether it still works.
-
-Celery would open one for every task, which costs more than most tasks do.
-
-The beat inside a worker (`--beat`) is a process like any other: it may be killed.
+After a broker outage, Celery can lose messages it failed to acknowledge and results it
+had half read; two bootsteps repair this. Celery would also open a database connection
+for each task, which costs more than most tasks do, so worker processes keep theirs by
+Django's rules for web requests: CONN_MAX_AGE and a health check. A third bootstep
+restarts the beat inside a worker (`--beat`), which is a process and may be killed.
 """
 
 from __future__ import annotations
@@ -27,11 +25,11 @@ Errors = tuple[type[Exception], ...]
 
 
 class Delivery(virtual.Message):
-    """A message that tells when it could not be given back to the broker.
+    """A broker message that reports a failed acknowledgement or rejection.
 
-    Celery only writes that down, and the broker's client counts the message as held
-    from then on. Once it counts as many as the worker may hold it asks for no more, so
-    nothing fails any more either: the worker looks alive and does nothing, for ever.
+    Celery only logs the failure, and the broker's client keeps counting the message as
+    held. Once the count reaches the prefetch limit the client asks for no more
+    messages, so no further error occurs: the worker looks alive and does nothing.
     """
 
     def ack_log_error(
@@ -52,8 +50,9 @@ class Delivery(virtual.Message):
 
 
 class NoticeLostAcks(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
-    """A worker that could not give a message back connects anew, and counts from
-    nothing. The broker hands the message out again; it is only a nudge."""
+    """Bootstep that reconnects a worker after an acknowledgement failed, which resets
+    the count of held messages. The broker redelivers the message, which is only a
+    nudge."""
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
 
@@ -65,15 +64,16 @@ class NoticeLostAcks(bootsteps.StartStopStep):  # type: ignore[misc]  # it has n
 
 
 def _fail(consumer: Any, connection: Any) -> None:
-    if consumer.connection is connection:  # and not one that came after it
+    if consumer.connection is connection:  # unless the consumer has already reconnected
         raise ConnectionError("a message could not be given back")
 
 
 class KeepResults(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
-    """A result that is half read when the connection breaks is read to its end.
+    """Bootstep that reads a half-read pool result to its end when the connection
+    breaks.
 
-    Celery forgets the half that it had, takes the rest for a new result, says
-    `Unrecoverable error`, and the worker is over.
+    Celery would forget the first half and parse the rest as a new result. That ends the
+    worker with `Unrecoverable error`.
     """
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
@@ -92,20 +92,21 @@ def _read_and_reset(hub: Any, results: Any) -> None:
 STEPS = (NoticeLostAcks, KeepResults)
 
 
-# Celery's own name for how many tasks one connection serves.
+# Celery's setting for the number of tasks that one database connection serves.
 SETTING, TASKS = "CELERY_DB_REUSE_MAX", sys.maxsize
 
 
 @task_prerun.connect
 def begin(task: Any, **kwargs: Any) -> None:
-    """The next statement asks first whether the connection still works."""
+    """Make Django check the connection's health before the next statement."""
     if not task.request.is_eager:
         close_old_connections()
 
 
 @task_postrun.connect
 def end(task: Any, state: str | None, **kwargs: Any) -> None:
-    """A task that raised may have been interrupted in the middle of a statement."""
+    """Release or close the connections: a task that raised may have been interrupted in
+    the middle of a statement."""
     if task.request.is_eager:
         return
     if state == states.SUCCESS:
@@ -120,8 +121,10 @@ logger = get_logger(__name__)
 
 
 class KeepBeat(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no types
-    """Starts another beat when the worker's own has died. Celery's worker does not
-    notice, and goes on without a sweep: nothing would lapse, recover or be sent again.
+    """Bootstep that starts another beat when the worker's own has died.
+
+    Celery's worker does not notice and continues without sweeps: nothing would expire,
+    be recovered or be sent again.
     """
 
     requires = (
@@ -137,6 +140,7 @@ class KeepBeat(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no type
             parent.timer.call_repeatedly(LOOK_S, self.look, (parent,))
 
     def look(self, parent: Any) -> None:
+        """Replace the beat if its process has ended."""
         if parent.beat.is_alive():
             return
         logger.error("beat_died", exitcode=parent.beat.exitcode)
@@ -148,6 +152,6 @@ class KeepBeat(bootsteps.StartStopStep):  # type: ignore[misc]  # it has no type
         parent.beat.start()
 
     def stop(self, parent: Any) -> None:
-        """The first one is stopped by who started it."""
+        """Stop a replacement beat; Celery stops the first one itself."""
         if parent.beat is not self.first:
             parent.beat.stop()

@@ -1,5 +1,8 @@
-"""What must hold before anything runs. `manage.py` checks it by itself; the web and
-the worker ask `refuse_unsafe` as they start."""
+"""System checks on the deployment's settings.
+
+`manage.py` runs them by itself; the web process and workers call `run_startup_checks`
+when they start.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ TAG = "holdpoint"
 
 
 def rungs() -> list[tuple[str, int]]:
-    """The time-outs that are really in force, shortest first, in seconds.
+    """The effective time-outs as (name, seconds), in the order they must increase.
 
-    An outgoing call must end before the task is told to stop, the task before it is
-    killed, and it must be dead before its lease lapses and before the broker gives
-    its message to somebody else (proof.md 2.2).
+    An outgoing call must end before the task is told to stop, the task must stop before
+    it is killed, and it must be dead before its lease lapses and before the broker
+    gives its message to another worker (proof.md 2.2).
     """
     transport = settings.CELERY_BROKER_TRANSPORT_OPTIONS
     return [
@@ -32,7 +35,7 @@ def rungs() -> list[tuple[str, int]]:
 
 @register(TAG)
 def ladder(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
-    """Each rung must be longer than the one before it."""
+    """Report each time-out that is not shorter than the next one."""
     return [
         Error(
             f"{name} ({value} s) must be less than {upper} ({limit} s).", id="hitl.E1"
@@ -44,7 +47,7 @@ def ladder(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def cookies(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
-    """Without https, anyone on the way can take a session over."""
+    """Warn when cookies are sent over plain http, where sessions can be stolen."""
     if settings.HOLDPOINT.secure_cookies:
         return []
     return [
@@ -59,7 +62,11 @@ def cookies(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def callbacks(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
-    """Letters to agents once went wherever tools' services are; they no longer do."""
+    """Warn when agents may listen in a private network that is no longer allowed.
+
+    Webhooks to agents once used WEBHOOK_NETWORKS, the networks of tools' services; they
+    now use CALLBACK_NETWORKS alone.
+    """
     holdpoint = settings.HOLDPOINT
     said = "callback_networks" in holdpoint.model_fields_set
     if holdpoint.local or said or not holdpoint.webhook_networks:
@@ -75,7 +82,7 @@ def callbacks(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
 
 
 def refuse_unsafe() -> list[CheckMessage]:
-    """Run our own checks: the warnings, for the caller to say aloud.
+    """Run our own checks and return the warnings, for the caller to log.
 
     *Raises* ImproperlyConfigured with one line for each error.
     """

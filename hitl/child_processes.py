@@ -1,5 +1,7 @@
-"""Nothing outlives who started it: the kernel is asked to end a process when its parent
-dies, however it dies. Elsewhere than on Linux nobody can be asked."""
+"""Ends child processes with their parent, through the kernel's parent-death signal.
+
+Works on Linux only; elsewhere `signal_on_parent_death` does nothing.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,14 @@ _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def die_with(parent: int, number: signal.Signals) -> None:
-    """Get this signal when the parent ends; end now if it already has.
+    """Have the kernel send `number` to this process when its parent ends; exit now if
+    `parent` has already ended.
 
-    The kernel goes by the thread that forked, not by the process: start children from
-    a thread that lives as long.
+    The kernel watches the thread that forked, not the process: start children from a
+    thread that lives as long as the parent.
     """
     if _LIBC is None:
         return
     _LIBC.prctl(PR_SET_PDEATHSIG, int(number))
-    if os.getppid() != parent:  # it died before we asked to be told
+    if os.getppid() != parent:  # the parent died before the prctl call
         os._exit(1)

@@ -1,8 +1,8 @@
-"""`REDIS_URL` as Celery wants it, and the settings that make Celery a mere nudge.
+"""Converts `DATABASE_URL`, `REDIS_URL` and `MAIL_URL` to settings of Django and Celery,
+and defines the queues.
 
-`DATABASE_URL` as Django wants it.
-
-`MAIL_URL` as Django wants it; without one, mail is written to files in `STATE`.
+Celery only carries nudges, so its time-outs are short. Without `MAIL_URL`, mail is
+written to files in `STATE`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from kombu.entity import Queue
 from kombu.utils.scheduling import round_robin_cycle
 from psycopg.conninfo import conninfo_to_dict
 
-# A dead broker costs a web request this much at most; the sweep finds the row anyway.
+# The most a dead broker delays a web request; the sweep finds the row anyway.
 BROKER_CONNECT_TIMEOUT_S = 1
 SOCKET_TIMEOUT_S = 2
 
-# Six queues, so that no effect and no sweep waits behind letters or a service that is
-# only asked, no mail behind an agent's server, no agent behind people's mails, and no
-# letter that is written behind all that are to be. A worker serves all of them unless
-# `-Q` says otherwise.
+# Six queues, so that slow work delays nothing more urgent: effects and sweeps do not
+# wait for mail or look-ups, mail does not wait for agents' servers, agents' outcomes do
+# not wait for mail, and writing webhook deliveries does not wait for sending them. A
+# worker serves all queues unless `-Q` selects some.
 EFFECTS, SWEEPS = "effects", "celery"
 INQUIRIES, LETTERS = "inquiries", "letters"
 OUTCOMES, HOOKS = "outcomes", "hooks"
@@ -42,18 +42,21 @@ ROUTES = {
 
 
 class UrgentFirst(round_robin_cycle):
-    """In which order a worker that is free looks into its queues: effects and sweeps by
-    turns, and only when both are empty the others by turns. A worker that has more to
-    do than it can recovers first, and asks and tells later."""
+    """kombu queue order: the urgent queues in turn, then the others in turn.
+
+    A worker serves effects and sweeps first. It takes from the other queues only when
+    both are empty, so an overloaded worker recovers before it sends notifications.
+    """
 
     def consume(self, n: int) -> list[str]:
         return sorted(self.items[:n], key=PATIENT.__contains__)
 
 
 def broker_url(redis_url: str) -> str:
-    """kombu's spelling: `unix:///path?db=1` is `redis+socket:///path?virtual_host=1`.
+    """Convert `unix:///path?db=1` to kombu's form,
+    `redis+socket:///path?virtual_host=1`.
 
-    A password in a `unix://` address is kept.
+    A password in a `unix://` address is kept. Other addresses stay as they are.
     """
     parts = urlsplit(redis_url)
     if parts.scheme != "unix":
@@ -63,8 +66,11 @@ def broker_url(redis_url: str) -> str:
 
 
 def transport_options(visibility_timeout: int) -> dict[str, Any]:
-    """The Redis transport: what a killed worker had taken is given out again after
-    `visibility_timeout` seconds, looked for every 5 (stack.md section 2)."""
+    """Options of the Redis transport.
+
+    The broker redelivers what a killed worker had taken after `visibility_timeout`
+    seconds; it looks for such messages every 5 seconds (stack.md section 2).
+    """
     return {
         "visibility_timeout": visibility_timeout,
         "unacked_restore_interval": 5,
@@ -77,15 +83,15 @@ def transport_options(visibility_timeout: int) -> dict[str, Any]:
     }
 
 
-# A lock waited for longer than this is a Conflict, not a queue.
+# Waiting longer than this for a lock raises Conflict.
 LOCK_TIMEOUT_MS = 5000
 DATABASE_CONNECT_TIMEOUT_S = 5
-# A peer that says nothing for so long is gone, whichever side we are: a host that lost
-# its power never closes a connection, and the row locks of its transaction would stand
-# until the kernel's own two hours are over.
+# Keepalive, on both ends of a connection. A host that loses power never closes its
+# connection, and the row locks of its transaction would be held until the kernel's
+# default of two hours ends.
 SILENT_S, PROBE_S, PROBES = 10, 5, 3
 UNACKNOWLEDGED_MS = 25_000
-# Longer than any operation: who holds a transaction open without a word is stuck.
+# Longer than any operation pauses: a client idle in a transaction this long is stuck.
 IDLE_IN_TRANSACTION_MS = 60_000
 PARTS = {
     "dbname": "NAME",
@@ -95,7 +101,7 @@ PARTS = {
     "port": "PORT",
 }
 
-# What we ask of our end of the connection, and of the server's.
+# Options of our end of the connection (libpq) and of the server's end.
 OURS = {
     "keepalives_idle": SILENT_S,
     "keepalives_interval": PROBE_S,
@@ -113,11 +119,11 @@ THEIRS = {
 
 
 def database_config(url: str, *, application_name: str) -> dict[str, Any]:
-    """One entry of DATABASES. Whatever else the address says (sslmode, ...) is passed
+    """One entry of DATABASES. Other parameters in the address (sslmode, ...) are passed
     on to the driver.
 
-    Persistent connections: each of the web's few threads and each worker process
-    keeps one, checked before it is used again.
+    Connections are persistent: each web thread and each worker process keeps one, and
+    Django checks it before it is used again.
     """
     options = conninfo_to_dict(url)
     named = {key: str(options.pop(part, "")) for part, key in PARTS.items()}
@@ -146,7 +152,7 @@ PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
 
 
 class Mail(NamedTuple):
-    """Where mail goes."""
+    """The mail backend and its server."""
 
     backend: str
     host: str = ""
@@ -158,7 +164,8 @@ class Mail(NamedTuple):
 
 
 def mail_config(url: str) -> Mail:
-    """`smtp://`, `smtp+tls://` (STARTTLS) or `smtps://`, checked by the environment."""
+    """Parse `smtp://`, `smtp+tls://` (STARTTLS) or `smtps://`, which the environment
+    has checked. An empty address selects files in `STATE`."""
     if not url:
         return Mail(f"{BACKENDS}.filebased.EmailBackend")
     parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""Whether something can be written where the database writes, and in `STATE`."""
+"""Checks that the database and `STATE` can be written to, for /readyz."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from django.db import DatabaseError, connection
 from psycopg.errors import DiskFull
 from structlog.stdlib import get_logger
 
-KEEP_S = 5.0  # an answer holds so long: anybody may ask /readyz
+KEEP_S = 5.0  # validity of a result: anybody may request /readyz
 STATE_BYTES = 64 * 1024
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-# Sorting more than fits into memory writes a few MiB of temporary files where the
-# database's own are: neither a row nor a catalogue grows by it. One message of three
-# statements is one transaction, which the settings end with.
+# A sort larger than work_mem writes a few MiB of temporary files to the database's disk
+# without changing a table or a catalogue. The three statements are sent as one message,
+# so they are one transaction and the settings end with it.
 _SORT = """
 SET LOCAL work_mem = '64kB';
 SET LOCAL temp_tablespaces = '';
@@ -31,7 +31,7 @@ log = get_logger(__name__)
 
 
 class _Answer:
-    """The last one, and until when it holds."""
+    """The last result, and the monotonic time until which it is valid."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -42,7 +42,7 @@ _answer = _Answer()
 
 
 def state() -> str:
-    """ "ok", or what cannot be written; a few seconds old at most."""
+    """Return "ok", or what cannot be written. Cached for `CACHED_S` seconds."""
     with _answer.lock:
         if time.monotonic() >= _answer.until:
             _answer.text = probe()
@@ -51,7 +51,7 @@ def state() -> str:
 
 
 def probe() -> str:
-    """The same, tried now."""
+    """The same, checked now without the cache; logs what fails."""
     found = [text for text in (_database(), _state()) if text]
     if found:
         log.error("disk", found=found)
@@ -59,7 +59,8 @@ def probe() -> str:
 
 
 def _database() -> str:
-    """A database that cannot be reached is not said here: readyz asks that itself."""
+    """Check the database's disk. An unreachable database is not reported here: readyz
+    checks that itself."""
     try:
         with connection.cursor() as cursor:
             cursor.execute(_SORT)

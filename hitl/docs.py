@@ -1,5 +1,5 @@
-"""The API's documentation as a page of our own, made from its OpenAPI schema: nothing
-from elsewhere, no script."""
+"""The API's documentation as a page rendered from the OpenAPI document, without scripts
+or files from other sites."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from . import api
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One property of a body, or a parameter of the query."""
+    """One property of a request body, or one parameter."""
 
     name: str
     kind: str
@@ -27,7 +27,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One operation: who calls it, what goes in."""
+    """One operation: its address, its audience (`agents` or `people`) and its input."""
 
     method: str
     path: str
@@ -44,7 +44,7 @@ class Call:
 @login_not_required
 @require_safe
 def docs(request: HttpRequest) -> HttpResponse:
-    """Every call, agents' first. Public, as the schema is."""
+    """Documentation of every call, agents' calls first. Public, as the schema is."""
     found = list(calls(api.description()))
     groups = [(who, [c for c in found if c.audience == who]) for who in AUDIENCES]
     return render(request, "docs.html", {"groups": groups})
@@ -54,7 +54,7 @@ AUDIENCES = ("agents", "people")
 
 
 def calls(schema: dict[str, Any]) -> Iterator[Call]:
-    """The schema's operations in the order of the code."""
+    """The operations of an OpenAPI document, in the order of the code."""
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
             yield Call(
@@ -85,7 +85,7 @@ def _body(operation: dict[str, Any], schema: dict[str, Any]) -> Iterator[Field]:
 
 
 def _kind(part: dict[str, Any]) -> str:
-    """A type in a word or two."""
+    """A JSON type in a few words, such as `array of string`."""
     if "enum" in part:
         return " | ".join(str(value) for value in part["enum"])
     if "$ref" in part:

@@ -1,5 +1,8 @@
-"""Everything the deployment may say, typed. A wrong or missing value stops the process
-with one line that names the variable and its rule; nothing is guessed."""
+"""The deployment's configuration, read from the environment and typed.
+
+A wrong or missing variable stops the process with one line that names the variable and
+its rule; nothing is guessed.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def _database_url(text: str) -> str:
     try:
         named = conninfo_to_dict(text).get("dbname")
     except psycopg.Error as error:
-        # The parser quotes the part it did not understand, which may be the password.
+        # Leave out the parser's message: it may quote the password.
         raise ValueError("is not a PostgreSQL address: check its % escapes") from error
     if not named:
         raise ValueError("must name the database after the last slash")
@@ -114,11 +117,11 @@ Seconds = Annotated[int, Field(gt=0)]
 
 
 class Holdpoint(BaseSettings):
-    """One installation, as its environment describes it. Frozen.
+    """The configuration of one installation. Frozen.
 
     Keys come from variables or from files of the same name under `$STATE/keys`.
-    `deployment` is `production` unless said otherwise, so that what is forgotten is
-    missing loudly; `manage.py` says `local` for a private installation.
+    `deployment` defaults to `production`, so that a forgotten variable is an error;
+    `manage.py` sets `local` for a private installation.
     """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
@@ -133,19 +136,19 @@ class Holdpoint(BaseSettings):
     secret_key: Annotated[str, Field(min_length=50, repr=False)]
     data_key: Key = Field(repr=False)  # encrypts blobs and results
     tag_key: Key = Field(repr=False)  # redaction tags: equal values, equal tags
-    # Ed25519 seeds: the one that signs grants, those that will, and those that did.
+    # Ed25519 seeds: the key that signs grants, published next keys, and retired keys.
     grant_key: Key = Field(repr=False)
     grant_keys_next: Keys = Field(default=[], repr=False)
     grant_keys_retired: Keys = Field(default=[], repr=False)
     webhook_secret: Annotated[str, AfterValidator(_webhook_secret)] = Field(repr=False)
-    # Private networks that calls of tools' services may reach, and those that letters
-    # to agents may; the SSRF guard refuses all others.
+    # Private networks that calls to tools' services may reach, and those that webhooks
+    # to agents may reach; the SSRF guard refuses all others.
     webhook_networks: Networks = []
     callback_networks: Networks = []
-    # Where web processes listen on their hosts: no letter goes there.
+    # Where web processes listen on their hosts: no webhook may be sent there.
     port: Ports = [8000]
 
-    # Modules of the functions that a policy may name, beside the shipped verifiers.
+    # Modules whose functions a policy may name, in addition to the shipped verifiers.
     callables: Annotated[list[str], NoDecode, BeforeValidator(_modules)] = Field(
         default=[], validation_alias="HOLDPOINT_CALLABLES"
     )
@@ -159,27 +162,27 @@ class Holdpoint(BaseSettings):
     head_timeout: Seconds = 10
     body_timeout: Seconds = 30
 
-    # The ladder of proof.md 2.2, in seconds; hitl/checks.py refuses another order.
+    # The time-outs of proof.md 2.2, in seconds; hitl/checks.py enforces their order.
     http_timeout: Seconds = 10
     soft_time_limit: Seconds = 20
     time_limit: Seconds = 30
     lease_seconds: Seconds = 60
     visibility_timeout: Seconds = 120
 
-    # So long nothing of a sweep, or no effect, before readyz and the pages say so.
+    # Without a sweep or an effect for this long, readyz and the pages report it.
     standstill_seconds: Annotated[int, Field(ge=15)] = 40
 
-    # Retention, in days. The log itself is never pruned (at least 183 days are owed).
-    keep_outbox_days: Annotated[int, Field(ge=4)] = 14  # letters are tried for three
-    keep_keys_days: Annotated[int, Field(ge=97)] = 100  # the longest wait is 90
+    # Retention, in days. The log is never pruned (at least 183 days are required).
+    keep_outbox_days: Annotated[int, Field(ge=4)] = 14  # deliveries are tried for 3
+    keep_keys_days: Annotated[int, Field(ge=97)] = 100  # a request waits at most 90
     keep_notices_days: Annotated[int, Field(ge=7)] = 90
     keep_deliveries_days: Annotated[int, Field(ge=7)] = 90
-    keep_blobs_days: Annotated[int, Field(ge=0)] = 30  # of runs that are finished
+    keep_blobs_days: Annotated[int, Field(ge=0)] = 30  # of finished threads
     keep_results_days: Annotated[int, Field(ge=1)] = 183
 
     agent_rate_per_minute: Annotated[int, Field(gt=0)] = 600
     agent_pending_cap: Annotated[int, Field(gt=0)] = 1000
-    # Wrong passwords and keys of one address, whoever's they are.
+    # Wrong passwords and keys from one address, for all accounts together.
     failures_per_minute: Annotated[int, Field(gt=0)] = 20
 
     @property
@@ -200,18 +203,18 @@ class Holdpoint(BaseSettings):
 
     @property
     def secure_cookies(self) -> bool:
-        """Whether browsers keep a `Secure` cookie of this address.
+        """Whether browsers keep a `Secure` cookie from this address.
 
-        Chromium and Firefox treat http on localhost and 127.0.0.0/8 as trustworthy
-        and accept `Secure`, and so `__Host-`, from there
-        (tests/hitl/test_cookies.py asks a real Chromium); any other http address
-        would lose the cookie and nobody could sign in.
+        Chromium and Firefox treat http on localhost and 127.0.0.0/8 as trustworthy and
+        accept `Secure`, and so `__Host-`, from there (tests/hitl/test_cookies.py
+        verifies it with a real Chromium). From any other http address they would drop
+        the cookie, and nobody could sign in.
         """
         return self.https or self.loopback
 
 
 def is_loopback(hostname: str) -> bool:
-    """`localhost` or an address of the loopback network."""
+    """Whether it is `localhost` or an address of the loopback network."""
     try:
         return ip_address(hostname).is_loopback
     except ValueError:
@@ -219,7 +222,7 @@ def is_loopback(hostname: str) -> bool:
 
 
 def load(environ: Mapping[str, str] = os.environ) -> Holdpoint:
-    """This process's installation.
+    """Read this process's configuration.
 
     *Raises* ImproperlyConfigured with one line for each wrong variable.
     """
@@ -227,12 +230,12 @@ def load(environ: Mapping[str, str] = os.environ) -> Holdpoint:
     try:
         return Holdpoint(_secrets_dir=keys if keys.is_dir() else None)
     except ValidationError as error:
-        # Never the value: it may be a secret. The cause is cut off for the same reason.
+        # Leave out the value and the cause: both may contain a secret.
         raise ImproperlyConfigured(explain(error)) from None
 
 
 def explain(error: ValidationError) -> str:
-    """One line a variable: its name and the rule it breaks."""
+    """One line for each variable: its name and the rule it breaks."""
     return "\n".join(
         f"{str(fault['loc'][0]).upper()}: {_rule(fault)}"
         for fault in error.errors(include_input=False, include_url=False)

@@ -1,5 +1,5 @@
-"""The worker's half of knowing that sweeps run: each that ran to its end says so, a few
-times a minute."""
+"""Records that sweeps and effects run: workers write a heartbeat, at most once every
+few seconds, after a task that succeeded."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from structlog.stdlib import get_logger
 
 from journal import heartbeats
 
-# What performs effects: that one of these ran shows that effects are taken up.
+# Tasks that perform effects: a run of one shows that workers take up effects.
 PERFORM = ("reviews.tasks.execute", "reviews.tasks.run_execution")
-EVERY_S = 5.0  # one process writes about one sweep at most so often
+EVERY_S = 5.0  # the least time between two heartbeats of one task and process
 
 logger = get_logger(__name__)
 
 
 class Pulse:
-    """Writes about these tasks and no others."""
+    """Writes the heartbeats of the named tasks. Connects itself to Celery."""
 
     def __init__(self, names: Collection[str]) -> None:
         self.names = names

@@ -1,4 +1,4 @@
-"""The public keys of grants, for services that verify them by themselves."""
+"""The public keys of grants, for services that verify grants themselves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from django.views.decorators.http import require_safe
 
 from reviews.grants import tokens
 
-# How long a service may keep them: a new key is published for longer before it signs.
+# Seconds a service may cache the keys. A new key is published longer than this before
+# it signs.
 FRESH_S = 300
 
 
@@ -17,6 +18,6 @@ FRESH_S = 300
 @require_safe
 @cache_control(public=True, max_age=FRESH_S)
 def jwks(request: HttpRequest) -> HttpResponse:
-    """A JWK set (RFC 7517), for everybody."""
+    """The public keys as a JWK set (RFC 7517). Public."""
     kind = "application/jwk-set+json"
     return JsonResponse(tokens.published(), content_type=kind)

@@ -1,6 +1,10 @@
-"""Logging: every line, ours or a library's, carries the request, agent, proposal and
-task ids bound at that moment. Bodies, query strings and headers are never logged, and
-what others chose (a path, a tool's name) can only be read, never obeyed."""
+"""Configures logging: all lines, ours and libraries', carry the ids bound at that
+moment.
+
+Those are the ids of request, agent, proposal and task. Bodies, query strings and
+headers are never logged. Untrusted text, such as a path or a tool's name, is escaped so
+that it cannot forge a line or control a terminal.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +28,11 @@ SHARED: tuple[Processor, ...] = (
 )
 
 OTHERS = ("django", "django.server", "uvicorn", "celery")
-# Characters of one value, and of the end of a traceback.
+# The most characters of one value, and of the end of a traceback.
 LONGEST, LONGEST_TRACE = 2_000, 20_000
 TRACES = ("exception", "stack")
-DEEPEST = 4  # lists and objects in one another
-# Broken off, and shut down: SQLSTATE, PostgreSQL's appendix A.
+DEEPEST = 4  # levels of nested lists and objects
+# SQLSTATE classes for a lost connection and a server shutdown (PostgreSQL, appendix A).
 AWAY = ("08", "57P0")
 NOT_THERE = (
     redis.ConnectionError,
@@ -57,12 +61,12 @@ def configure(log_format: str, level: str) -> dict[str, Any]:
         "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "lines"}},
         "root": {"handlers": ["out"], "level": level},
         "loggers": {
-            # Their own handlers would print every line a second time, unbound.
+            # Their own handlers would print every line again, without the ids.
             **{name: {"handlers": [], "propagate": True} for name in OTHERS},
-            # Our middleware writes one line a request, with ids and without the query.
+            # Our middleware logs each request, with ids and without the query.
             "uvicorn.access": {"handlers": [], "propagate": False},
             "django.request": {"level": "ERROR"},
-            # Every sweep would be four lines, several times a second.
+            # Each sweep would log four lines, several times a second.
             **{name: {"level": "WARNING"} for name in CHATTY},
         },
     }
@@ -80,7 +84,7 @@ def _formatter(log_format: str) -> dict[str, Any]:
         "processors": [
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
             brief,
-            # Plain: a renderer's own would print local variables, keys and raw text.
+            # Plain tracebacks: a renderer's own would print local variables.
             structlog.processors.format_exc_info,
             inert,
             last,
@@ -89,8 +93,11 @@ def _formatter(log_format: str) -> dict[str, Any]:
 
 
 def brief(logger: Any, name: str, event: EventDict) -> EventDict:
-    """The same line with a server that is away said in a few words: a traceback for
-    each call that missed it would fill the disk, and tell nothing more."""
+    """structlog processor: replace the traceback of an outage with its error message.
+
+    A traceback for each call that fails while a server is unreachable would fill the
+    disk and add no information.
+    """
     error = _error(event.get("exc_info"))
     if error is None or not _is_away(error):
         return event
@@ -99,7 +106,7 @@ def brief(logger: Any, name: str, event: EventDict) -> EventDict:
 
 
 def _error(said: Any) -> BaseException | None:
-    """Of a line's `exc_info` in each form that the standard library takes."""
+    """The exception of `exc_info`, in each form that the standard library accepts."""
     found = said[1] if isinstance(said, tuple) else said
     if found is True:
         return sys.exception()
@@ -107,7 +114,8 @@ def _error(said: Any) -> BaseException | None:
 
 
 def _is_away(error: BaseException | None) -> bool:
-    """Whether it, or what it came of, says so: Django wraps the driver's errors."""
+    """Whether this error, or one that caused it, reports an unreachable server. Django
+    wraps the driver's errors."""
     if error is None:
         return False
     if isinstance(error, psycopg.OperationalError):
@@ -116,8 +124,8 @@ def _is_away(error: BaseException | None) -> bool:
 
 
 def inert(logger: Any, name: str, event: EventDict) -> EventDict:
-    """The same line, where nothing ends it, moves the cursor, turns the direction
-    of writing or cannot be seen: such characters are spelt out, and all is bounded."""
+    """structlog processor: escape line ends, control characters, bidirectional
+    overrides and invisible characters, and bound the length of all values."""
     return {
         _line(str(key)): _trace(value) if key in TRACES else _value(value)
         for key, value in event.items()
@@ -135,7 +143,7 @@ def _value(value: Any, depth: int = 0) -> Any:
 
 
 def _trace(value: Any) -> str:
-    """Many lines: none of them begins like one of ours."""
+    """Escape a traceback. Indents its lines, so that none looks like a log line."""
     text = str(value)[-LONGEST_TRACE:]
     return "\n  | ".join(_line(line) for line in text.splitlines())
 
@@ -149,7 +157,6 @@ def _line(text: str) -> str:
 
 
 def _spelt(char: str) -> str:
-    r"""`\n`, `\u202e`: what Python would write, for what is neither sign nor space, or
-    is a sign that draws nothing."""
+    r"""Spell an unprintable or invisible character as Python would: `\n`, `\u202e`."""
     seen = char.isprintable() and not is_hidden(char)
     return char if seen else char.encode("unicode_escape").decode()

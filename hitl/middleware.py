@@ -1,5 +1,5 @@
-"""What every request gets: an id that all its log lines carry, and refusals rendered
-in one place, so that no view catches a domain error."""
+"""Middleware for every request: a request id for the log, protection against cross-site
+requests and caches, and the rendering of domain errors."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ log = structlog.get_logger("hitl.request")
 
 
 class RequestContext:
-    """Names the request for the log and writes its one line.
+    """Gives the request an id, binds it for all log lines, and logs the request.
 
-    The id is ours: one sent by the client could be made to collide or to forge lines.
-    The path is logged, the query is not: it may hold what people searched for.
+    The id is generated here: a client could choose one that collides or forges log
+    lines. The path is logged but not the query, which may hold what people searched
+    for.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        clear_contextvars()  # the thread served somebody else before
+        clear_contextvars()  # the thread has served other requests
         request_id = uuid4().hex
         request.request_id = request_id  # type: ignore[attr-defined]
         bind_contextvars(request_id=request_id)
@@ -47,9 +48,7 @@ class RequestContext:
         response = self.get_response(request)
         response["X-Request-Id"] = request_id
         if caller := _caller(request, response):
-            response["Holdpoint-Caller"] = (
-                caller  # to hitl.live.callers, and no further
-            )
+            response["Holdpoint-Caller"] = caller  # hitl.live.callers removes it
         log.info(
             "request",
             method=request.method,
@@ -61,8 +60,9 @@ class RequestContext:
 
 
 def _caller(request: HttpRequest, response: HttpResponse) -> str:
-    """Who was let in, by a key, a token or a session, or that nobody was; empty where
-    nobody looked. Nothing is asked for it: a session that was not read stays so."""
+    """The caller that a key, token or session identified: `agent:...`, `person:...`,
+    `nobody` if nobody was, or "" if the view did not check. Reads only what is already
+    loaded: a session that no view read stays unread."""
     said = vars(request)
     found = said.get("auth") or said.get("user")
     if isinstance(found, SimpleLazyObject):
@@ -76,11 +76,12 @@ def _caller(request: HttpRequest, response: HttpResponse) -> str:
 
 
 class Boundary:
-    """What may not come in, and what no cache may keep.
+    """Refuses cross-site requests and null characters, and forbids caching.
 
-    A browser says which site made it send: what another site sends is refused even
-    where its token would be right (ASVS 5.0, 3.5.8). No name holds U+0000, and
-    PostgreSQL could not be asked about one. Every answer is somebody's alone.
+    A browser names the site that caused a request in Sec-Fetch-Site. A request that
+    changes something is refused if another site caused it, even with a valid CSRF token
+    (ASVS 5.0, 3.5.8). U+0000 occurs in no name, and PostgreSQL refuses it in a query.
+    Every answer is private to its caller.
     """
 
     OWN = frozenset({"same-origin", "none"})
@@ -103,10 +104,10 @@ class Boundary:
 
 
 class DomainErrors:
-    """Renders a DomainError as page, notice or problem; leaves all else alone.
+    """Renders a DomainError as a page, a notice or a problem; ignores other errors.
 
-    A lock that was waited for longer than `lock_timeout` is a Conflict: nothing was
-    done and asking again may succeed.
+    Waiting longer than `lock_timeout` for a lock becomes a Conflict: nothing was done,
+    and trying again may succeed.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
@@ -127,6 +128,7 @@ class DomainErrors:
 
 
 def is_lock_timeout(exception: Exception) -> bool:
+    """Whether the database gave up waiting for a lock."""
     return isinstance(exception, OperationalError) and isinstance(
         exception.__cause__, LockNotAvailable
     )

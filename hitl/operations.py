@@ -1,6 +1,9 @@
-"""Every function that opens a transaction: what it locks, writes and logs, and what it
-leaves for after the commit. `manage.py transaction_map` prints this table as
-docs/transactions.md; tests/test_architecture.py compares it with the source."""
+"""The table of every function that opens a transaction: what it locks, writes and logs,
+and what it leaves for after the commit.
+
+`manage.py transaction_map` prints it as docs/transactions.md;
+tests/test_architecture.py compares it with the source.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ class Operation:
     """One row: functions that lock, write and log the same.
 
     `functions` are the public entry points by their dotted names. Where an entry point
-    does not open the transaction itself, `private` names the functions that do.
-    `writes` names models, `logs` kinds of log records.
+    does not open the transaction itself, `private` names the functions that do. `locks`
+    are in the order they are taken, `writes` names models, `logs` names kinds of log
+    records, and `after` says what happens after the commit.
     """
 
     functions: tuple[str, ...]

@@ -1,6 +1,6 @@
-"""How a refusal looks: problem details for the API, a notice for htmx, else a page.
+"""Renders refusals: problem details for the API, a notice for htmx, a page otherwise.
 
-Errors of the API are RFC 9457 problem details with the codes of api.md's table.
+Problem details follow RFC 9457, with the codes of the table in api.md.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def problem(
     errors: list[FieldError] | None = None,
     **facts: Any,
 ) -> JsonResponse:
-    """One problem as JSON; `retry_after` seconds also become the header."""
+    """One refusal as problem details. `facts` become members of the JSON; the seconds
+    of `retry_after` also become the header."""
     body = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -43,7 +44,7 @@ def problem(
 
 
 def refusal(request: HttpRequest, error: DomainError) -> HttpResponse:
-    """A domain error in the form that this request can show."""
+    """Render a domain error in the form that this request accepts."""
     if request.path.startswith(API):
         return problem(
             error.status, error.code, error.detail, errors=error.errors, **error.facts
@@ -59,7 +60,7 @@ def page(
     *,
     errors: list[FieldError] | None = None,
 ) -> HttpResponse:
-    """The page of this status, or for htmx the `#notice` alone."""
+    """The error page of this status, or `#notice` alone for htmx."""
     context = {
         "status": status,
         "title": HTTPStatus(status).phrase,
@@ -68,12 +69,12 @@ def page(
         "errors": errors or [],
         "request_id": getattr(request, "request_id", ""),
     }
-    # When we failed, so may what the context processors would ask.
+    # After a server error, the context processors' queries may fail too.
     known = request if status < 500 or code == Restored.code else None
     if wants_partial(request):
         html = render_to_string("_notice.html", context, known)
         response = HttpResponse(html, status=status)
-        # Whatever the button wanted to replace, a refusal belongs into the notice.
+        # The refusal replaces the notice, not the target of the button.
         response["HX-Retarget"] = "#notice"
         response["HX-Reswap"] = "outerHTML"
     else:

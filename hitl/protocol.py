@@ -1,5 +1,8 @@
-"""uvicorn's HTTP protocol, and no patience with a head that never ends: without it,
-whoever opens connections and sends half a request keeps every one of them open."""
+"""uvicorn's HTTP protocol with a time limit on request heads.
+
+Without a limit, a client could send half a request on each of many connections and keep
+all of them open.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ TOO_SLOW = (
 
 
 class Protocol(HttpToolsProtocol):
-    """Ends a connection whose request line and headers are not complete within
-    HEAD_TIMEOUT seconds, however often a few bytes more of them come."""
+    """Closes a connection whose request line and headers are not complete within
+    HEAD_TIMEOUT seconds, however often more bytes arrive."""
 
     _late: asyncio.TimerHandle | None = None
     _began = False
@@ -35,8 +38,8 @@ class Protocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         self._began = True
         super().data_received(data)
-        # The next request on the connection has begun, if only with an empty line. (Of
-        # the first one the time runs already.)
+        # The next request on this connection has begun, perhaps with an empty line. For
+        # the first request the timer already runs.
         last: RequestResponseCycle | None = self.cycle
         if self._late is None and last is not None and last.response_complete:
             self._expect_head()
@@ -57,7 +60,7 @@ class Protocol(HttpToolsProtocol):
             self._late = None
 
     def _give_up(self) -> None:
-        """What has begun gets an answer; who never said a word gets none."""
+        """Close the connection; answer 408 first if a request had begun."""
         self._late = None
         if not self.transport.is_closing():
             if self._began:

@@ -1,5 +1,8 @@
-"""Looking, as a process starts and every few seconds in the web process, whether the
-database is still the one that we know; workers look by a sweep."""
+"""Checks whether the database was replaced by a restored backup.
+
+Each worker checks when it starts and then by a sweep; the web process checks when it
+starts and every few seconds.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,12 @@ Look = Callable[[], None]
 
 
 def look() -> None:
-    """Once. A database that cannot be asked runs nothing either."""
+    """Check once and log what is found. Ignores errors: while the database cannot be
+    reached, nothing runs either."""
     close_old_connections()
     try:
         why = recovery.watch()
-    except Exception as error:  # or nobody would look any more
+    except Exception as error:  # one that escaped would end the watch
         log.warning("epoch.not_looked", error=type(error).__name__)
         return
     if why:
@@ -37,13 +41,15 @@ def look() -> None:
 
 @worker_init.connect  # type: ignore[untyped-decorator]
 def look_first(**kwargs: Any) -> None:
-    """Before a worker takes anything. Its children must not inherit the connection."""
+    """Check before the worker takes a message. Closes the connection, because the
+    worker's children must not inherit it."""
     look()
     connections.close_all()
 
 
 class Watch:
-    """The web process's own looks, in one thread with one connection."""
+    """Runs checks every `CHECK_INTERVAL_S` seconds in the web process, in one thread
+    that keeps one database connection."""
 
     def __init__(self, *looks: Look) -> None:
         self.looks = looks
@@ -51,6 +57,7 @@ class Watch:
         self.task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
+        """Begin to check; needs a running event loop."""
         self.task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self) -> None:

@@ -1,5 +1,8 @@
-"""Django's settings. What a deployment may choose is typed in hitl/environment.py and
-read here as HOLDPOINT; everything else is fixed, because the guarantees rest on it."""
+"""Django's settings.
+
+hitl/environment.py defines what a deployment may configure, read here as HOLDPOINT.
+Everything else is fixed, because the guarantees depend on it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "hitl.middleware.RequestContext",
-    # Before whatever may answer early, so that its answer carries their headers too.
+    # Before any middleware that may answer early, so that its answers get the headers.
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "hitl.middleware.Boundary",
@@ -56,7 +59,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "hitl.middleware.DomainErrors",
-    # Last: it replaces the answer of a sign-in that was locked out.
+    # Last: it replaces the answer to a sign-in that is locked out.
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -95,8 +98,8 @@ TEMPLATES = [
     }
 ]
 
-# The database. Operations open their own transactions (house.md): ATOMIC_REQUESTS is
-# False, said aloud in hitl/connections.py.
+# The database. Operations open their own transactions (house.md), so
+# hitl/connections.py sets ATOMIC_REQUESTS to False.
 DATABASES = {
     "default": connections.database_config(
         HOLDPOINT.database_url, application_name="holdpoint"
@@ -104,7 +107,7 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# Celery carries ids; the database is the truth (gate.md section 7).
+# Messages carry ids; the database holds the state (gate.md section 7).
 CELERY_BROKER_URL = connections.broker_url(HOLDPOINT.redis_url)
 CELERY_BROKER_TRANSPORT_OPTIONS = connections.transport_options(
     HOLDPOINT.visibility_timeout
@@ -114,7 +117,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_QUEUES, CELERY_TASK_ROUTES = connections.QUEUES, connections.ROUTES
 CELERY_TASK_DEFAULT_QUEUE = connections.SWEEPS
-CELERY_TASK_PUBLISH_RETRY = False  # the nudge is lost, the sweep is not
+CELERY_TASK_PUBLISH_RETRY = False  # a lost nudge is covered by a sweep
 CELERY_TASK_SERIALIZER = "json"
 CELERY_RESULT_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -127,14 +130,14 @@ CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2 if HOLDPOINT.local else 30
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
-# Whoever can write to the broker could tell workers to take nothing more.
+# With it, anybody with write access to the broker could make workers stop consuming.
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_TASK_SOFT_TIME_LIMIT = HOLDPOINT.soft_time_limit
 CELERY_TASK_TIME_LIMIT = HOLDPOINT.time_limit
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "hitl.beat:Sweeper"
 
-# Topic -> the Celery tasks that act on it, one outbox row each.
+# Topic -> the Celery tasks that handle it; each task gets an outbox row of its own.
 OUTBOX_ROUTES: dict[str, tuple[str, ...]] = {
     "request.opened": ("reviews.tasks.mail_opened",),
     "request.batchable": ("reviews.tasks.form_batch",),
@@ -205,12 +208,12 @@ CSRF_COOKIE_NAME = f"{_PREFIX}csrf"
 CSRF_COOKIE_SECURE = _SECURE
 CSRF_COOKIE_HTTPONLY = True  # forms carry the token; no script needs the cookie
 CSRF_COOKIE_SAMESITE = "Lax"
-# In the session: a cookie of theirs would have a plain name.
+# In the session: Django's message cookie would lack the `__Host-` prefix.
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 CSRF_FAILURE_VIEW = "hitl.views.csrf_failure"
 CSRF_TRUSTED_ORIGINS = [HOLDPOINT.base_url]
 
-# What the browser may do with our pages: nothing inline, nothing from elsewhere.
+# Pages may use no inline scripts or styles, and nothing from other sites.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -228,13 +231,13 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_SSL_REDIRECT = HOLDPOINT.https
-SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]  # balancers ask inside, over http
+SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$"]  # load balancers use http
 SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60 if HOLDPOINT.https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HOLDPOINT.https
 SECURE_HSTS_PRELOAD = HOLDPOINT.https
 
-# A body over 1 MiB is refused before Django sees it (hitl/asgi.py); the API's own
-# check, which answers `too_large`, must come before Django's.
+# hitl/live/buffering.py refuses a body over 1 MiB with `too_large` before Django sees
+# it. Django's own limit is higher, so that it never answers first.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 

@@ -1,4 +1,4 @@
-"""Looking every few seconds in the web process whether the worker works."""
+"""Checks in the web process, every few seconds, whether the workers make progress."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ log = get_logger(__name__)
 
 
 class Standstills:
-    """One process's look: what it says depends on how long it has been looking."""
+    """The check of one process. Remembers when the process started: a sweep is late
+    only if the process has run long enough to notice."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
 
     def look(self) -> None:
-        """Once. A database that cannot be asked says so at /readyz by itself."""
+        """Check once and log what stands still. Ignores errors: /readyz reports an
+        unreachable database itself."""
         close_old_connections()
         try:
             uptime = time.monotonic() - self.began
             found = standstills.look(periods=SWEEPS, uptime=uptime)
-        except Exception as error:  # or nobody would look any more
+        except Exception as error:  # one that escaped would end the watch
             log.warning("standstill.not_looked", error=type(error).__name__)
             return
         if found.effects or found.sweeps:

@@ -1,4 +1,4 @@
-"""The state machines as Mermaid, from the same tuples that the code runs on."""
+"""Prints the state machines as Mermaid, from the tuples that the code runs on."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def page() -> str:
 
 
 def diagram(machine: Machine) -> str:
-    """One machine as a `stateDiagram-v2`, edges in the order of its table."""
+    """One machine as a `stateDiagram-v2`, with its edges in the order of its table."""
     return "\n".join(["stateDiagram-v2", *_arrows(machine), *_ends(machine)])
 
 
@@ -49,7 +49,7 @@ def _arrows(machine: Machine) -> Iterator[str]:
 
 
 def _ends(machine: Machine) -> Iterator[str]:
-    """Statuses that no edge leaves."""
+    """An arrow to the end from each status that no edge leaves."""
     sources = {edge.source for edge in machine.edges}
     targets = dict.fromkeys(edge.target for edge in machine.edges)
     return (f"    {status} --> [*]" for status in targets if status not in sources)

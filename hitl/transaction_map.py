@@ -1,4 +1,4 @@
-"""The transaction map as Markdown, from the table in hitl/operations.py."""
+"""Prints the transaction map as Markdown, from the table in hitl/operations.py."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ after the commit: pages and waiting calls that show the changed row read it agai
 
 
 def page() -> str:
-    """The whole map, one table a package."""
+    """The whole map as one Markdown page, with a table for each package."""
     return "\n".join([HEAD, *(_section(*entry) for entry in PACKAGES.items())])
 
 
@@ -65,7 +65,7 @@ def _cells(row: Operation) -> Sequence[str]:
 
 
 def _short(functions: Iterable[str]) -> Iterator[str]:
-    """Functions of the module that was named last go without it."""
+    """Omit the module of a function that follows one of the same module."""
     module = ""
     for function in functions:
         before, (module, _, name) = module, function.rpartition(".")

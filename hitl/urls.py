@@ -1,4 +1,4 @@
-"""The address map: each package owns its own."""
+"""The root URL configuration; each package owns its own addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Health, and the answers that Django gives when no view of ours was reached."""
+"""Health checks, and the error views that Django and its middleware call."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from . import connections, disk, problems
 @require_safe
 @never_cache
 def livez(request: HttpRequest) -> HttpResponse:
-    """This process answers. Says nothing of what it depends on, so that a database
-    outage does not get every web process killed."""
+    """Whether this process answers. Ignores the database and the broker, so that an
+    outage of either does not get every web process killed."""
     return JsonResponse({"status": "ok"})
 
 
@@ -35,7 +35,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     ready = all(text == "ok" for text in found.values())
     worker = {"effects": _effects(), "sweeps": _sweeps()}
     body = {"status": "ok" if ready else "unavailable", **found, **worker}
-    # It serves its pages, and those say what people are to do.
+    # Still 200: the pages work, and they tell people what to do.
     if ready and any(text != "ok" for text in worker.values()):
         body["status"] = "standstill"
     if ready and restore_epochs.why():
@@ -82,7 +82,7 @@ def locked_out(
     response: HttpResponse | None = None,
     credentials: object = None,
 ) -> HttpResponse:
-    """Too many wrong passwords for this name from this address."""
+    """429 after too many wrong passwords for this name from this address."""
     minutes = round(settings.AXES_COOLOFF_TIME * 60)
     detail = (
         "Too many sign-ins failed for this name from here. Nobody was signed in. "
@@ -94,34 +94,38 @@ def locked_out(
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """The form's token is missing or of another session: most often signed out."""
+    """403 for a form whose token is missing or of another session, usually because the
+    person was signed out."""
     detail = "You were signed out. Nothing was recorded. Sign in and send it again."
     return _answer(request, 403, "session", detail)
 
 
 def from_elsewhere(request: HttpRequest) -> HttpResponse:
-    """Another site made the browser send this."""
+    """403 for a request that another site made the browser send."""
     detail = "This came from another site. Nothing was done. Do it on this page."
     return _answer(request, 403, "session", detail)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """400 for a request that Django could not read."""
     detail = "This could not be read. Nothing was done. Check the address or reload."
     return _answer(request, 400, "bad_request", detail)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """403 for a PermissionDenied of Django's."""
     detail = "This is not yours to see or do. Nothing was done."
     return _answer(request, 403, "not_yours", detail)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """404 for an unknown address or an object that this person may not see."""
     detail = "There is nothing here that you may see. Check the address."
     return _answer(request, 404, "not_found", detail)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Something of ours failed. The reference is the id in the log."""
+    """500 for an error of ours. The reference is the request id in the log."""
     reference = getattr(request, "request_id", "")
     detail = (
         "Something failed on our side. It may not have been recorded: look before "

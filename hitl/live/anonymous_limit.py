@@ -1,5 +1,8 @@
-"""What all who are not known may take from those who are: a small share of the threads,
-by turns of the addresses that they call from, and so many failures a minute."""
+"""Limits what callers without a known key or session may take from the others.
+
+They share a small part of the threads, in turns by client address, and each address may
+fail to authenticate only so many times a minute.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +17,26 @@ from django.conf import settings
 
 from .buffering import Scope
 
-AT_ONCE = 1  # calls of strangers in Django at a time
-# Whoever watches the process asks these; each has a share of its own.
+AT_ONCE = 1  # anonymous calls in Django at a time
+# Health checks. Each has a limit of its own.
 WATCHED = ("/livez", "/readyz")
-MOST_WAITING = 200  # of one address
-MOST_ADDRESSES = 10_000  # whose failures are remembered
+MOST_WAITING = 200  # calls of one address
+MOST_ADDRESSES = 10_000  # with remembered failures
 MINUTE_S = 60.0
 SAFE = {"GET", "HEAD", "OPTIONS"}
 
 
 @dataclass
 class _Line:
-    """The calls of one address that are here now."""
+    """The calls of one address that wait or run now."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     here: int = 0
 
 
 class Share:
-    """So many calls at a time. An address has one of them, so that the addresses take
-    turns, whichever of them calls the most."""
+    """Lets `at_once` calls run at a time, and at most one of each address, so that
+    addresses take turns however many calls each of them makes."""
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._free = asyncio.Semaphore(at_once)
@@ -41,7 +44,8 @@ class Share:
 
     @asynccontextmanager
     async def turn(self, address: str) -> AsyncIterator[bool]:
-        """False at once where too many of this address wait already."""
+        """Wait for a turn. Yields False at once if too many calls of this address wait
+        already."""
         line = self._lines.setdefault(address, _Line())
         line.here += 1
         try:
@@ -57,13 +61,14 @@ class Share:
 
 
 class Failures:
-    """How often an address was refused of late: wrong passwords and keys, whoever's."""
+    """The recent failures of each address to authenticate, for all accounts
+    together."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def count(self, address: str) -> None:
-        """One more."""
+        """Record one more failure."""
         now = time.monotonic()
         left = self._left(address, now) + 1
         self._last.pop(address, None)
@@ -72,18 +77,20 @@ class Failures:
             self._last.popitem(last=False)
 
     def too_many(self, address: str) -> bool:
+        """Whether this address may not try again yet."""
         most = settings.HOLDPOINT.failures_per_minute
         return self._left(address, time.monotonic()) > most - 1
 
     def _left(self, address: str, now: float) -> float:
-        """They fade: as many as are allowed in a minute are gone after one."""
+        """The failures that still count. They decay at the allowed rate: one minute's
+        allowance is gone after one minute."""
         count, at = self._last.get(address, (0.0, now))
         rate = settings.HOLDPOINT.failures_per_minute / MINUTE_S
         return max(count - (now - at) * rate, 0.0)
 
 
 class Strangers:
-    """The shares of one process."""
+    """The limits on anonymous callers in one process."""
 
     def __init__(self) -> None:
         self.failures = Failures()
@@ -95,5 +102,5 @@ class Strangers:
 
 
 def tries(scope: Scope) -> bool:
-    """Whether this call could be a try to be let in: a password, or a key."""
+    """Whether this call could be an attempt to authenticate by password or key."""
     return scope["method"] not in SAFE

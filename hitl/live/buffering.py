@@ -1,5 +1,5 @@
-"""One HTTP exchange held whole in memory, so that no slow client, sending or reading,
-ever occupies one of the few threads that run Django."""
+"""Buffers one HTTP exchange in memory, so that a client that sends or reads slowly
+never occupies one of the few threads that run Django."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 BODY_LIMIT = 1024 * 1024  # api.md: `too_large`
-# Bytes of all bodies that are held at once, and of one caller's, beside small ones.
+# Bytes of all buffered bodies and of one caller's; SMALL_BODY of each body is free.
 ROOM, ROOM_EACH, SMALL_BODY = 24 * BODY_LIMIT, 8 * BODY_LIMIT, 16 * 1024
 ROOM_BACK_S = 1
 
 
 class Gone(Exception):
-    """The client hung up before it had sent everything."""
+    """The client disconnected before it had sent the whole body."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Answer:
     body: bytes
 
     def header(self, name: bytes) -> str:
-        """Its value, or "" when it is not there."""
+        """The value of a header, given in lower case, or "" if it is missing."""
         return next((v.decode("latin1") for n, v in self.headers if n == name), "")
 
     def without(self, name: bytes) -> Answer:
@@ -55,7 +55,7 @@ class Answer:
         return replace(self, headers=kept)
 
     def with_body(self, body: bytes) -> Answer:
-        """The same answer about newer content."""
+        """The same status and headers with another body."""
         changed = self.without(b"content-length")
         length = (b"content-length", str(len(body)).encode())
         return replace(changed, headers=(*changed.headers, length), body=body)
@@ -67,7 +67,8 @@ class Answer:
 
 
 class Few:
-    """ASGI middleware that puts only so many requests at once to the application."""
+    """ASGI middleware that passes at most `most` requests at a time to the
+    application."""
 
     def __init__(self, app: App, most: int) -> None:
         self.app, self._free = app, asyncio.Semaphore(most)
@@ -78,8 +79,9 @@ class Few:
 
 
 class Room:
-    """How much the process holds of bodies that are on their way or wait to be read:
-    whoever sends many of them slowly fills their own part, and not its memory."""
+    """The memory for request bodies of one process, in bytes: `most` in total and
+    `each` for one caller, so that a caller who sends many bodies slowly fills only
+    their own part."""
 
     def __init__(self, most: int = ROOM, each: int = ROOM_EACH) -> None:
         self._most, self._each = most, each
@@ -87,7 +89,7 @@ class Room:
 
     @contextmanager
     def of(self, caller: str) -> Iterator[Share]:
-        """This caller's part, for one body."""
+        """Reserve memory for one body of this caller; release it on exit."""
         share = Share(self, caller)
         try:
             yield share
@@ -95,7 +97,7 @@ class Room:
             share.give_back()
 
     def take(self, caller: str, size: int) -> bool:
-        """Whether there was room for so many bytes more."""
+        """Reserve `size` more bytes; False if they do not fit."""
         fits = self._taken[caller] + size <= self._each
         if not fits or self._taken.total() + size > self._most:
             return False
@@ -110,15 +112,15 @@ class Room:
 
 @dataclass
 class Share:
-    """What one body takes of the room. A small one takes none, so that nobody who
-    fills it keeps a person from signing in."""
+    """The memory reserved for one body. A small body reserves none, so that a caller
+    who fills the memory cannot keep people from signing in."""
 
     room: Room
     caller: str
     taken: int = 0
 
     def fits(self, size: int) -> bool:
-        """Take what a body of this size needs."""
+        """Reserve what a body of this size needs; False if it does not fit."""
         more = max(size - SMALL_BODY, 0) - self.taken
         if more <= 0:
             return True
@@ -136,10 +138,10 @@ class Share:
 async def read_body(
     scope: Scope, receive: Receive, share: Share | None = None
 ) -> bytes | Answer:
-    """The whole body, or the refusal of one that is too large or too slow, or that
-    there is no room for now.
+    """Read the whole body, or return the refusal of one that is too large, arrives too
+    slowly, or does not fit into `share`.
 
-    *Raises* Gone.
+    *Raises* ClientDisconnected.
     """
     declared = dict(scope["headers"]).get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > BODY_LIMIT:
@@ -180,13 +182,13 @@ def _no_room(scope: Scope) -> Answer:
 
 
 def _hanging_up(answer: Answer) -> Answer:
-    # The rest of the body is not read: the connection cannot be used again.
+    # The rest of the body stays unread, so the connection cannot be reused.
     return replace(answer, headers=(*answer.headers, (b"connection", b"close")))
 
 
 def refusal(scope: Scope, status: int, code: str, detail: str, **facts: Any) -> Answer:
-    """A problem that Django never sees, with the headers and the line in the log that
-    every answer of Django's has."""
+    """Problem details for a request that Django never sees, with the headers and the
+    log line of an answer from Django."""
     response = _as_djangos(_request(scope), problem(status, code, detail, **facts))
     headers = [(k.lower().encode(), v.encode()) for k, v in response.items()]
     return Answer(status, tuple(headers), b"").with_body(response.content)
@@ -204,17 +206,18 @@ def _request(scope: Scope) -> WSGIRequest:
 
 
 def _as_djangos(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Through those of settings.MIDDLEWARE that write headers, in their order."""
+    """Run the response through those middleware of settings.MIDDLEWARE that write
+    headers, in their order."""
     writers = XFrameOptionsMiddleware(Boundary(lambda _: response))
     policy = cast(GetResponse, CSPMiddleware(writers))
     answered = RequestContext(policy)(request)
-    # Not called whole: it would send whoever comes by http away to https.
+    # Only its response half: the other half would redirect http requests to https.
     last = SecurityMiddleware(lambda _: answered)
     return last.process_response(request, answered)
 
 
 async def ask(app: App, scope: Scope, body: bytes) -> Answer:
-    """Put one request to the application and take its whole answer."""
+    """Send one request to the application and collect its whole response."""
     messages = [{"type": "http.request", "body": body, "more_body": False}]
     status, headers, content = 500, (), bytearray()
 

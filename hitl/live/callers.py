@@ -1,7 +1,8 @@
-"""Who calls, as far as the process knows before it asks Django: whose a key, a token or
-a session is was said with an earlier answer, and is remembered for a while.
+"""Identifies callers before Django is asked, by the credentials of earlier requests.
 
-Whoever is not known by that, however many keys they make up, is nobody but an address.
+The process remembers for a while which agent or person a key, token or session belongs
+to. A request with an unknown credential counts only for its client address, however
+many keys the client invents.
 """
 
 from __future__ import annotations
@@ -17,31 +18,31 @@ from django.http import parse_cookie
 from .buffering import App, Message, Receive, Scope, Send
 
 API = "/api/v1/"
-HEADER = b"holdpoint-caller"  # from hitl.middleware; nobody outside sees it
+HEADER = b"holdpoint-caller"  # set by hitl.middleware; removed before sending
 NOBODY = "nobody"
-# In the scope: somebody was let in; nobody could be, for something is broken.
+# Keys in the scope: whether a caller was accepted; whether the server failed.
 ANSWERED, BROKEN = "holdpoint.answered", "holdpoint.broken"
 MOST_KNOWN = 10_000
 STANDS_S = 600.0
 
 
 class Callers:
-    """The credentials that were accepted not long ago, and whose they are."""
+    """Recently accepted credentials and the callers they belong to."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, tuple[str, float]] = OrderedDict()
 
     def of(self, scope: Scope) -> str:
-        """`agent:riley`, `person:u-1`; empty for somebody who is not known."""
+        """The caller, as `agent:riley` or `person:u-1`; "" if unknown."""
         caller, until = self._known.get(_credential(scope), ("", 0.0))
         return caller if until > time.monotonic() else ""
 
     def key_of(self, scope: Scope) -> str:
-        """What calls are counted by: the caller, else the address."""
+        """The key under which calls are counted: the caller, else the address."""
         return self.of(scope) or address_of(scope)
 
     def learn(self, scope: Scope, caller: str) -> None:
-        """That an answer was this caller's, or nobody's."""
+        """Remember the caller of this credential, or forget it for `NOBODY`."""
         credential = _credential(scope)
         self._known.pop(credential, None)
         if caller != NOBODY and credential:
@@ -51,8 +52,9 @@ class Callers:
 
 
 class Introduced:
-    """ASGI middleware right around the threads: learns from every answer whose it was,
-    and says no more of it. An answer of 500 and more says nothing of who called."""
+    """ASGI middleware around the threads: learns the caller from each response and
+    removes the header that names it. A response of 500 and above tells nothing about
+    the caller."""
 
     def __init__(self, app: App, callers: Callers) -> None:
         self.app, self.callers = app, callers
@@ -75,7 +77,8 @@ class Introduced:
 
 
 def address_of(scope: Scope) -> str:
-    """Where the client is. One subscriber has a whole network of IPv6 addresses."""
+    """The client's address as a key. IPv6 addresses count by their /64 network, because
+    one subscriber has the whole network."""
     host = str((scope.get("client") or ("",))[0])
     try:
         address = ip_address(host)
@@ -87,8 +90,8 @@ def address_of(scope: Scope) -> str:
 
 
 def _credential(scope: Scope) -> bytes:
-    """A digest of the key, token or session that a call carries; empty for none. Of two
-    spellings each is learnt for itself, and both are the same caller's."""
+    """A digest of the call's key, token or session; empty if it carries none. Two
+    spellings of one credential have two digests, which both map to the same caller."""
     headers = dict(scope["headers"])
     given = headers.get(b"authorization", b"") if scope["path"].startswith(API) else b""
     if given:

@@ -1,7 +1,8 @@
 """Event streams: one for each visible page, held on the event loop alone.
 
-A Django view says who looks and what they are told first; here the page is kept and
-told what the newsroom has for it, until it goes, we stop, or it may no longer look.
+A Django view authorises the viewer and produces the first message. This module then
+keeps the stream open and sends updates until the page closes, the process stops, or the
+viewer may no longer see the page.
 """
 
 from __future__ import annotations
@@ -27,20 +28,21 @@ from .page_updates import Newsroom, Page
 PATH = "/events/"
 HEADER = b"holdpoint-stream"
 BEAT = b": beat\n\n"
-BEAT_S = 15.0  # a proxy ends what is silent
-# Within a minute it is asked again whether this person may still look: signed out,
-# locked out, or with other roles. Spread, like the next.
+BEAT_S = 15.0  # proxies close silent connections
+# Within a minute the viewer's access is checked again: they may have signed out, been
+# locked out or got other roles. Random, to spread the checks of many streams.
 RECHECK_S = (30.0, 44.0)
-# A browser comes back after so many milliseconds: thousands that lost one process do
-# not all knock at the next one at once.
+# Milliseconds until a browser reconnects. Random, so that the thousands of pages of a
+# process that ended do not all reconnect at once.
 RETRY_MS = (1_000, 8_000)
-MOST, MOST_EACH = 2_000, 32  # streams of this process, and of one person
-SEND_S = 10.0  # whoever takes nothing for so long has gone
+MOST, MOST_EACH = 2_000, 32  # streams of this process and of one person
+SEND_S = 10.0  # a client that accepts nothing for this long is gone
 END = {"type": "http.response.body", "body": b"", "more_body": False}
 
 
 class Streams:
-    """The ASGI application of `PATH`, around the one that answers at once."""
+    """The ASGI application of `PATH`. `app` is the application that authorises
+    viewers."""
 
     def __init__(self, app: App, hub: Hub, room: Room) -> None:
         self.app, self.hub, self.room = app, hub, room
@@ -78,12 +80,12 @@ class Streams:
                 await Held(self, page, scope, receive, send).run(answer)
 
     async def ask(self, scope: Scope) -> Answer:
-        """Who looks, says Django."""
+        """Ask Django who the viewer is."""
         return await buffering_ask(self.app, scope, b"")
 
     @contextlib.contextmanager
     def _counted(self, person: int) -> Iterator[bool]:
-        """Whether there is room for one more of this person's."""
+        """Count this stream. Yields whether the limits allow it."""
         self._each[person] += 1
         try:
             # guard: streams-each
@@ -96,7 +98,7 @@ class Streams:
 
 @dataclass(eq=False, slots=True)
 class Held:
-    """One stream while it is open."""
+    """One open stream."""
 
     streams: Streams
     page: Page
@@ -105,7 +107,7 @@ class Held:
     send: Send
 
     async def run(self, answer: Answer) -> None:
-        """Until it is over, for whatever reason."""
+        """Send the first message and then updates, until the stream ends."""
         headers = list(answer.without(HEADER).without(b"content-length").headers)
         head = {"type": "http.response.start", "status": 200, "headers": headers}
         await self.send(head)
@@ -129,7 +131,8 @@ class Held:
             await self._write(self.page.take() or BEAT)
 
     async def _goes_on(self, gone: asyncio.Future[Any]) -> bool:
-        """Wait for something to say, or until silence is long enough for a beat."""
+        """Wait for an update or until a beat is due. Returns False when the client has
+        gone or the process stops."""
         over = self.streams.hub
         if not (self.page.event or gone.done() or over.stopping):
             loop = asyncio.get_running_loop()
@@ -162,7 +165,8 @@ def _spread(between: tuple[float, float]) -> float:
 
 
 def _refused(answer: Answer) -> Answer:
-    """A stream cannot follow the way to the sign-in page."""
+    """Replace the redirect to the sign-in page, which a stream cannot follow, by
+    401."""
     if answer.status not in {301, 302}:
         return answer
     return _problem(answer, 401, "session", "You are signed out. Nothing is sent here.")
@@ -176,7 +180,7 @@ def _too_many(answer: Answer) -> Answer:
 
 
 def _problem(answer: Answer, status: int, code: str, detail: str) -> Answer:
-    """In the place of an answer, with the headers that every answer has."""
+    """Problem details with the other headers of `answer`."""
     content = problem(status, code, detail)
     for name in (HEADER, b"location", b"content-type"):
         answer = answer.without(name)

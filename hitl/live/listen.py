@@ -1,8 +1,8 @@
-"""One LISTEN connection a process, for everyone who waits for news of a proposal.
+"""One LISTEN connection per process, shared by everything that waits for changes.
 
-A wake-up says only "look again". It may come for nothing, never too late: whoever
-subscribes before asking misses nothing, and when the connection was lost everybody is
-woken, because what happened meanwhile is not known.
+A wake-up says only "look again". It may come without a change but never too late:
+subscribe before reading the state, and no change is missed. After the connection was
+lost all subscribers are woken, because what changed meanwhile is unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from psycopg.conninfo import make_conninfo
 from hitl import connections
 from journal.notify import CHANNEL
 
-# A quiet connection is asked this often, in seconds, whether it is still one.
+# Seconds between health checks of a quiet connection.
 PULSE_S = 15.0
 BACKOFF_S = (0.1, 0.3, 1.0, 2.0)
 
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 
 class Subscription:
-    """Wakes for one subject; until `narrow` names it, remembers what it heard."""
+    """Waits for one subject. Until `narrow` names it, remembers all subjects heard."""
 
     def __init__(self) -> None:
         self.subject: str | None = None
@@ -34,14 +34,15 @@ class Subscription:
         self._event = asyncio.Event()
 
     def hear(self, subject: str | None) -> None:
-        """None is news of everything."""
+        """Record a change of `subject`; None means that anything may have changed."""
         if subject is None or subject == self.subject:
             self._event.set()
         elif self.subject is None:
             self._heard.add(subject)
 
     def narrow(self, subject: str) -> None:
-        """From now on only this subject, with what was heard of it before."""
+        """Wait for this subject only. If it was heard before, the next wait returns at
+        once."""
         if self.subject == subject:
             return
         self.subject = subject
@@ -50,13 +51,13 @@ class Subscription:
         self._heard.clear()
 
     async def wait(self) -> None:
-        """Until there is news since the last wait."""
+        """Wait for a change since the last wait."""
         await self._event.wait()
         self._event.clear()
 
 
 class Hub:
-    """Fans the database's notifications out to the subscriptions of this process."""
+    """Distributes the database's notifications to the subscriptions of this process."""
 
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
@@ -66,12 +67,12 @@ class Hub:
         self.stopping = False
 
     def start(self) -> None:
-        """Begin to listen; safe to call again. Needs a running event loop."""
+        """Begin to listen; may be called again. Needs a running event loop."""
         if self._task is None:
             self._task = asyncio.create_task(self._listen_for_ever())
 
     def end_waits(self) -> None:
-        """From now on nobody is kept waiting: the process is about to stop."""
+        """End all waits now and later, because the process is about to stop."""
         self.stopping = True
         self._tell(None)
 
@@ -85,7 +86,7 @@ class Hub:
 
     @contextlib.contextmanager
     def subscribe(self) -> Iterator[Subscription]:
-        """Open it before asking for the state it is about."""
+        """Open this before reading the state that the subscription is about."""
         subscription = Subscription()
         self._subscriptions.add(subscription)
         try:
@@ -94,8 +95,8 @@ class Hub:
             self._subscriptions.discard(subscription)
 
     def follow(self, hear: Callable[[str | None], None]) -> None:
-        """`hear` gets every subject as it comes, on the event loop; None is news of
-        everything."""
+        """Call `hear` with every subject, on the event loop; None means that anything
+        may have changed."""
         self._followers.append(hear)
 
     def _tell(self, subject: str | None) -> None:

@@ -1,8 +1,9 @@
-"""Long-polling without holding a thread or a database connection.
+"""Long polling without holding a thread or a database connection.
 
-A view that has nothing final to say answers at once, with the header
-`Holdpoint-Wait: <proposal id>;<messages>`. Here the client is kept, on the event loop
-alone, until the hub has news of that id; then the same question is put again.
+A view that has no final answer yet answers at once, with the header
+`Holdpoint-Wait: <proposal id>;<messages>`. This module keeps the client waiting on the
+event loop alone until the hub reports a change of that proposal; then it asks the view
+again.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ from .listen import Hub, Subscription
 
 HEADER = b"holdpoint-wait"
 LONGEST_S = 60
-MOST_EACH = 100  # waits of one key at once, in this process
+MOST_EACH = 100  # concurrent waits of one caller in this process
 COME_BACK_S = 5
 NUMBER = re.compile(r"[0-9]{1,2}")
 
 
 class Place:
-    """One of the waits of a caller, who may become known as another meanwhile."""
+    """Counts one wait of a caller. The caller may become known during the wait; `move`
+    then counts the wait for them."""
 
     def __init__(self, each: Counter[str], caller: str) -> None:
         self._each, self.caller = each, caller
@@ -80,19 +82,19 @@ class LongPoll:
                 await answer.without(HEADER).send(send)
 
     async def _answer(self, scope: Scope, receive: Receive) -> Answer | None:
-        """None when the client has gone and nobody is left to answer."""
+        """The response, or None when the client has disconnected."""
         seconds, caller = wait_seconds(scope), self.callers.key_of(scope)
         if not seconds:
             return await self._ask(caller, scope, receive)
         with Place(self._each, caller) as place:
             if place.fits:
                 return await self._wait(place, scope, receive, seconds)
-        # Before anything was asked: whatever it was, it has not been done.
+        # The application was not asked yet, so nothing has been done.
         detail = f"At most {MOST_EACH} calls of one key wait at once. Nothing was done."
         return refusal(scope, 429, "too_many", detail, retry_after=COME_BACK_S)
 
     async def _ask(self, caller: str, scope: Scope, receive: Receive) -> Answer:
-        """The body is held until it is answered, and no longer."""
+        """Ask the application; hold the body's memory only until it has answered."""
         with self.room.of(caller) as share:
             body = await read_body(scope, receive, share)
             if isinstance(body, Answer):
@@ -105,8 +107,8 @@ class LongPoll:
         end = asyncio.get_running_loop().time() + seconds
         with self.hub.subscribe() as subscription:
             answer = await self._ask(place.caller, scope, receive)
-            # Who was nobody but an address waits as the caller that it was for. Where
-            # too many of that one's wait, this one has its answer and goes.
+            # The answer may have identified the caller: count the wait for them. If too
+            # many of their calls wait, return the answer without waiting.
             place.move(self.callers.key_of(scope))
             if not (answer.header(HEADER) and place.fits):
                 return answer
@@ -124,11 +126,11 @@ class LongPoll:
         gone: asyncio.Future[Any],
         end: float,
     ) -> Answer | None:
-        """Ask again at every news until the answer is final or the time is over.
+        """Ask again after each change, until the answer is final or the time is over.
 
-        The first status and headers stay (201 for what was created). An answer that
-        is a refusal, such as of a key revoked meanwhile, changes nothing: what was
-        allowed to be known before is what is said.
+        The first status and headers stay (201 for a proposal that was created). If a
+        later answer is a refusal, for example because the key was revoked meanwhile,
+        the client gets the last answer it was entitled to.
         """
         waits = answer.header(HEADER)
         proposal = waits.partition(";")[0]
@@ -138,7 +140,7 @@ class LongPoll:
             if newer.status != 200:
                 break
             answer = answer.with_body(newer.body)
-            if newer.header(HEADER) != waits:  # none any more, or a new message
+            if newer.header(HEADER) != waits:  # final now, or a new message
                 break
         return None if gone.done() else answer
 
@@ -159,9 +161,10 @@ class LongPoll:
 
 
 def wait_seconds(scope: Scope) -> int:
-    """How long this client is ready to wait; 0 for not at all.
+    """The seconds that this client is ready to wait; 0 for none.
 
-    What is not a whole number from 0 to 60 is 0 here: the view answers it with 422.
+    Anything but a whole number from 0 to 60 counts as 0 here; the view refuses it with
+    422.
     """
     if not scope["path"].startswith(API) or scope["method"] not in {"GET", "POST"}:
         return 0
@@ -174,7 +177,7 @@ def wait_seconds(scope: Scope) -> int:
 
 
 def look_again(scope: Scope, proposal: str) -> Scope:
-    """The question "how is it now?", by the same client with the same key."""
+    """The request for the proposal's current state, with the client's credentials."""
     path = f"{API}proposals/{proposal}"
     kept = {b"authorization", b"cookie", b"host", b"accept", b"x-forwarded-proto"}
     return {
@@ -182,13 +185,13 @@ def look_again(scope: Scope, proposal: str) -> Scope:
         "method": "GET",
         "path": path,
         "raw_path": quote(path).encode(),
-        "query_string": b"wait=1",  # so that it says whether there is still to wait
+        "query_string": b"wait=1",  # makes the view set HEADER while it is not final
         "headers": [pair for pair in scope["headers"] if pair[0] in kept],
     }
 
 
 def without_lookalikes(scope: Scope) -> Scope:
-    """Drop headers with an underscore: WSGI spells `x_forwarded_for` and
-    `x-forwarded-for` alike, so the one could pretend to be the other."""
+    """Drop headers with an underscore in their names. WSGI maps `x_forwarded_for` and
+    `x-forwarded-for` to one name, so one could be forged as the other."""
     headers = [pair for pair in scope["headers"] if b"_" not in pair[0]]
     return {**scope, "headers": headers}

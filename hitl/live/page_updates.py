@@ -1,7 +1,7 @@
-"""What is new, counted once for all open pages of this process.
+"""Counts what is new, once for all open pages of this process, and tells the pages.
 
-News of the database comes by the hub. It is counted in one thread, which keeps one
-connection; a page that is slow misses numbers in between and never the last.
+The hub reports changes in the database. One thread with one database connection counts
+them. A slow page may miss intermediate numbers but never the last.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from reviews.desk.live.subscription import Viewer
 
 from .listen import Hub
 
-# Seconds. Changes that come closer together than this are counted together.
+# Seconds. Changes closer together than this are counted together.
 TOGETHER_S = 0.015
-# Numbers also change with time alone: a deadline comes near.
+# Seconds. Some numbers change with time alone, for example when a deadline comes near.
 PULSE_S = 15.0
 
-Counted = tuple[dict[int, News], str]  # by person, and the number of this state
+Counted = tuple[dict[int, News], str]  # counts by person, and the state's number
 Count = Callable[[Collection[Viewer]], Counted]
 log = structlog.get_logger(__name__)
 
 
 @dataclass(eq=False)
 class Page:
-    """One open page: what it knows, and the newest that it is to be told."""
+    """One open page: the state it knows, and the newest event for it."""
 
-    viewer: Viewer | None = None  # until it is known who looks
+    viewer: Viewer | None = None  # until the view has identified the viewer
     told: dict[str, Any] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
-    heard: set[str] = field(default_factory=set)  # before it was known
+    heard: set[str] = field(default_factory=set)  # before the viewer was known
     missed: bool = False
     event: bytes = b""
     wake: Callable[[], None] = lambda: None
 
     def admit(self, viewer: Viewer) -> bool:
-        """From now on it is known what this page wants to hear; whether it missed
-        news while that was found out."""
+        """Set the page's viewer. Returns whether changes occurred before the viewer was
+        known."""
         self.viewer = viewer
         self.changed |= viewer.concerned(None if self.missed else self.heard)
         return self.missed or bool(self.heard)
 
     def hear(self, subjects: set[str] | None) -> None:
-        """What changed; None is everything."""
+        """Record changed subjects; None means that anything may have changed."""
         if self.viewer is not None:
             self.changed |= self.viewer.concerned(subjects)
         elif subjects is None:
@@ -61,7 +61,7 @@ class Page:
             self.heard |= subjects
 
     def tell(self, news: News, number: str) -> None:
-        """Take over the state, unless the page knows it already."""
+        """Prepare an event with this state, unless the page already knows it."""
         if self.viewer is None:
             return
         told = subscription.said(self.viewer, news)
@@ -73,21 +73,22 @@ class Page:
         self.wake()
 
     def take(self) -> bytes:
-        """What is to be sent now; nothing twice."""
+        """The event to send now, or empty bytes; nothing is sent twice."""
         event, self.event = self.event, b""
         self.changed.clear()
         return event
 
 
 def count(viewers: Collection[Viewer]) -> Counted:
-    """Everybody's numbers, and the moment that they are of or later than."""
+    """Count for all viewers. Returns the counts by person, and the number of a state
+    that is not newer than they are."""
     close_old_connections()
     number = subscription.number()
     return subscription.states(viewers), number
 
 
 class Newsroom:
-    """The open pages, and the one task that counts for them."""
+    """The open pages, and the task that counts for all of them."""
 
     def __init__(self, hub: Hub, count: Count = count) -> None:
         self._hub, self._count = hub, count
@@ -116,7 +117,8 @@ class Newsroom:
 
     @contextlib.contextmanager
     def page(self) -> Iterator[Page]:
-        """Open it before asking for the state: what happens meanwhile is heard."""
+        """Register a page. Open this before reading its state: then changes made
+        meanwhile are recorded."""
         page = Page()
         self._pages.add(page)
         try:
@@ -125,7 +127,7 @@ class Newsroom:
             self._pages.discard(page)
 
     def count_again(self) -> None:
-        """Some page does not know the newest."""
+        """Count soon, because some page lacks the newest state."""
         self._news.set()
 
     def _hear(self, subject: str | None) -> None:
@@ -161,7 +163,7 @@ class Newsroom:
             found, number = await loop.run_in_executor(
                 self._thread, self._count, viewers
             )
-        except Exception as error:  # the next news or the pulse counts again
+        except Exception as error:  # the next change or pulse counts again
             log.warning("count_failed", error=type(error).__name__)
             return
         for page in self._pages:

@@ -1,6 +1,9 @@
-"""One caller's flood is that caller's own affair: its calls share some of the threads,
-and who was told to come back later is told so again without asking (T21). All who are
-not known have one small share."""
+"""Limits each caller, so that a flood of calls delays only its own caller (T21).
+
+Each caller's API calls share some of the threads. A caller who was told to come back
+later gets the same answer again without asking Django. All anonymous callers share one
+small limit (`anonymous_limit`).
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,16 @@ from .buffering import Answer, App, Receive, Scope, Send, ask, read_body, refusa
 from .callers import ANSWERED, API, BROKEN, Callers, address_of
 
 PROPOSALS = f"{API}proposals"
-AT_ONCE = 3  # API calls of one caller in Django at a time: a thread is for the others
-MOST_QUEUED = 200  # more of one caller than this are refused before anything is done
+AT_ONCE = 3  # one caller's API calls in Django at a time; leaves a thread for others
+MOST_QUEUED = 200  # waiting calls of one caller; more are refused at once
 COME_BACK_S, STRANGERS_BACK_S = 1, 10
-STANDS_S = 1.0  # how long a 429 is the answer to the next proposals too
-UNASKED = b"holdpoint-unasked"  # how many were answered so since the last one asked
+STANDS_S = 1.0  # how long a 429 is repeated for the caller's proposals
+UNASKED = b"holdpoint-unasked"  # refusals repeated since Django was last asked
 
 
 @dataclass
 class _Line:
-    """The calls of one caller that are here now."""
+    """The calls of one caller that wait or run now."""
 
     free: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     here: int = 0
@@ -31,7 +34,7 @@ class _Line:
 
 @dataclass
 class _Told:
-    """What a caller was told, until when it stands, and how often it was said again."""
+    """A refusal that is repeated until `until`, and how often it was."""
 
     answer: Answer
     until: float
@@ -39,8 +42,8 @@ class _Told:
 
 
 class Fair:
-    """ASGI middleware around the threads. A page that a known person asks for passes
-    through."""
+    """ASGI middleware around the threads. Requests of known people for pages pass
+    unlimited."""
 
     def __init__(self, app: App, callers: Callers, strangers: Strangers) -> None:
         self.app, self.callers, self.strangers = app, callers, strangers
@@ -58,7 +61,8 @@ class Fair:
             await self.app(scope, receive, send)
 
     async def _introduce(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One of those who are not known, unless it becomes known while it waits."""
+        """Serve an anonymous call in its turn. If the caller becomes known while it
+        waits, serve it as theirs."""
         address, failures = address_of(scope), self.strangers.failures
         async with self.strangers.share(scope).turn(address) as fits:
             if not self.callers.of(scope):
@@ -80,14 +84,15 @@ class Fair:
             return
         async with self._turn(caller) as fits:
             answer = self._standing(caller, scope) if fits else _too_many(scope)
-            if answer is None:  # nothing was said while it stood in line
+            if answer is None:  # no refusal came while it waited
                 await self._ask(caller, scope, receive, send)
         if answer is not None:
             await answer.send(send)
 
     @asynccontextmanager
     async def _turn(self, key: str) -> AsyncIterator[bool]:
-        """In the order of coming; False at once where too many wait already."""
+        """Wait for a turn, first come, first served. Yields False at once if too many
+        calls wait already."""
         line = self._lines.setdefault(key, _Line())
         line.here += 1
         try:
@@ -137,11 +142,13 @@ def _too_many_strangers(scope: Scope) -> Answer:
 
 
 def proposes(scope: Scope) -> bool:
+    """Whether this call submits a proposal."""
     return (scope["method"], scope["path"]) == ("POST", PROPOSALS)
 
 
 def with_count(scope: Scope, again: int) -> Scope:
-    """Told to the view, and by nobody else."""
+    """Tell the view how many refusals were repeated. Drops the header if the client
+    sent it."""
     headers = [pair for pair in scope["headers"] if pair[0] != UNASKED]
     if again:
         headers.append((UNASKED, str(again).encode()))

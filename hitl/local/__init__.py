@@ -1,2 +1,5 @@
-"""A private installation on one machine: its own PostgreSQL and Valkey, one supervisor.
-Nothing in here is loaded in production."""
+"""A private installation on one machine: its own PostgreSQL and Valkey, and a
+supervisor.
+
+Production loads nothing from this package.
+"""

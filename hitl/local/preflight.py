@@ -1,4 +1,4 @@
-"""What must be so before anything is started, each said in one line otherwise."""
+"""Checks before anything is started. Each failure is one line that says what to do."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ PORT_PATIENCE_S = 5.0
 
 @contextlib.contextmanager
 def only_one(here: Layout) -> Iterator[bool]:
-    """Hold this STATE for ourselves. Yields whether the one before us was killed and
-    may still be stopping.
+    """Lock this STATE. Yields whether the previous installation was killed and may
+    still be stopping.
 
-    *Raises* Fault while another holds it.
+    *Raises* InstallationError while another process holds the lock.
     """
     handle = os.open(here.lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -45,6 +45,7 @@ def only_one(here: Layout) -> Iterator[bool]:
 
 
 def check_disk(here: Layout) -> None:
+    """*Raises* InstallationError when the disk of STATE is nearly full."""
     free = shutil.disk_usage(here.state).free // 1_000_000
     if free < NEEDED_MB:
         raise Fault(
@@ -54,8 +55,8 @@ def check_disk(here: Layout) -> None:
 
 
 def check_port(host: str, port: int, name: str, *, patient: bool) -> None:
-    """*Raises* Fault when somebody else listens there. `patient`: our own processes
-    may be about to leave it."""
+    """*Raises* InstallationError when another program listens there. `patient`: wait
+    first, because our own previous processes may be about to leave it."""
     end = time.monotonic() + (PORT_PATIENCE_S if patient else 0)
     while not _free(host, port):
         if time.monotonic() >= end:
@@ -67,7 +68,7 @@ def check_port(host: str, port: int, name: str, *, patient: bool) -> None:
 
 
 def check_database(url: str) -> None:
-    """*Raises* Fault unless a PostgreSQL 15 or newer lets us in."""
+    """*Raises* InstallationError unless a PostgreSQL 15 or newer accepts us."""
     try:
         with psycopg.connect(url, connect_timeout=5) as connection:
             version = connection.info.server_version
@@ -83,7 +84,7 @@ def check_database(url: str) -> None:
 
 
 def check_broker(url: str) -> None:
-    """*Raises* Fault unless a Redis or Valkey answers."""
+    """*Raises* InstallationError unless a Redis or Valkey answers."""
     with redis.Redis.from_url(
         url, socket_connect_timeout=5, socket_timeout=5
     ) as client:
@@ -108,7 +109,7 @@ def _free(host: str, port: int) -> bool:
 
 
 def _first_line(error: Exception) -> str:
-    # The driver's text names host and port, never the password.
+    # The driver's text contains host and port but never the password.
     return str(error).strip().split("\n", 1)[0]
 
 

@@ -1,5 +1,5 @@
-"""Child processes that never outlive us and never see our terminal's Ctrl-C: the
-supervisor alone decides who stops, and in which order."""
+"""Child processes that end with the supervisor and ignore the terminal's Ctrl-C, so
+that the supervisor alone decides what stops, and in which order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Program:
     env: Mapping[str, str]
     log: Path | None = None
     stop_signal: signal.Signals = signal.SIGTERM
-    # What it gets when the supervisor is killed; None is the stop signal.
+    # The signal when the supervisor is killed; None means the stop signal.
     orphan_signal: signal.Signals | None = None
     user: str | None = None
     cwd: Path | None = None
@@ -35,14 +35,14 @@ Adapt = Callable[[Program], Program]
 
 
 def as_it_is(program: Program) -> Program:
-    """The usual command."""
+    """Return the program unchanged."""
     return program
 
 
 @dataclass
 class Child:
-    """One running program. Start it from the main thread: the kernel's parent-death
-    signal is sent when the thread that forked ends, not the process."""
+    """One running program. Start it from the main thread: the kernel sends its
+    parent-death signal when the thread that forked ends, not the process."""
 
     program: Program
     process: subprocess.Popen[bytes] = field(init=False)
@@ -60,7 +60,7 @@ class Child:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                # Survives exec, `unshare --user` included.
+                # This setting survives exec, also of `unshare --user`.
                 preexec_fn=partial(
                     child_processes.die_with,
                     os.getpid(),
@@ -88,15 +88,16 @@ class Child:
             self.process.send_signal(self.program.stop_signal)
 
     def stop(self, *, within: float) -> bool:
-        """Ask it to stop, and kill its whole group after `within` seconds.
+        """Ask it to stop, and kill its process group after `within` seconds.
 
-        Returns whether it stopped by itself.
+        Returns whether it stopped in time.
         """
         self.ask_to_stop()
         return self.end(within=within)
 
     def end(self, *, within: float) -> bool:
-        """Wait for one that was asked to stop, and kill it when it does not."""
+        """Wait for a child that was asked to stop; kill its process group after
+        `within` seconds. Returns whether it stopped in time."""
         try:
             self.process.wait(within)
         except subprocess.TimeoutExpired:
@@ -105,12 +106,13 @@ class Child:
         return True
 
     def kill(self) -> None:
-        """SIGKILL to the process and all it started."""
+        """Send SIGKILL to the process and everything it started."""
         kill_group(self.pid)
         self.process.wait()
 
 
 def kill_group(pid: int) -> None:
+    """Send SIGKILL to a process group; does nothing if it has ended."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -118,7 +120,7 @@ def kill_group(pid: int) -> None:
 
 
 def wait_gone(pid: int, *, within: float) -> bool:
-    """Whether a process that is not our child has ended within so many seconds."""
+    """Whether a process that is not our child ends within `within` seconds."""
     end = time.monotonic() + within
     while _alive(pid):
         if time.monotonic() >= end:
@@ -128,13 +130,14 @@ def wait_gone(pid: int, *, within: float) -> bool:
 
 
 def _alive(pid: int) -> bool:
-    """A zombie is not: in a container nobody may ever collect it."""
+    """Whether the process runs. A zombie does not: in a container nothing may ever reap
+    it."""
     try:
         os.kill(pid, 0)
         stat = Path(f"/proc/{pid}/stat").read_text()
     except ProcessLookupError:
         return False
-    except OSError:  # no /proc, or somebody else's process
+    except OSError:  # no /proc, or another user's process
         return True
     return stat.rsplit(")", 1)[1].split()[0] != "Z"
 

@@ -1,5 +1,5 @@
-"""hitl.settings for tools that load settings without manage.py, such as mypy: the
-defaults of a private installation first."""
+"""hitl.settings for tools that load settings without manage.py, such as mypy: fills in
+the defaults of a private installation first."""
 
 from __future__ import annotations
 

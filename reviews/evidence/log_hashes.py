@@ -1,7 +1,8 @@
-"""What the log says that a revision's bytes hash to.
+"""The action hashes that the log recorded for a revision.
 
-Its records are never changed, and the signed tree shows it if they are: so they tell
-when bytes are rewritten together with the hashes that are stored beside them [I18].
+Log records never change, and the signed tree reveals it if they do. A hash in the log
+therefore shows when a revision's bytes and the hash stored beside them were rewritten
+together [I18].
 """
 
 from __future__ import annotations
@@ -11,19 +12,19 @@ from django.db.models.functions import Cast, Coalesce
 
 from journal.models import LogRecord
 
-# Each revision has exactly one of these: the record of the change that made it.
+# Each revision has exactly one record of these kinds, from the change that made it.
 MADE_BY = ("proposal.submitted", "request.revised", "request.modified")
 
 
 class _Leaf(Func):
-    """A member of a record's leaf, as text."""
+    """SQL expression: one member of a record's leaf, as text."""
 
     template = "(convert_from(%(expressions)s, 'UTF8')::json ->> '%(member)s')"
     output_field = TextField()
 
 
 def names(proposal: str, revision: int, action_hash: str) -> bool:
-    """Whether the log names this hash, and no other, for the revision. One query."""
+    """Whether the log records this hash, and no other, for the revision. One query."""
     found = LogRecord.objects.filter(proposal=proposal, kind__in=MADE_BY)
     said = found.annotate(
         number=_Leaf("leaf", member="revision"),
@@ -33,8 +34,11 @@ def names(proposal: str, revision: int, action_hash: str) -> bool:
 
 
 def first_named() -> Coalesce:
-    """Of an execution's revision, the hash that the log named first; "" for none. One
-    value a row: the plan of an EXISTS under an OR would read the whole log."""
+    """Expression for a queryset of executions: the first hash the log recorded for the
+    execution's revision, or "".
+
+    A value per row, because the plan of an EXISTS under an OR would read the whole log.
+    """
     said = LogRecord.objects.filter(
         proposal=OuterRef("proposal"), kind__in=MADE_BY
     ).annotate(

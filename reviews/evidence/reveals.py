@@ -1,8 +1,9 @@
-"""A value that the schema marks sensitive, shown to one person once, with a reason. The
-log says that it was seen and never what it is (gate.md 4).
+"""Records what a person has seen: revealed sensitive values and announced effects.
 
-That people have seen what was announced to them, and what nearly went wrong. It
-changes nothing that ran; near misses say which class of effects to look at.
+A value that the schema marks sensitive is shown once, to one person, who gives a
+reason; the log records the argument and never its value (gate.md 4). For announced
+effects it records that people have seen them, or that they were near misses. That
+changes no effect; near misses show which class of effects needs attention.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _STEP = re.compile(r"\[[^\]]*\]")
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """One argument that the page shows as a chip."""
+    """A sensitive argument, which the page shows as a chip."""
 
     name: str  # as the tool declares it
     label: str
@@ -38,14 +39,14 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One revealed leaf: untrusted text."""
+    """One revealed leaf. Its text is untrusted."""
 
     label: str
     text: str
 
 
 def hidden(version: RequestVersion) -> list[Hidden]:
-    """The sensitive arguments that are given, in the schema's words."""
+    """The sensitive arguments present in this version, labelled as in the schema."""
     tool = version.revision.tool
     if tool is None:
         return []
@@ -61,9 +62,11 @@ def hidden(version: RequestVersion) -> list[Hidden]:
 def reveal(
     *, request_id: str, person: Person, name: str, reason_code: str, reason: str
 ) -> list[Value]:
-    """The values under one sensitive argument; the record is durable before they are.
+    """Return the values under one sensitive argument. The log record is committed
+    before they are returned.
 
-    Raises NotYours, NotFound for an argument that is not hidden, Reason.
+    *Raises* NotYours, Reason for a missing or unknown reason, and NotFound for an
+    argument that is not sensitive.
     """
     permissions.check(person, Permission.REVEAL)
     if reason_code not in set(RevealReason):
@@ -91,21 +94,22 @@ def reveal(
 
 
 def _under(version: RequestVersion, name: str) -> list[Leaf]:
-    """The leaves of one argument, whatever their places in lists."""
+    """The leaves of one argument, at any list index."""
     plain = ((leaf, _STEP.sub("", leaf.path)) for leaf in leaves(version.revision.args))
     return [leaf for leaf, path in plain if f"{path}.".startswith(f"{name}.")]
 
 
-MOST = 200  # in one call
+MOST = 200  # executions in one call
 
 
 @transaction.atomic(durable=True)
 def see(
     *, person: Person, executions: Collection[Execution], near_miss: bool = False
 ) -> int:
-    """Mark announced effects as seen, or one as a near miss; how many are new.
+    """Mark up to `MAX_SIGHTINGS` announced effects as seen or as a near miss; return
+    the number of new marks.
 
-    Who asks has checked that they are this person's to see.
+    The caller has checked that the person may see these executions.
     """
     now = clock.now()
     found = Sighting.objects.filter(person=person, execution__in=executions)
@@ -124,7 +128,7 @@ def see(
     return len(new)
 
 
-# What an answer adds to: nothing said, or said less. A near miss stays one.
+# The marks that each answer replaces: None is no mark yet. A near miss is final.
 _LESS: dict[bool, tuple[bool | None, ...]] = {False: (None,), True: (None, False)}
 
 

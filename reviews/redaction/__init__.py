@@ -1,8 +1,8 @@
-"""Takes out of free text what names or opens something, before it is stored. Pure.
+"""Removes personal data and secrets from free text before it is stored. Pure.
 
-A find becomes the chip `[e-mail · redacted · #3f2a]`. Equal values of one thread get
-equal tags, so that people can compare what they may not read (gate.md 4, ux.md 3.6).
-Names of people, and of cities without a street, stay: reviewers need them.
+Each find becomes a chip such as `[e-mail · redacted · #3f2a]`. Equal values of one
+thread get equal tags, so that people can compare values they may not read (gate.md 4,
+ux.md 3.6). Names of people, and of cities without a street, stay: reviewers need them.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ CHIP = "[{kind} · redacted · #{tag}]"
 KINDS = labels.KINDS
 _CHIPS = re.compile(rf"\[(?:{'|'.join(KINDS)}) · redacted · #[0-9a-f]{{4}}\]")
 
-# The order decides who gets a place that two could take: a password may look like a
-# phone number, and a card like several.
+# When two recognisers match the same place, the first one wins: a password may look
+# like a phone number, and a card number like several phone numbers.
 RECOGNISERS: tuple[Callable[[str], Iterable[Span]], ...] = (
     credentials.find,
     contacts.find_emails,
@@ -59,18 +59,18 @@ RECOGNISERS: tuple[Callable[[str], Iterable[Span]], ...] = (
     contacts.find_phones,
 )
 _MOST_ROUNDS = 5
-# A UUID is a key or a name of a record, and its digits are no number of their own.
+# A UUID identifies a record; its digits are not a phone or card number.
 _UUID = re.compile(
     r"(?<![\w-])(?=[\d-]{0,35}[a-fA-F])[\da-fA-F]{8}(?:-[\da-fA-F]{4}){3}-[\da-fA-F]{12}"
     r"(?![\w-])"
 )
 _TOKEN = re.compile(r"[^\s\"'`,;()<>\[\]{}*=\0]+")
-_TELLING = 5  # characters; "1234" may be anything
+_TELLING = 5  # characters; a shorter value such as "1234" may mean anything
 
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """The text with chips, how many were set, and how many of each kind."""
+    """The text with chips, the number of chips set, and their number by kind."""
 
     text: str
     count: int
@@ -78,19 +78,20 @@ class Redacted:
 
 
 def thread_key(master: bytes, agent: str, thread: str) -> bytes:
-    """The key of one thread's tags: equal values of two threads do not look equal."""
+    """The key for the tags of one thread. Keys differ between threads, so that equal
+    values of two threads cannot be linked."""
     name = canonical.encode(["redaction", agent, thread])
     return hmac.digest(master, name, hashlib.sha256)
 
 
 def redact(text: str, *, key: bytes, hidden: Sequence[Concealed] = ()) -> Redacted:
-    """`text` without what the recognisers find and without the values `hidden`. Linear
-    in time, never raises; chips that are there already stay as they are."""
+    """Replace by chips what the recognisers find and the values in `hidden`. Takes
+    linear time and never raises. Chips already in the text stay as they are."""
     folded = fold(text)
     view = _CHIPS.sub(_blank, folded.text)
     named = list(named_values.find(view, hidden))
     found: list[Span] = []
-    for _ in range(_MOST_ROUNDS):  # until nothing new shows up beside what was found
+    for _ in range(_MOST_ROUNDS):  # a masked find may expose another one beside it
         fresh = _round(view, folded.text, found)
         if not fresh:
             break
@@ -107,12 +108,12 @@ def redact_value(
     *,
     ours: bool = False,
 ) -> Any:
-    """A JSON value with every text redacted, keys as well unless they are `ours`.
+    """A JSON value with every text redacted, and every key too unless `ours`.
 
-    `fields` (names, or dotted paths from the root without indices) are redacted whole,
-    and so are members whose name says what they hold: `password`, `zip`, `ssn`. The
-    values `hidden` are taken out wherever they stand. A text that cannot be scanned is
-    not kept.
+    `fields` (names, or dotted paths from the root without indices) are replaced whole,
+    and so are members with a telling name: `password`, `zip`, `ssn`. The values in
+    `hidden` are replaced wherever they occur. A text that cannot be scanned is replaced
+    by `UNCHECKED_TEXT`.
     """
     return _Walk(key, frozenset(fields), hidden, ours=ours).value(value, "", "", "")
 
@@ -120,8 +121,8 @@ def redact_value(
 def redact_item(
     item: Mapping[str, Any], key: bytes, hidden: Sequence[Concealed] = ()
 ) -> dict[str, Any]:
-    """One piece of evidence, or when any of it cannot be scanned only that there was
-    one: `unchecked`, and its size in bytes."""
+    """One item of evidence, redacted. If any part of it cannot be scanned, the result
+    has only `unchecked` and the size of its text in bytes."""
     walk = _Walk(key, frozenset(), hidden, ours=True)
     found: dict[str, Any] = walk.value(item, "", "", "")
     if walk.failed:
@@ -131,23 +132,24 @@ def redact_item(
 
 
 def kinds_in(text: str) -> tuple[str, ...]:
-    """The kinds of what would be taken out of a text, in the order of `KINDS`."""
+    """The kinds of values that would be redacted from a text, in the order of
+    `KINDS`."""
     found = redact(text, key=b"").kinds
     return tuple(kind for kind in KINDS if kind in found)
 
 
 def checked(text: str, *, key: bytes, hidden: Sequence[Concealed] = ()) -> Redacted:
-    """`redact`, or `UNCHECKED` in place of a text that could not be scanned: a scanner
-    that is broken must let nothing through."""
+    """`redact_text`, or `UNCHECKED_TEXT` in place of a text that could not be scanned:
+    a failing scanner must let nothing through."""
     try:
         return redact(text, key=key, hidden=hidden)
-    except Exception as error:  # its message may quote the text
+    except Exception as error:  # log only the type: the message may quote the text
         log.error("redaction_failed", error=type(error).__name__)
         return Redacted(UNCHECKED, 0, {})
 
 
 def chips_in(value: Any) -> int:
-    """How many chips stand in a text or JSON value."""
+    """The number of chips in a text or JSON value."""
     if isinstance(value, str):
         return len(chips_of(value))
     if isinstance(value, Mapping):
@@ -156,24 +158,24 @@ def chips_in(value: Any) -> int:
 
 
 def chips_of(text: str) -> list[str]:
-    """The chips that stand in a text."""
+    """The chips in a text."""
     return _CHIPS.findall(text)
 
 
 def chips_for(value: str, key: bytes) -> dict[str, str]:
-    """Every chip that could stand for exactly this value, whatever it is taken for,
-    each with the normal form that it was made from."""
+    """Every chip that could replace exactly this value, over all kinds, with the normal
+    form it is derived from."""
     plain = fold(value).text.strip()
     forms = {kind: labels.normal(kind, plain) for kind in KINDS}
     found = {chip(kind, form, key): form for kind, form in forms.items() if form}
     scanned = redact(value, key=key).text.strip()
-    if _CHIPS.fullmatch(scanned):  # a phone's code of its country is not in its digits
+    if _CHIPS.fullmatch(scanned):  # a phone's country code may not be in its digits
         found.setdefault(scanned, plain)
     return found
 
 
 def chip(kind: str, value: str, key: bytes) -> str:
-    """What stands in place of `value`, given in its normal form."""
+    """The chip for `value`, which is given in its normal form."""
     tag = hmac.digest(key, f"{kind}\0{value}".encode(errors="replace"), hashlib.sha256)
     return CHIP.format(kind=kind, tag=tag.hex()[:4])
 
@@ -194,7 +196,7 @@ def _round(view: str, text: str, before: list[Span]) -> list[Span]:
 
 
 def _apart(spans: Iterable[Span]) -> Iterator[Span]:
-    """Without overlaps: the one that begins first, and of those the longest."""
+    """Drop overlaps: keep the span that begins first, and of those the longest."""
     end = 0
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if span.start >= end:
@@ -203,8 +205,9 @@ def _apart(spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def _joined(spans: Iterable[Span]) -> list[Span]:
-    """In order and without overlaps; what overlaps becomes one, said to be what the
-    longest is, and of equal ones what was recognised."""
+    """Sort the spans and merge those that overlap. A merged span has the kind of its
+    longest part; on a tie, of the part that begins first, or else of the recognised
+    one."""
     joined: list[Span] = []
     longest = 0
     for span in sorted(spans, key=lambda span: span.start):
@@ -221,7 +224,8 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def _repeats(text: str, view: str, found: Iterable[Span]) -> Iterator[Span]:
-    """What was found once is also meant where it stands without its surroundings."""
+    """Other places of values already found, which may lack the context that a
+    recogniser needs."""
     known = {text[s.start : s.end]: s for s in found if s.end - s.start >= _TELLING}
     for match in _TOKEN.finditer(view) if known else ():
         word = match.group().rstrip(".:!?")
@@ -255,7 +259,7 @@ def _with_chips(
 
 
 class _Walk:
-    """One walk over a value; canonical intake has capped its depth."""
+    """Redacts one JSON value. Strict parsing of the input has bounded its depth."""
 
     def __init__(
         self,
@@ -268,7 +272,7 @@ class _Walk:
         self.key = key
         self.fields = fields
         self.hidden = hidden
-        self.ours = ours  # the names of members are, so they need no scanning
+        self.ours = ours  # member names are ours, so they need no scanning
         self.failed = False
 
     def _redact(self, text: str) -> Redacted:
@@ -277,7 +281,7 @@ class _Walk:
         return found
 
     def value(self, value: Any, path: str, name: str, kind: str) -> Any:
-        """`kind` is what everything here is, because of a name further up."""
+        """`kind` is the kind that an enclosing member's name implies; "" for none."""
         kind = kind or labels.kind_of(name)
         if not kind and {path, name} & self.fields:
             kind = labels.SECRET
@@ -295,7 +299,7 @@ class _Walk:
         for key, item in value.items():
             name = str(key)
             shown = name if self.ours else self._redact(name).text
-            while shown in members:  # two names may get one tag
+            while shown in members:  # two names may become the same chip
                 shown += "'"
             within = f"{path}.{name}" if path else name
             beside = labels.ADDRESS if has_street and labels.is_city(name) else ""
@@ -306,7 +310,7 @@ class _Walk:
         text = str(value)
         scanned = self._redact(text).text.strip()
         if _CHIPS.fullmatch(scanned) or scanned == UNCHECKED:
-            return scanned  # what it is says more than where it stands
+            return scanned  # a recognised kind is more precise than the member's name
         return chip(kind, labels.normal(kind, fold(text).text), self.key)
 
     def _scanned(self, value: Any) -> Any:

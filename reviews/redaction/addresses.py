@@ -1,6 +1,8 @@
-"""Street lines, units, postcodes and the city beside a street. Each gets a chip of its
-own, so that their tags can be compared with an order's; a city that stands alone, and
-the state or country, stay readable."""
+"""Recognises street lines, units, postcodes, and the city beside a street.
+
+Each part gets its own chip, so that its tag can be compared with an order's. A city
+without a street, and the state or country, stay readable.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ _PO_BOX = re.compile(
 
 # ---- name first: Hauptstraße 12, Keizersgracht 123-B, Calle de Alcalá 42, Via Roma, 10
 _HOUSE = r"\d{1,4}(?:[ ]?[a-zA-Z]\b|(?:[\-/]\d{1,4}){1,2}|-[A-Z]\b)?(?![\w]|[.,]\d)"
-# Bounded: a run of "A.A.A." would be read to its end from every one of its letters.
+# Bounded: otherwise a run of "A.A.A." would take quadratic time.
 _CAPITAL = r"[^\W\d_a-z][\w'.\-]{0,40}+"
 _ENDINGS = (
     "straße strasse str. weg gasse platz allee ufer damm laan straat gracht plein kade "
@@ -87,7 +89,7 @@ _ROMANCE = re.compile(
 _POLISH = re.compile(
     rf"(?<!\w)(?:ul|al|pl|os)\.[ ]?{_CAPITAL}(?:[ ]{_CAPITAL}){{0,2}}[ ]{_HOUSE}"
 )
-# Three numbers may be a date: a ward, a city or the country follows.
+# Three numbers may be a date, so a ward, a city or the country must follow.
 _WARDS = (
     "Shibuya|Ginza|(?:Nishi-)?Shinjuku|Roppongi|Akasaka|Minato|Chiyoda|Marunouchi"
     "|(?:Minami-|Kita-)?Aoyama|Ueno|Asakusa|Ikebukuro|Umeda|Namba|Jingumae|Meguro|Ebisu"
@@ -102,7 +104,7 @@ _JAPANESE = re.compile(
     r"|-\d{1,3}(?:-\d{1,3})?)|-\d{1,2}(?:-\d{1,3})?(?![\d\-]))"
 )
 
-# ---- what follows a street line
+# ---- around a street line
 _UNIT = re.compile(
     r"[,.;]?\s{0,2}((?:suite|ste|apartment|apt|unit|flat|floor|fl|room|rm|building|bldg"
     r"|box)\b\.?[ ]?#?[ ]?[\w\-]{1,8}|\#[ ]?\w{1,8})",
@@ -112,7 +114,7 @@ _UNIT_BEFORE = re.compile(
     r"(?<![\w])((?:flat|unit|apartment|apt)\.?[ ]\w{1,6}),\s$", re.I
 )
 _BEFORE = 24
-# These are parts of an address even alone; "Office Suite 2019" is none.
+# These are parts of an address even alone, but "Office Suite 2019" is not.
 _LONE_UNIT = re.compile(
     r"(?<!Office )(?<!Creative )\b(?:Suite|Apartment|Apt\.?)[ ]#?\d{1,5}[A-Za-z]?"
     r"(?![\w.])"
@@ -123,7 +125,7 @@ _STATES = (
     "AL|AK|AZ|AR|CA|CO|CT|DE|DC|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT"
     "|NE|NV|NH|NJ|NM|NY|NC|ND|OH|OK|OR|PA|PR|RI|SC|SD|TN|TX|UT|VT|VA|WA|WV|WI|WY"
 )
-_WORDS = "(?:IN|OR|OK|ME|HI)"  # behind a city or a comma: "order OR 78291" is none
+_WORDS = "(?:IN|OR|OK|ME|HI)"  # not alone, as in "order OR 78291"
 _STATE_NAMES = (
     "Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida"
     "|Georgia|Hawaii|Idaho|Illinois|Indiana|Iowa|Kansas|Kentucky|Louisiana|Maine"
@@ -204,14 +206,15 @@ _NAMED_LINE = re.compile(
     re.IGNORECASE,
 )
 _LINE_END = re.compile(r",? \*\*|\\|[.;](?: |$)|'[,}\]]|, (?=[A-Z])")
-_CONTEXT = 48  # how far in front of a number its meaning may stand
+_CONTEXT = 48  # characters before a number that are searched for context
 
 
 _PATTERNS = (_NUMBER_FIRST, _ONE_WORD, _GERMANIC, _ROMANCE, _POLISH, _JAPANESE)
 
 
 def find(view: str) -> Iterator[Span]:
-    """Street lines with their units, postcodes, and what is labelled as either."""
+    """Street lines with their units and cities, postcodes, and labelled address
+    parts."""
     yield from _streets(view)
     yield from _postcodes(view)
     for pattern in (_PO_BOX, _LONE_UNIT):
@@ -229,7 +232,7 @@ def _streets(view: str) -> Iterator[Span]:
             if pattern is _NUMBER_FIRST and not _is_street(match):
                 continue
             start, end = match.span()
-            if more := _MORE.match(view, end):  # "12 Oak Hill Ave" has two words for it
+            if more := _MORE.match(view, end):  # "12 Oak Hill Ave" has two suffixes
                 end = more.end()
             yield _span(view, start, end)
             yield from _around(view, start, end)
@@ -240,7 +243,7 @@ def _postcodes(view: str) -> Iterator[Span]:
         if _BEFORE_ZIP.search(view[max(0, match.start() - _CONTEXT) : match.start()]):
             yield _span(view, *match.span())
     for match in _UK.finditer(view):
-        # A phone "S22 8GB" is no address in Sheffield.
+        # The phone "S22 8GB" is not a Sheffield postcode.
         memory = len(match[1]) == 1 and match.group().endswith(("GB", "TB", "HZ"))
         if (
             f" {match[1]} " in _AREAS
@@ -258,7 +261,7 @@ def _span(view: str, start: int, end: int) -> Span:
 
 
 def _is_street(match: re.Match[str]) -> bool:
-    """Whether it is a line of an address and not of a sentence."""
+    """Whether the match is an address line and not part of a sentence."""
     words = match.group().rstrip(".").split()[1:]
     if re.fullmatch(_CAPITALISED, match["suffix"]):
         return all(word[0].isupper() or word[0].isdigit() for word in words)
@@ -266,7 +269,7 @@ def _is_street(match: re.Match[str]) -> bool:
 
 
 def _around(view: str, start: int, end: int) -> Iterator[Span]:
-    """A unit before or behind the line, and a continental postcode behind it."""
+    """The unit before or after a street line, and the city and postcode after it."""
     if unit := _UNIT.match(view, end):
         yield _span(view, *unit.span(1))
         end = unit.end()
@@ -277,7 +280,7 @@ def _around(view: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _place(view: str, end: int) -> Iterator[Span]:
-    """City and postcode behind a street line, or a city with a label of its own."""
+    """City and postcode after a street line, or a labelled city near it."""
     if place := _CONTINENTAL_PLACE.match(view, end):
         yield _span(view, *place.span(1))
         yield _span(view, *place.span(2))

@@ -1,4 +1,4 @@
-"""E-mail addresses, also disguised ones, and phone numbers."""
+"""Recognises e-mail addresses, including disguised ones, and phone numbers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import phonenumbers
 
 from .spans import EMAIL, PHONE, Span
 
-# Letters and digits of any alphabet that writes words apart; in the others (Chinese,
-# Japanese, Korean) the sentence goes on without a space.
+# Letters and digits of scripts that separate words. In the others (Chinese, Japanese,
+# Korean) a sentence continues without a space.
 _WORD = r"[^\W\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af]"
 _LOCAL = rf"(?:{_WORD}|[.+'~-]|%(?!40)[0-9A-F]{{2}})"
 _LABEL = rf"(?:{_WORD}|-)"
@@ -20,8 +20,8 @@ _EMAIL = re.compile(
     rf"({_LABEL}++(?:\.{_LABEL}++)+)",
     re.IGNORECASE,
 )
-# Where words are written together, the last letters in front of the sign are taken, and
-# a domain of its own script ends with a top-level domain that exists.
+# In scripts without word breaks, take the last letters before the sign; a domain in
+# such a script must end with an existing top-level domain.
 _TOGETHER = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _EAST_ASIAN = re.compile(
     rf"{_TOGETHER}{{1,20}}(?:[0-9]{{1,6}}(?=@{_TOGETHER}))?{_AT}(?:(?:{_TOGETHER}|[A-Za-z0-9-]){{1,40}}\.){{1,3}}"
@@ -67,7 +67,7 @@ _ANY_DOT = re.compile(
     re.IGNORECASE,
 )
 
-# Most texts have neither, and these two are quick to say so.
+# Quick tests that skip the slow patterns above: most texts contain no address.
 _AT_SIGN = re.compile(r"@|%40|&#|&commat|\\u0040")
 _SPELT = re.compile(
     rf"[\[({{<]\s?(?:{_AT_WORD}|@|{_DOT_WORD})\s?[\])}}>]"
@@ -98,16 +98,16 @@ _DATE = re.compile(
     r"\d(?<!\d\d)(?:(?:(?<=1)9|(?<=2)0)\d\d[-/.]\d\d?[-/.]\d\d?|\d?[-/.]\d\d?[-/.](?:19|20)\d\d)(?!\d)"
 )
 _REGIONS = ("GB", "DE", "FR", "NL", "BE", "IE", "IT", "ES", "SE", "CH", "AT", "AU")
-# Beyond it whatever looks like a number is taken for one: checking costs time, and
-# nobody writes so many.
+# After this many checks, anything that looks like a number counts as one: checks are
+# slow, and honest texts have fewer.
 _MOST_CHECKS = 300
 
 
 def find_emails(view: str) -> Iterator[Span]:
-    """Addresses, plain, encoded, or with a spelt `(at)` and `(dot)`."""
+    """E-mail addresses: plain, encoded, or with a spelt-out `(at)` and `(dot)`."""
     for match in _EMAIL.finditer(view) if _AT_SIGN.search(view) else ():
-        # A number that follows without a space is not part of the domain; "3@4.99" is
-        # no address at all.
+        # A number directly after the domain is not part of it, and "3@4.99" is not an
+        # address.
         domain = _NUMBERS_BEHIND.sub("", match[1])
         cut = len(match[1]) - len(domain) if "." in domain else 0
         if any(char.isalpha() for char in match.group()):
@@ -127,7 +127,7 @@ def _email(start: int, text: str) -> Span:
 
 
 def find_phones(view: str) -> Iterator[Span]:
-    """Numbers with a country code, in a national form, or beside a word for one."""
+    """Numbers with a country code, in a national form, or after a word for one."""
     dates = _dates(view)
     checks = _Checks()
     for match in _INTERNATIONAL.finditer(view):
@@ -154,13 +154,15 @@ def _dates(view: str) -> frozenset[int]:
 
 
 class _Checks:
-    """Asks the numbering plans, up to a number of times."""
+    """Validates numbers against the numbering plans, up to `_MAX_CHECKS` times."""
 
     def __init__(self) -> None:
         self.left = _MOST_CHECKS
 
     def international(self, text: str) -> tuple[int, str] | None:
-        """How much of `text` is one number, and its E.164 form."""
+        """The length of the first number in `text`, and its E.164 form; None if it is
+        not a number. Text that begins with `+` counts even if no prefix of it is
+        valid."""
         for end in _ends(text):
             if found := self._valid(_dialled(text[:end]), None):
                 return end, found
@@ -169,6 +171,7 @@ class _Checks:
         return None
 
     def national(self, text: str) -> tuple[int, str] | None:
+        """The same for a number in the national form of a supported region."""
         if not 9 <= len(re.sub(r"\D", "", text)) <= 15:
             return None
         if self.left <= 0:
@@ -179,6 +182,7 @@ class _Checks:
         return None
 
     def labelled(self, text: str) -> str:
+        """The E.164 form if it is a valid number of the US, else its digits."""
         digits = re.sub(r"\D", "", text)
         north_american = self._valid(digits, "US")
         return north_american or digits
@@ -199,13 +203,15 @@ class _Checks:
 
 
 def _dialled(text: str) -> str:
-    """Digits behind a plus; the 0 of "+44 (0)20" is not dialled from abroad."""
+    """`+` and the digits. Drops the 0 of "+44 (0)20", which is not dialled from
+    abroad."""
     digits = re.sub(r"\(0\)|\D", "", text)
     return f"+{digits if text.startswith('+') else digits[2:]}"
 
 
 def _ends(text: str) -> Iterator[int]:
-    """Where a number may end, the longest first: a second one may follow it."""
+    """Where the first number may end, the longest first: a second number may follow
+    it."""
     yield len(text)
     for match in reversed(list(re.finditer(r"(?<=\d)[ \t]", text))):
         yield match.start()

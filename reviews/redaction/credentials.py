@@ -1,4 +1,4 @@
-"""What opens something: keys, passwords, tokens."""
+"""Recognises credentials: keys, passwords and tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=\s]*+")
 
-# Prefixes that issuers chose so that scanners like this one find their keys.
+# Prefixes by which issuers let scanners recognise their keys.
 _PREFIXED = re.compile(
     r"""(?:
       sk-[A-Za-z0-9_-]{16,}+                          # OpenAI, Anthropic and others
@@ -40,8 +40,8 @@ _PREFIXED = re.compile(
     )""",
     re.VERBOSE,
 )
-# Where a pattern begins with what is rare, the search runs through the text fast; so
-# what must not stand before it is asked afterwards.
+# A pattern that begins with a rare literal is searched fast, so the look-behind for the
+# preceding character comes after that literal.
 _JWT = re.compile(r"eyJ(?<![\w-]eyJ)[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+)?")
 _GRANT = re.compile(r"g-(?<![\w-]g-)[0-9a-z]{20}\.[\w-]{16,}+")
 _AUTHORIZATION = re.compile(
@@ -56,7 +56,7 @@ _PARAMETER = re.compile(
 _STORAGE_KEY = re.compile(
     r"(?:Account|SharedAccess|Shared|Primary|Secondary)Key=([A-Za-z0-9+/]{24,}+={0,2})"
 )
-# Sixty-four digits may be a transaction as well: the words in front decide.
+# 64 hex digits may also be a transaction id, so a word for a key must precede them.
 _WALLET_KEY = re.compile(
     r"(?:priv(?:ate)?|secret|signer|signing|wallet|deployer)[ _-]?(?:key|pk)?"
     r"[^\n\0]{0,24}?((?<![\w])0x[0-9a-f]{64}(?![\w]))",
@@ -68,7 +68,7 @@ _SEED_PHRASE = re.compile(
     r"((?:[a-z]{3,8}[ ,\n]{1,2}){11,23}[a-z]{3,8})\b",
     re.IGNORECASE,
 )
-# ---- what a command line gives away
+# ---- command lines
 _OPTION = re.compile(
     r"(?<![\w-])--?(?:password|passwd|pass|passphrase|pwd|token|access-token|api-?key"
     r"|secret|client-secret|secret-key|auth-token|requirepass)(?:=|[ ]{1,2})"
@@ -119,7 +119,7 @@ _BEARERS = (
     r"(?:access|refresh|auth|id|bearer|session|csrf|api)?token"
     r"|session[ _-]?id|(?:set-)?cookie|authorization"
 )
-# Behind an opening quote, which the separator has taken, up to the closing one.
+# After an opening quote, which the separator has consumed, up to the closing one.
 _QUOTED = r"(?<=\")([^\"\n\0]{1,200}?)(?=\\?\")|(?<=')([^'\n\0]{1,200}?)(?=')"
 _BARE = r"([^\s\"'`,;<>()\[\]{}\0]{3,256})"
 _LABELLED = re.compile(
@@ -138,7 +138,8 @@ _NOT_A_VALUE = re.compile(
 
 
 def find(view: str) -> Iterator[Span]:
-    """Private keys, known keys, tokens, passwords in addresses, labelled secrets."""
+    """Private keys, keys with known prefixes, tokens, passwords in URLs and command
+    lines, and labelled secrets."""
     if "PRIVATE KEY" in view:
         yield from _private_keys(view)
     yield from _prefixed(view)
@@ -161,7 +162,7 @@ def _prefixed(view: str) -> Iterator[Span]:
 
 
 def _typed(view: str) -> Iterator[Span]:
-    """What stands in a command line; `$PASSWORD` names a secret and is none."""
+    """Secrets in a command line. `$PASSWORD` names a variable and is not a secret."""
     for pattern in _COMMANDS:
         for match in pattern.finditer(view):
             value = match[match.lastindex or 0]
@@ -174,7 +175,7 @@ def _private_keys(view: str) -> Iterator[Span]:
     ends = True
     while begin := _KEY_BEGIN.search(view, position):
         end = _KEY_END.search(view, begin.end()) if ends else None
-        ends = end is not None  # or each beginning would look through all the rest
+        ends = end is not None  # else each beginning would scan the rest of the text
         stop = end or _KEY_BODY.match(view, begin.end())
         position = stop.end() if stop else begin.end()
         yield Span(begin.start(), position, SECRET, view[begin.start() : position])
@@ -194,5 +195,5 @@ def _labelled(view: str) -> Iterator[Span]:
 
 
 def _looks_random(value: str) -> bool:
-    """Not a word of a sentence."""
+    """Whether it does not look like a word of a sentence."""
     return not value.isalpha() or len(value) >= 24

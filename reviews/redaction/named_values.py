@@ -1,5 +1,5 @@
-"""Values that a tool's policy names: found wherever they stand, however they are
-spaced, cut up or spelt in capitals (gate.md 4, "per-tool fields too")."""
+"""Finds the values of arguments that a tool's policy names, however they are spaced,
+split or capitalised in a text (gate.md 4, "per-tool fields too")."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from . import spans
 from .normalise import MASK, fold
 from .spans import Span
 
-LEAST = 3  # letters and digits; a shorter value would take whole texts apart
-EXACT = 5  # from here on what stands between the letters does not matter
-CERTAIN = 8  # from here on it is meant even in the middle of a word
-LINE = 16  # from here on a line of a longer value is a value of its own
+LEAST = 3  # letters and digits; a shorter value would match everywhere
+EXACT = 5  # from this length, characters between the letters are ignored
+CERTAIN = 8  # from this length, a match inside a word counts
+LINE = 16  # from this length, a line of a longer value is searched for too
 
 
 class Concealed(NamedTuple):
-    """One value to be found: its letters and digits alone, and the signs around."""
+    """One value to find: its lower-case letters and digits, the other characters before
+    and after them, its kind and its normal form."""
 
     letters: str
     before: str
@@ -27,8 +28,8 @@ class Concealed(NamedTuple):
 
 
 def concealed(args: Mapping[str, Any], names: Iterable[str]) -> tuple[Concealed, ...]:
-    """The values of the named arguments (dotted paths without indices), with all that
-    is in them, longest first."""
+    """The values of the named arguments (dotted paths without indices), including all
+    nested values, longest first."""
     wanted = frozenset(names)
     if not wanted:
         return ()
@@ -37,7 +38,7 @@ def concealed(args: Mapping[str, Any], names: Iterable[str]) -> tuple[Concealed,
 
 
 def find(view: str, values: Iterable[Concealed]) -> Iterator[Span]:
-    """Every place of every value in a folded text; places may overlap."""
+    """Every occurrence of every value in a folded text; occurrences may overlap."""
     values = list(values)
     if not values:
         return
@@ -95,7 +96,7 @@ def _is_meant(view: str, start: int, end: int, value: Concealed) -> bool:
 
 
 def _within_word(view: str, place: int) -> bool:
-    """Whether a word, or a number, goes on across a place."""
+    """Whether a word or a number continues across this position."""
     if not 0 < place < len(view):
         return False
     left, right = view[place - 1], view[place]
@@ -103,7 +104,7 @@ def _within_word(view: str, place: int) -> bool:
 
 
 def _widened(view: str, start: int, end: int, value: Concealed) -> Span:
-    """With the value's own signs where they stand there as well."""
+    """The span, extended by the value's own surrounding characters if they match."""
     if value.before and view.endswith(value.before, 0, start):
         start -= len(value.before)
     if value.after and view.startswith(value.after, end):

@@ -1,7 +1,7 @@
-"""The view that recognisers read: what a person would see as the same is the same.
+"""Folds a text to the form that recognisers read, in which lookalikes are equal.
 
-Invisible characters are gone; wide, styled and foreign digits, letters, dashes and
-spaces are ASCII. A `Folded` leads every place back to the text as it was.
+Folding removes invisible characters and maps wide, styled and foreign digits, letters,
+dashes and spaces to ASCII. A `FoldedText` maps positions back to the original text.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import unicodedata
 from bisect import bisect_right
 from functools import lru_cache
 
-MASK = "\0"  # stands where something was found; no pattern matches it
+MASK = "\0"  # replaces what was found; no pattern matches it
 
 # Default-ignorable characters outside the categories Cf, Mn and Me.
 _INVISIBLE = frozenset("\u115f\u1160\u3164\uffa0")
 _DASHES = frozenset("\u2212\u2043\u02d7")
-# NFKC keeps the ideographic full stop, which browsers take for a dot in a domain.
+# NFKC keeps the ideographic full stop, which browsers treat as a dot in a domain.
 _LIKE = {
     "\u3002": ".",
     "\uff61": ".",
@@ -25,30 +25,30 @@ _LIKE = {
     "\u201c": '"',
     "\u201d": '"',
 }
-# In evidence that is itself JSON, a line break is spelt with two characters.
+# In evidence that is itself JSON, a line break is written as two characters.
 _SPELT_BREAK = re.compile(r"\\[nrt]")
 
 
 class Folded:
-    """The folded text and where its places come from."""
+    """The folded text and the origin of each position."""
 
     def __init__(self, text: str, folded: list[int], origins: list[int]) -> None:
         self.text = text
-        self._folded = folded  # places from which on the distance to the origin holds
+        self._folded = folded  # positions at which the offset to the original changes
         self._origins = origins
 
     def origin(self, place: int) -> int:
-        """Where the character at `place` began."""
+        """Where the character at `place` begins in the original text."""
         at = bisect_right(self._folded, place) - 1
         return self._origins[at] + (place - self._folded[at])
 
     def origin_end(self, place: int) -> int:
-        """Where the character before `place` ended."""
+        """Where the character before `place` ends in the original text."""
         return self.origin(place - 1) + 1 if place else 0
 
 
 def fold(text: str) -> Folded:
-    """Linear in the length of `text`; ASCII costs next to nothing."""
+    """Fold a text. Linear in its length; ASCII costs next to nothing."""
     text = _SPELT_BREAK.sub(" \n", text)
     if text.isascii():
         return Folded(text, [0], [0])

@@ -1,4 +1,4 @@
-"""Numbers with a check: cards, IBANs and national ids."""
+"""Recognises numbers with a checksum: cards, IBANs and national ids."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import accumulate
 
 from .spans import CARD, IBAN, NATIONAL_ID, SEPARATOR, Span
 
-# ---- cards: Luhn, and a prefix and length that an issuer uses (ISO/IEC 7812)
+# ---- cards: Luhn, and an issuer's prefix and length (ISO/IEC 7812)
 _RUN = re.compile(r"\d(?<!\w\d)(?:[ \t\-._]{0,3}\d){12,}+")
-# Beside signs that also part the items of a list, only the groups that are printed on a
-# card count: four by four, or 4-6-5, and nothing of the kind in front or behind.
+# Separators that may also part the items of a list are accepted only between the groups
+# printed on cards (4-4-4-4 or 4-6-5), with no further group before or after.
 _PART = r"[ \t]{0,2}(?:[/,|:;*]|\r?\n|[ \t\-._])[ \t]{0,2}"
 _GROUPED = re.compile(
     rf"\d(?<!\w\d)(?<!\d[/,|:;*.\-]\d)\d{{3}}{_PART}(?:\d{{4}}{_PART}\d{{4}}{_PART}\d{{4}}"
@@ -29,11 +29,11 @@ _CARD_LENGTHS = range(13, 20)
 
 
 def find_cards(view: str) -> Iterator[Span]:
-    """Card numbers, in groups or digit by digit."""
+    """Card numbers, written in groups or without spaces."""
     for run in _RUN.finditer(view):
         digits = run.group()
         if view[run.end() : run.end() + 1].isalpha():
-            digits = digits.rstrip("0123456789")  # the last group is part of a word
+            digits = digits.rstrip("0123456789")  # the last digits belong to a word
         if not _DECIMAL.fullmatch(digits):
             yield from _cards_in(digits, run.start())
     for match in _GROUPED.finditer(view):
@@ -63,7 +63,7 @@ def _cards_in(run: str, offset: int) -> Iterator[Span]:
 
 
 class _Luhn:
-    """The check for any part of a long run of digits, each in constant time."""
+    """The Luhn check of any part of a long run of digits, each in constant time."""
 
     def __init__(self, digits: str) -> None:
         plain = [int(digit) for digit in digits]
@@ -73,7 +73,8 @@ class _Luhn:
         self.odd = [0, *accumulate(p[1 - n % 2] for n, p in enumerate(pairs))]
 
     def holds(self, start: int, stop: int) -> bool:
-        # The last digit counts plain, the one before it doubled, and so on.
+        """Whether the digits from `start` to `stop` pass the check."""
+        # From the right, the digits count plain and doubled in turn.
         sums = self.even if (stop - 1) % 2 == 0 else self.odd
         return (sums[stop] - sums[start]) % 10 == 0
 
@@ -98,7 +99,7 @@ _CHARACTER = re.compile(r"[ \-.]{0,2}([A-Za-z0-9])")
 
 
 def find_ibans(view: str) -> Iterator[Span]:
-    """International bank account numbers, spaced or not."""
+    """International bank account numbers, with or without spaces."""
     for begin in _IBAN_BEGIN.finditer(view):
         length = _IBAN_LENGTHS.get(begin[1].upper())
         if length and (end := _end_of(view, begin.start(), length)):
@@ -108,7 +109,8 @@ def find_ibans(view: str) -> Iterator[Span]:
 
 
 def _end_of(view: str, start: int, count: int) -> int | None:
-    """Where the `count`th letter or digit from `start` ends, if nothing is glued on."""
+    """Where the `count`th letter or digit from `start` ends; None if there are fewer,
+    or if another letter or digit follows directly."""
     place = start
     for _ in range(count):
         if not (match := _CHARACTER.match(view, place)):
@@ -167,7 +169,7 @@ def _belgian(value: str) -> bool:
 
 
 def _cpf(value: str) -> bool:
-    """Two check digits, each of all digits before it."""
+    """Two check digits, each computed from all digits before it."""
     for length in (9, 10):
         total = sum((length + 1 - n) * int(d) for n, d in enumerate(value[:length]))
         if total * 10 % 11 % 10 != int(value[length]):
@@ -188,7 +190,7 @@ def _steuer_id(value: str) -> bool:
     return (11 - product) % 10 == int(value[10])
 
 
-# One pattern for all: each place of the text is looked at once.
+# One pattern for all, so that the text is scanned once.
 _NATIONAL = re.compile(
     r"""(?<![\w.\-])(?=[A-Z]{0,6}[ -]?\d)(?:
       (?:(?!000|666)[0-8]\d\d([- ])(?!00)\d\d\1(?!0000)\d{4}  # US: SSN
@@ -216,7 +218,7 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "swedish": _luhn_holds,
     "steuer": _steuer_id,
 }
-# Bare digits say nothing by themselves; beside their name they do.
+# Plain digits are recognised only after the name of an id.
 _NAMES = (
     r"ssn|social security(?: number| no\.?)?|itin|national insurance(?: number| no\.?)?"
     r"|nino|bsn|burgerservicenummer|pesel|steuer-?id(?:nummer)?|steueridentifikations"
@@ -238,7 +240,7 @@ _NAMED = re.compile(
 
 
 def find_national_ids(view: str) -> Iterator[Span]:
-    """Ids of a form that checks itself, and whatever stands beside the name of one."""
+    """Ids whose form or checksum is known, and numbers after the name of an id."""
     for match in _NATIONAL.finditer(view):
         value = re.sub(r"[\W_]", "", match.group()).upper()
         holds = _CHECKS.get(match.lastgroup or "")

@@ -1,5 +1,5 @@
-"""Foreign words as they may be kept: redacted under the key of their thread, without
-the values that their tool's policy keeps out of texts (gate.md 4)."""
+"""Redacts untrusted text under the key of its thread, including the values that the
+tool's policy keeps out of texts (gate.md 4)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from reviews.models import Revision
 
 @dataclass(frozen=True, slots=True)
 class Redactor:
-    """What takes out of one thread's words whatever may not be kept."""
+    """Redacts the texts of one thread before they are stored."""
 
     key: bytes
-    fields: frozenset[str] = frozenset()  # arguments whose values are taken out
+    fields: frozenset[str] = frozenset()  # arguments whose values are redacted
     hidden: tuple[redaction.Concealed, ...] = ()
 
     def text(self, text: str) -> str:
@@ -27,25 +27,25 @@ class Redactor:
         return redaction.checked(text, key=self.key, hidden=self.hidden).text
 
     def members(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """An object whose names are ours: every text in it redacted."""
+        """An object with trusted member names: every text in it redacted."""
         return {
             name: redaction.redact_value(item, self.key, (), self.hidden, ours=True)
             for name, item in value.items()
         }
 
     def items(self, values: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Evidence: what cannot be scanned is withheld, item by item."""
+        """Items of evidence; an item that cannot be scanned is withheld."""
         return [redaction.redact_item(one, self.key, self.hidden) for one in values]
 
     def foreign(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """An object whose names an agent or a service chose: what is called like an
-        argument that is kept out of texts goes as a whole."""
+        """An object with member names chosen by an agent or a service. A member named
+        like an argument in `fields` is replaced whole."""
         return dict(
             redaction.redact_value(dict(value), self.key, self.fields, self.hidden)
         )
 
     def chip(self, kind: str, value: str) -> str:
-        """What stands for a whole value."""
+        """The chip for a whole value."""
         return redaction.chip(kind, value, self.key)
 
 
@@ -57,10 +57,11 @@ def of(
     *,
     proposal: str = "",
 ) -> Redactor:
-    """The redactor of one thread: equal values get equal tags within it alone.
+    """The redactor of one thread. Equal values get equal tags within this thread only.
 
-    With a tool and its arguments, their values that the tool's policy names are taken
-    out too, and with a proposal those of its earlier revisions.
+    With a tool's definition and arguments, the redactor also removes the values of
+    arguments that the tool's policy names; with a proposal, those values in its earlier
+    revisions too.
     """
     key = redaction.thread_key(settings.HOLDPOINT.tag_key, agent, thread)
     fields = kept_out(definition)
@@ -74,8 +75,8 @@ def of(
 
 
 def kept_out(definition: ToolDefinition | None) -> frozenset[str]:
-    """Arguments whose values stand in no text: those to be redacted, and those that
-    only a reveal shows, which a text would give away."""
+    """The arguments whose values may appear in no text: those the policy redacts, and
+    those shown only by a reveal."""
     if definition is None:
         return frozenset()
     return frozenset([*definition.redact, *definition.sensitive])

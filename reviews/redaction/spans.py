@@ -1,7 +1,5 @@
-"""What a recogniser reports.
-
-Names that say what stands beside them: `password:`, `"zip":`, `Phone -`.
-"""
+"""What a recogniser reports, the kinds of values, and the member names and labels that
+imply a kind, such as `password:`, `"zip":` or `Phone -`."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A place in the folded text, its kind, and the value in its normal form."""
+    """A range of the folded text, its kind, and the value in its normal form."""
 
     start: int
     end: int
@@ -25,7 +23,7 @@ KINDS = (EMAIL, PHONE, CARD, IBAN, NATIONAL_ID, SECRET, TOKEN, ADDRESS)
 # Between a label and its value: `: `, ` = `, `" : "`, `:** `, `\": \"`.
 SEPARATOR = r"[\s\"'*_`\\]{0,4}(?::|=>?)[\s\"'*_`\\]{0,4}"
 
-# Names of members of JSON, in lower case without separators.
+# Names of JSON members, in lower case without separators.
 _MEMBERS = {
     SECRET: (
         "password passwd pwd passphrase passcode secret clientsecret secretkey apikey "
@@ -61,17 +59,18 @@ _STREET_WORDS = {
 
 
 def kind_of(name: str) -> str:
-    """The kind that a member of this name holds, or an empty string."""
+    """The kind of value that a member of this name holds, or "" for none."""
     return _KIND_OF.get(re.sub(r"[^a-z0-9]", "", name.lower()), "")
 
 
 def is_city(name: str) -> bool:
-    """Whether a member of this name holds a city, which stays without a street."""
+    """Whether a member of this name holds a city. A city is redacted only beside a
+    street."""
     return re.sub(r"[^a-z]", "", name.lower()) in _CITIES
 
 
 def normal(kind: str, value: str) -> str:
-    """The form in which two spellings of one value are equal."""
+    """The normal form, in which two spellings of one value are equal."""
     if kind in {SECRET, TOKEN}:
         return value
     if kind == EMAIL:

@@ -1,4 +1,4 @@
-"""`manage.py up`: a private installation, whole, on one machine."""
+"""`manage.py up`: runs a whole private installation on one machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """One line and exit code 1 for what a person can put right."""
+        """Report a fault that a person can fix in one line, with exit code 1."""
         try:
             installation.up(os.environ, self._say)
         except Fault as fault:
