@@ -1,11 +1,9 @@
-"""Questions before chance: ways to ask, the answer, and wrong ones. Pure.
+"""Drafts of questions: the wordings, the right answer and plausible wrong ones. Pure.
 
-A draft's id is kind and row, and its place how the page names it: neither holds a word
-of anybody's.
-
-Chance that follows from a seed: the same for everybody who has it. Pure.
-
-Wrong answers that look right: what a reader who did not look would take. Pure.
+A wrong answer is what a reader who did not look could believe. Random choices follow
+from a seed, so everybody with the same seed gets the same question. The id of a draft
+consists of kind and row, and its place is the page's name for it: neither contains a
+word of an agent.
 """
 
 from __future__ import annotations
@@ -29,14 +27,14 @@ Item = TypeVar("Item")
 
 
 class Dice:
-    """Numbers that follow from a seed."""
+    """Pseudo-random numbers that follow from a seed."""
 
     def __init__(self, seed: bytes) -> None:
         self._seed = seed
         self._thrown = 0
 
     def throw(self, sides: int) -> int:
-        """A number from 0 below `sides`."""
+        """A number from 0 up to, but not including, `sides`."""
         self._thrown += 1
         block = hashlib.sha256(self._seed + self._thrown.to_bytes(4)).digest()
         return int.from_bytes(block[:8]) % sides
@@ -45,7 +43,7 @@ class Dice:
         return items[self.throw(len(items))]
 
     def mixed(self, items: Sequence[Item]) -> list[Item]:
-        """The items in an order of chance."""
+        """The items in random order."""
         left = list(items)
         return [left.pop(self.throw(len(left))) for _ in items]
 
@@ -55,7 +53,7 @@ _DIGIT = re.compile(r"\d")
 _LAST_WORD = re.compile(r"[A-Za-z]+(?=\W*$)")
 _JOINED = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+")
 _DOTTED = re.compile(r"[\w-]+(\.[\w-]+)+")
-# Words of which one stands where another could.
+# Families of words that can replace each other.
 _FAMILIES = (
     ("get", "head", "post", "put", "patch", "delete"),
     ("production", "staging", "testing", "development"),
@@ -69,13 +67,15 @@ _FAMILIES = (
     ("daily", "weekly", "monthly", "yearly"),
     ("usd", "eur", "gbp", "chf", "jpy"),
 )
-# Programs that a command could run as well.
+# Programs that a command could also run.
 PROGRAMS = ("rm", "cp", "mv", "git", "npm", "curl", "tar", "python3", "psql", "rsync")
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether a reader may take two texts for the same: `5.0` and `5.00`, `Open` and
-    `open`, one moment in two time zones."""
+    """Whether a reader may take two texts for the same answer.
+
+    Examples: `5.0` and `5.00`, `Open` and `open`, one moment in two time zones.
+    """
     return _meaning(one) == _meaning(other)
 
 
@@ -92,7 +92,7 @@ def _meaning(text: str) -> object:
 
 
 def near_misses(text: str) -> Iterator[str]:
-    """The same kind of text, and another one; some may come twice."""
+    """Yield similar texts of the same kind as wrong answers; some may repeat."""
     yield from _relatives(text)
     yield from _other_digits(text)
     if "@" in text:
@@ -111,7 +111,11 @@ def near_misses(text: str) -> Iterator[str]:
 
 
 def _reworded(text: str) -> Iterator[str]:
-    """Of a word such as `not_received` what it denies; of a longer name, parts."""
+    """Variants of a snake-case name.
+
+    `not_received` gives what it denies; another name gives its negation and, if it is
+    long, its parts.
+    """
     head, _, tail = text.partition("_")
     if head in {"not", "no", "never"}:
         yield tail
@@ -124,7 +128,7 @@ def _reworded(text: str) -> Iterator[str]:
 
 
 def counts(number: int) -> tuple[str, ...]:
-    """Other numbers that somebody who did not count would say."""
+    """Build other numbers that somebody who did not count would say."""
     near = {number + 1, number + 2, number + 4, max(number - 1, 0)} - {number}
     return tuple(str(one) for one in sorted(near))
 
@@ -141,7 +145,7 @@ def _relatives(text: str) -> Iterator[str]:
 
 
 def _other_digits(text: str) -> Iterator[str]:
-    """Two of its digits swapped, and one more."""
+    """Variants with two digits swapped, or with one digit raised."""
     places = [match.start() for match in _DIGIT.finditer(text)]
     for first, second in pairwise(places):
         if text[first] != text[second] and (text[second] != "0" or first != places[0]):
@@ -167,10 +171,10 @@ Named = Row | Change
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What could be asked of one fact of the page.
+    """What could be asked about one fact of the page.
 
-    `may_be_absent` says that the question stays a fair one when the right answer is not
-    offered: "which of these" is not, since it says that one of them is right.
+    `may_be_absent` says that the question stays fair if the right answer is not
+    offered. "Which of these" does not: it says that one of them is right.
     """
 
     id: str
@@ -188,8 +192,10 @@ def of_rows(
     schema: Schema,
     page: Presentation,
 ) -> Iterator[Draft]:
-    """What the values in some rows are. Which of several in a list is the first of
-    them is not asked: nobody reads for that."""
+    """Draft questions about the values in some rows.
+
+    The order of several values in a list is not asked about: nobody reads for that.
+    """
     for number, row in enumerate(rows, 1):
         if not can_be_asked(row.cell):
             continue
@@ -210,25 +216,27 @@ def of_rows(
 
 
 def choices(schema: Schema, path: str) -> list[str]:
-    """What the schema lists for a value, as the page says it."""
+    """List the values that the schema allows at a path, as the page writes them."""
     said = worded(schema, path)
     return [said.get(one, one) for one in listed(schema, path)]
 
 
 def name_of(row: Named) -> str:
-    """Its label, without its place in a list."""
+    """The label of a row, without its number in a list."""
     places = " ".join(str(int(n) + 1) for n in _STEP.findall(row.path))
     return row.label.removesuffix(f" {places}") if places else row.label
 
 
 def field_of(path: str) -> str:
-    """The field that a path is part of: of an entry its list, else itself."""
+    """The field that contains a path: of an entry its list, else the path itself."""
     return path.partition("[")[0]
 
 
 def texts_under(name: str, page: Presentation) -> list[str]:
-    """Every value that the page gives under a name, wherever on the page: each of them
-    could be called right. A change counts with what stands afterwards."""
+    """List every value that the page shows under a name, anywhere on the page.
+
+    Each of them could be called right. A change counts with its new value.
+    """
     groups = [view.rows for view in page.views if isinstance(view, Group)]
     rows = [*page.other, *page.unchanged, *page.now, *chain.from_iterable(groups)]
     found: list[tuple[Named, Cell | None]] = [(row, row.cell) for row in rows]
@@ -255,17 +263,17 @@ def _of_list(name: str) -> Wordings:
 
 
 def about(before: str, label: str, after: str) -> tuple[Part, ...]:
-    """One way to ask, with a label of the page in it."""
+    """Build one wording, with a label of the page in it."""
     return (Text(before), Value(label), Text(after))
 
 
 def ours(*wordings: str) -> Wordings:
-    """Ways to ask in our own words alone."""
+    """Build wordings from Holdpoint's own words alone."""
     return tuple((Text(one),) for one in wordings)
 
 
 def can_be_asked(cell: Cell | None) -> bool:
-    """A short plain value; what is hidden or empty tells nothing."""
+    """Whether a value is short and plain; a concealed or empty one tells nothing."""
     if cell is None or cell.long or not cell.text.strip():
         return False
     return cell.kind in _ASKED_KINDS and len(cell.text) <= LONGEST
@@ -277,9 +285,12 @@ def others(
     could_be: Sequence[str] = (),
     true: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Wrong answers that look alike: what the schema lists beside it, or else values
-    from beside it, and near misses. None says the same as the right answer or as
-    another one that is `true` as well."""
+    """Build wrong answers that look plausible.
+
+    If the schema lists other values, they are used; else values from beside the right
+    one, and near misses. No answer means the same as the right one, or as another text
+    in `true`.
+    """
     if right in {"yes", "no"}:
         return ()  # two answers are no question
     rivals = without(could_be, [right, *true])
@@ -290,7 +301,8 @@ def others(
 
 
 def without(candidates: Iterable[str], true: Sequence[str]) -> tuple[str, ...]:
-    """Those short enough to offer that say nothing `true`, each once."""
+    """Keep the candidates that are short enough to offer and mean the same as no text
+    in `true`, each once."""
     kept: list[str] = []
     for text in candidates:
         known = [*true, *kept]

@@ -1,13 +1,10 @@
-"""What can be asked of the fields and arguments of any effect. Pure.
+"""Attention checks: whether the reviewer looked at what will really happen. Pure.
 
-Attention checks: whether the reader looked at what will really happen. Pure.
-
-Every word of a question is ours, every answer a decoded fact of the presentation; what
-the agent says of itself is never asked about. The same seed gives the same question,
-so that it stays the same when the panel is shown again (ux.md 3.7).
-
-What can be asked of a dedicated view: programs, files, and the rows of its groups.
-Pure. Every heading that names a place is ours.
+Questions are about the fields and arguments of any effect, and about the programs,
+files and rows of dedicated views. Every word of a question is Holdpoint's, and so is
+every heading that names a place; every answer is a decoded fact of the presentation.
+What the agent says about itself is never asked. The same seed gives the same question,
+so that it does not change when the panel is shown again (ux.md 3.7).
 """
 
 from __future__ import annotations
@@ -58,7 +55,7 @@ _TO_WHOM = f"{CHANGES}, the recipients"
 
 
 def field_drafts(shown: Presentation, schema: Schema) -> Iterator[Draft]:
-    """Everything that could be asked, the rarest kinds first."""
+    """Draft every question about fields and arguments, the rarest kinds first."""
     yield from _changed(shown, schema)
     yield from of_rows(
         shown.beside,
@@ -110,7 +107,8 @@ def _among(name: str) -> Wordings:
 
 
 def _recipients(shown: Presentation) -> Iterator[Draft]:
-    """How many addresses, where each row is one plain address and none comes twice."""
+    """Ask how many addresses there are, if each row is one plain address and none
+    repeats."""
     rows = [row for row in shown.other if _RECIPIENTS.fullmatch(row.path)]
     found = [row.cell.text.casefold() for row in rows if row.cell.kind == "text"]
     plain = all(_ADDRESS.fullmatch(text) for text in found)
@@ -129,7 +127,7 @@ def _recipients(shown: Presentation) -> Iterator[Draft]:
 
 
 def _outside(shown: Presentation) -> Iterator[Draft]:
-    """From the fact above the page: it is ours, and so are its words."""
+    """Ask about the fact tag above the page, whose words are Holdpoint's."""
     for tag in shown.tags:
         found = _OUTSIDE.fullmatch(tag.text)
         if found is None:
@@ -143,7 +141,10 @@ def _outside(shown: Presentation) -> Iterator[Draft]:
 
 
 def _which_changes(shown: Presentation, schema: Schema) -> Iterator[Draft]:
-    """Not asked of what removes a record, where more may go than the page can list."""
+    """Ask which field changes.
+
+    Not asked about an effect that only removes: more may go than the page can list.
+    """
     if all(change.after is None for change in shown.changes):
         return
     wrong = _stays(shown, schema)
@@ -154,9 +155,12 @@ def _which_changes(shown: Presentation, schema: Schema) -> Iterator[Draft]:
 
 
 def _stays(shown: Presentation, schema: Schema) -> tuple[str, ...]:
-    """Fields known to stay: the reader gave their value, the tool's schema declares
-    them, and the argument is that same value. What no argument names may change
-    unseen, and so may a list of which another entry changes."""
+    """List the labels of fields that are known to stay.
+
+    The reader gave their value, the tool's schema declares them, and the argument has
+    the same value. A field that no argument names may change unseen, and so may a list
+    of which another entry changes.
+    """
     moves = [field_of(change.path) for change in shown.changes]
     labels = [name_of(change) for change in shown.changes]
     labels += [name_of(row) for row in (*shown.now, *shown.other)]
@@ -183,11 +187,11 @@ def _place(row: int) -> str:
     return f"{CHANGES}, row {row}"
 
 
-PROGRAM = "program"  # what a command's view calls its first word
+PROGRAM = "program"  # how a command view describes its first word
 
 
 def view_drafts(shown: Presentation, schema: Schema) -> Iterator[Draft]:
-    """Everything that could be asked of the views, in the order of the page."""
+    """Draft every question about the views, in the order of the page."""
     for number, view in enumerate(shown.views, 1):
         if isinstance(view, Group):
             place = partial(_row, view)
@@ -207,7 +211,8 @@ def _row(view: Group, row: int) -> str:
 
 
 def _command(view: Command, number: int) -> Iterator[Draft]:
-    """Of a command that was read to its end: what else ran could be an answer too."""
+    """Ask about a command that was parsed to its end: otherwise a wrong answer might be
+    right."""
     if view.problem or any(one.problem for one in view.inside):
         return
     words = set(re.findall(r"[\w-]+", " ".join(texts(view))))
@@ -278,9 +283,9 @@ def _counted(view: Difference, number: int) -> Iterator[Draft]:
 
 
 NONE_OF_THESE = "None of these"
-WRONG = 3  # answers beside the right one
-# In one of so many questions the right answer is "none of these", if there are wrong
-# ones enough that nobody tells it by their number.
+WRONG = 3  # wrong answers, beside the right one
+# In one of this many questions the right answer is "none of these", if there are enough
+# wrong answers that their number does not give it away.
 NOT_THERE = 5
 
 
@@ -288,24 +293,28 @@ NOT_THERE = 5
 class Question:
     """One question with its answers; the last is always `NONE_OF_THESE`."""
 
-    id: str  # kind and row, without a word of anybody's
+    id: str  # kind and row, without any word of an agent
     parts: tuple[Part, ...]
     options: tuple[str, ...]
     right: int
-    look: str  # where the answer stands, as the page names the place
+    look: str  # where the answer is, as the page names the place
 
     def is_right(self, answer: int) -> bool:
         return answer == self.right
 
 
 def is_due(seed: bytes, one_in: int) -> bool:
-    """Whether this decision is one of those that are asked about; 0 is never."""
+    """Whether this decision is one of those with a question; never if `one_in` is 0."""
     return one_in > 0 and Dice(seed + b"due").throw(one_in) == 0
 
 
 def question(shown: Presentation, seed: bytes, schema: Schema) -> Question | None:
-    """The question of this seed; None when nothing of the presentation can be asked.
-    `schema` is that of the tool's arguments: wrong answers are what it would allow."""
+    """Choose the question of this seed; None if nothing of the presentation can be
+    asked.
+
+    `schema` is the schema of the tool's arguments: wrong answers are values that it
+    would allow.
+    """
     drafts = [*field_drafts(shown, schema), *view_drafts(shown, schema)]
     drafts = [one for one in drafts if len(one.wrong) >= 2]
     if not drafts:

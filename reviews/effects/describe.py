@@ -1,7 +1,8 @@
-"""From stored rows to what a presenter shows: the one way queries say an effect.
+"""Describe effects from stored rows: the one way for queries to put an effect into
+words.
 
-Everything is computed from the revision's canonical bytes and its stored reading; no
-look-up happens when a page is opened (ux.md 3.4).
+Everything is computed from the revision's canonical bytes and its stored reading;
+opening a page makes no look-up (ux.md 3.4).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .wording import lines_of
 
 SHORT_EVIDENCE = 300  # bytes
 FLAGS = 2  # loud tags that a row of a list shows
-# Revisions and their tools never change, so neither does what a row says of them.
+# Revisions and their tools never change, so their briefs can be cached.
 MOST_KEPT = 5000
 _briefs: OrderedDict[tuple[int, str], Brief] = OrderedDict()
 
@@ -44,43 +45,43 @@ class Evidence:
     size: int
     redactions: int
     digest: str
-    note: str = ""  # what of it is not shown as it was, in our words
+    note: str = ""  # what is not shown as it was stored, in our words
 
     @property
     def label(self) -> str:
-        """What it is and where it is from, in the agent's words: untrusted."""
+        """The item's kind and source in the agent's words: untrusted."""
         kind = self.kind[:1].upper() + self.kind[1:]
         return f"{kind} from {self.source}" if self.source else kind
 
     @property
     def when(self) -> datetime | None:
-        """The moment that `at` is, to the second; None for other words of the agent."""
+        """The moment that `at` names, to the second; None for any other text."""
         return moments.read_to_the_second(self.at)
 
     @property
     def is_short(self) -> bool:
-        """Whether it is read at a glance, so that it need not be opened."""
+        """Whether the item is short enough to be shown open."""
         return self.size <= SHORT_EVIDENCE
 
     @property
     def speaks(self) -> bool:
-        """Whether any of it is addressed to the reviewer."""
+        """Whether any of the text addresses the reviewer."""
         return addressed.speaks(self.text)
 
     @property
     def controls(self) -> bool:
-        """Whether it holds what a terminal or the direction of a text obeys."""
+        """Whether the text contains terminal or direction controls."""
         return unicode.controls(self.text)
 
     @property
     def markup(self) -> bool:
-        """Whether it holds elements of a page, which are text here."""
+        """Whether the text contains active HTML elements, which are shown as text."""
         return presenters_markup.is_active(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """One argument that differs between two versions; None is "none"."""
+    """One argument that differs between two versions; None is shown as `none`."""
 
     label: str
     before: str | None
@@ -90,8 +91,10 @@ class Moved:
 def presentation(
     revision: Revision, reading: Mapping[str, Any] | None = None
 ) -> Presentation | None:
-    """Regions R1 to R3, or None for a tool nobody registered. `reading` is a newer
-    one than the revision's own."""
+    """Build regions R1 to R3, or None for a tool that is not registered.
+
+    `reading` is a newer reading to use instead of the revision's own.
+    """
     if revision.tool is None:
         return None
     known = facts_of(revision, reading)
@@ -112,8 +115,10 @@ def presentation(
 def facts_of(
     revision: Revision, reading: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The facts of the rules, with those of the reader and the conflicts as a newer
-    reading has them."""
+    """Collect the facts of the rules.
+
+    With a newer reading they have its facts and the conflicts that follow from it.
+    """
     stored: dict[str, Any] = revision.facts
     if reading is None or not reading.get("facts"):
         return stored
@@ -124,16 +129,16 @@ def facts_of(
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """An effect as one line: its sentence and what must not be missed."""
+    """An effect on one line: its sentence and what must not be missed."""
 
     effect: tuple[Part, ...]
     flags: list[str]
     undo: str = ""  # as the tool declares it
-    attempts: int = 1  # at most, by itself
+    attempts: int = 1  # automatic attempts at most
 
 
 def brief(revision: Revision) -> Brief:
-    """For a row; a tool that nobody registered has only its name."""
+    """Build the brief for a row; a tool that is not registered has only its name."""
     shown = presentation(revision)
     if shown is None:
         name = Value(revision.proposal.tool_name)
@@ -145,8 +150,10 @@ def brief(revision: Revision) -> Brief:
 
 
 def briefs(revisions: Mapping[int, str]) -> dict[int, Brief]:
-    """The same for many, given their ids and hashes: one query for those that this
-    process never showed."""
+    """Load the briefs of many revisions, given their ids and hashes.
+
+    One query loads those that are not in this process's cache.
+    """
     found = {one[0]: _briefs[one] for one in revisions.items() if one in _briefs}
     if missing := revisions.keys() - found.keys():
         rows = Revision.objects.filter(pk__in=missing)
@@ -156,7 +163,7 @@ def briefs(revisions: Mapping[int, str]) -> dict[int, Brief]:
 
 
 def brief_of(revision: Revision) -> Brief:
-    """The same for one that is loaded, from this process's memory where it has it."""
+    """Load the brief of a revision, from this process's cache if it is there."""
     found = _briefs.get((revision.pk, revision.action_hash))
     return found or _kept(revision)
 
@@ -169,12 +176,15 @@ def _kept(revision: Revision) -> Brief:
 
 
 def effect(revision: Revision) -> tuple[Part, ...]:
-    """The effect sentence alone."""
+    """Build only the effect sentence."""
     return brief(revision).effect
 
 
 def concealer(revision: Revision) -> Any:
-    """Stands for a sensitive value: keyed, so that equal values can be told."""
+    """Build the function that writes the chip for a sensitive value.
+
+    The chip is keyed by agent and thread, so that people can recognise equal values.
+    """
 
     def conceal(value: str) -> str:
         proposal = revision.proposal
@@ -184,7 +194,10 @@ def concealer(revision: Revision) -> Any:
 
 
 def changes(before: Revision, after: Revision) -> list[Moved]:
-    """The arguments that differ, destructive first, with their labels."""
+    """List the arguments that differ, destructive changes first, with their labels.
+
+    Empty for a tool that is not registered.
+    """
     if after.tool is None:
         return []
     shown = present(
@@ -206,7 +219,7 @@ def _moved(change: Change) -> Moved:
 
 
 def claims(proposal: Proposal, revision: Revision) -> list[tuple[str, str]]:
-    """What else the agent says, by heading; all of it untrusted text."""
+    """List what else the agent says, by heading; every text is untrusted."""
     found = [("Expected", revision.expected_outcome), ("To undo", revision.reversal)]
     for other in revision.alternatives:
         action = str(other.get("action", ""))
@@ -229,7 +242,7 @@ def _on_behalf(who: Mapping[str, Any]) -> str:
 
 
 def evidence(revision: Revision) -> list[Evidence]:
-    """The items in the agent's order."""
+    """List the evidence in the agent's order."""
     return [_item(item) for item in revision.evidence]
 
 
@@ -250,8 +263,10 @@ def _item(item: Mapping[str, Any]) -> Evidence:
 
 
 def _plain(text: str) -> tuple[str, str]:
-    """HTML as its text, with what is left out. A text with hidden characters stays as
-    it is: reading it as HTML would lose them."""
+    """Replace HTML with its text, and note what is left out.
+
+    A text with hidden characters stays as it is: parsing it as HTML would lose them.
+    """
     hides = any(unicode.is_hidden(char) and char not in "\r\n\t" for char in text)
     if hides or not presenters_markup.is_document(text):
         return text, ""
@@ -268,10 +283,10 @@ def _withheld(item: Mapping[str, Any]) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A stored result as lines of name and value, never as JSON."""
+    """Format a stored result as lines of name and value, never as JSON."""
     return "\n".join(f"{name}: {said}" for name, said in lines_of(value))
 
 
 def names(parts: Iterable[Part]) -> str:
-    """A sentence as plain text, where no chip can be drawn."""
+    """Format a sentence as plain text, for places that cannot draw chips."""
     return "".join(part.text for part in parts)

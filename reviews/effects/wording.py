@@ -1,5 +1,7 @@
-"""Sentences made of our words and of marked values, so that a template can set the
-values bold without any markup inside a text."""
+"""Sentences of Holdpoint's words and marked values.
+
+A template can set the values bold without any markup inside a text.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ class Part(NamedTuple):
 
 
 def sentence(pattern: str, **values: str) -> tuple[Part, ...]:
-    """`sentence("{who} approved", who="Rita")` as parts; empty values vanish."""
+    """Build parts from a pattern; empty values are left out.
+
+    `build_wording("{who} approved", who="Rita")` gives a value and a text.
+    """
     parts: list[Part] = []
     rest = pattern
     while "{" in rest:
@@ -41,7 +46,7 @@ def sentence(pattern: str, **values: str) -> tuple[Part, ...]:
 
 
 def people(count: int, word: str = "person") -> str:
-    """`1 person`, `3 people`, `2 supervisors`."""
+    """Format a number of people: `1 person`, `3 people`, `2 supervisors`."""
     if count == 1:
         return f"1 {word}"
     many = word.removesuffix("person") + "people" if word.endswith("person") else ""
@@ -49,7 +54,10 @@ def people(count: int, word: str = "person") -> str:
 
 
 def asked_of(steps: Iterable[StepData]) -> str:
-    """`1 reviewer and 2 supervisors`: each role once, however many steps ask for it."""
+    """Format whom the steps ask for: `1 reviewer and 2 supervisors`.
+
+    Each role appears once, however many steps ask for it.
+    """
     counted: Counter[str] = Counter()
     for step in steps:
         counted[step["role"]] += step["required"]
@@ -57,7 +65,7 @@ def asked_of(steps: Iterable[StepData]) -> str:
 
 
 def listed(names: Sequence[str], *, most: int) -> str:
-    """`Rita, Tom and Sue`; beyond `most` only how many more."""
+    """Format names: `Rita, Tom and Sue`; beyond `most` only how many more there are."""
     shown = list(names[:most])
     if len(names) > most:
         shown.append(f"{len(names) - most} more")
@@ -65,7 +73,7 @@ def listed(names: Sequence[str], *, most: int) -> str:
 
 
 def span(value: timedelta | None) -> str:
-    """A duration in the largest unit that still says something: `11 min`."""
+    """Format a duration in its largest useful unit: `11 min`; empty for None."""
     if value is None:
         return ""
     seconds = max(int(value.total_seconds()), 0)
@@ -79,7 +87,7 @@ def span(value: timedelta | None) -> str:
 
 
 def lines_of(value: object, path: str = "") -> Iterator[tuple[str, str]]:
-    """Structured data as rows of path and value, never as JSON."""
+    """Flatten structured data into rows of path and value, never JSON."""
     depth = path.count(".") + path.count(" ")
     if isinstance(value, dict) and value and depth < DEEPEST:
         for key, inner in value.items():
@@ -92,7 +100,7 @@ def lines_of(value: object, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def scalar(value: object) -> str:
-    """One value in words."""
+    """Format one value in words."""
     if value is None or value in ("", {}, []):
         return "nothing"
     if isinstance(value, bool):
@@ -101,6 +109,6 @@ def scalar(value: object) -> str:
 
 
 def short_hash(value: str) -> str:
-    """The first eight digits of a digest, in two groups, to compare by eye."""
+    """Format the first eight digits of a digest in two groups, to compare by eye."""
     digits = value.removeprefix("sha256:")[:8]
     return f"{digits[:4]}-{digits[4:]}" if len(digits) == 8 else digits

@@ -1,7 +1,8 @@
-"""What a person is shown of an effect, computed from the exact arguments (I31). Pure.
+"""Build what a reviewer is shown of an effect, from the exact arguments (I31).
 
-One module a kind of tool; a kind without a module is shown as a table. Values are
-plain text: the template tags of `inert` print them.
+Each kind of tool has a module here; the effect of any other tool is shown as a table of
+its arguments. All values are plain text, which the template tags of `inert` escape.
+Pure: no database, no network.
 """
 
 from __future__ import annotations
@@ -63,13 +64,14 @@ def present(
     at: datetime | None = None,
     windows: Mapping[str, timedelta] | None = None,
 ) -> Presentation:
-    """Present one effect.
+    """Build the presentation of one effect.
 
-    `before` and `labels` are the reader's (a `Reading`), `facts` the stored facts of
-    the rules, with money in minor units. `conceal` makes the text that stands for a
-    value the schema marks sensitive, from its JSON; it should be keyed, so that equal
-    values can be told without being read. `dry_run` is as the reading keeps it, and
-    `at` is when it was made. `windows` are those of the policy's measures, by name.
+    `before` and `labels` come from the tool's reader, through its stored reading.
+    `facts` are the stored facts of the rules, with money in minor units. `conceal`
+    turns the JSON of a value that the schema marks sensitive into the text shown in its
+    place; it should be keyed, so that people can recognise equal values without reading
+    them. `dry_run` is the dry run as the reading stores it, and `at` is the time of the
+    reading. `windows` maps each measure of the policy to the time over which it counts.
     """
     args = in_order(args, definition.arguments)
     subject = Subject(

@@ -1,7 +1,7 @@
-"""Who gets what on which resource, and until when. Pure.
+"""Who gets which right on which resource, and until when. Pure.
 
-What it comes to in the end is the reader's word: `effective` is what the person may do
-now, `effective_after` what they could do then.
+The resulting rights are what the tool's reader declares: `effective` is what the person
+may do now, `effective_after` what they could do afterwards.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEVER = re.compile(r"never|none|permanent|forever|unlimited|^0$|^-1$")
 
 
 def show(subject: Subject) -> Presentation:
-    """Who, what, on what, until when; then what they may do in the end."""
+    """Present who gets what, on what and until when; then the resulting rights."""
     takes = _TAKES.search(_action(subject)) is not None
     rows = subject.listed("action")
     rows += warned(subject.listed("who"), _of_who)
@@ -44,7 +44,8 @@ def show(subject: Subject) -> Presentation:
 
 
 def _action(subject: Subject) -> str:
-    """What it does: the argument that says so, else the name that the policy gave."""
+    """What the call does: the argument that says so, else the policy's name for the
+    tool."""
     definition = subject.definition
     named = f"{definition.name} {definition.title}".casefold()
     return " ".join(subject.words("action")) if subject.path("action") else named
@@ -81,7 +82,8 @@ def _of_resource(text: str) -> Iterator[str]:
 
 
 def _effective(subject: Subject) -> Iterator[Group]:
-    """The end of the sum, as the tool worked it out: what is new, what goes."""
+    """The resulting rights, as the tool computed them: what is gained and what is
+    lost."""
     before, after = subject.read("effective"), subject.read("effective_after")
     if not isinstance(before, list) or not isinstance(after, list):
         return

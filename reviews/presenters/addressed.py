@@ -1,6 +1,7 @@
-"""Phrases in agent text that speak to the reviewer: marked, never removed (ux.md 3.5).
+"""Phrases in agent text that address the reviewer: marked, never removed (ux.md 3.5).
 
-A sign for the eye, not a filter: it may miss, and what it marks is still shown.
+This is a visual hint and not a filter: it may miss a phrase, and the text that it marks
+is still shown.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _GATE = rf"(?:{_WHO}s?|{_TEAM}|compliance|policy|system|gateway|gate|holdpoint)"
 _BOSS = rf"(?:{_GATE}|manager|management|legal|security|finance|boss|ceo|cfo|director)"
 _DO = r"(?:approve|accept|confirm|authori[sz]e|allow|sign off)"
 _BY = r"(?:already )?by (?:the |a |your |our |its )?"
-# What customers ask of the shop, and what they say of their own things, is no word to
-# who decides: "please approve my refund", "I cannot accept this".
+# Requests of customers to the shop, and what they say about their own things, do not
+# address the reviewer: "please approve my refund", "I cannot accept this".
 _THEIRS = r"(?! (?:my|our|us|me|that|whether|if|when|receipt)\b)"
 _NEVER = r"(?<!not )(?<!n't )(?<!cannot )(?<!never )"
 _PHRASES = (
@@ -96,31 +97,32 @@ _PHRASES = (
     r"(?:status|decision|verdict|result|state) ?[:=] ?(?:already )?"
     rf"(?:{_DONE}|approve|granted|ok)\b",
     rf"\[ ?(?:{_DONE}|approve|reject) ?\]",
-    # A heading, a button or a banner of a page that there is not.
+    # A forged heading, button or banner.
     r"<[a-z][^<]{0,80}[ =]"
     rf"(?:{_DONE}|approve|accept|reject|continue|confirm)(?: \w+){{0,3}} ?</",
     r"(?:approvals?|quorum) (?:given|complete|granted|reached)\b",
     rf"as agreed with (?:the |your |our )?{_BOSS}",
-    # Our own word for an equal value, typed by somebody else.
+    # Holdpoint's note on an equal value, typed by an agent.
     r"redacted\b\W{0,3}(?:\w{4}\W{0,3})?(?:is |are )?(?:the )?same as\b",
     r"trust me",
 )
-# Asked once where a word begins, not once for each phrase at every character.
+# Matched once at the start of each word, instead of once per phrase and character.
 _SPEAKS = re.compile(rf"(?<!\w)(?:{'|'.join(f'(?:{one})' for one in _PHRASES)})")
 # A line of its own that reads like a verdict or a button.
 _ALONE = re.compile(
     r"\W*(?:approved|authori[sz]ed|cleared|pre ?approved|approve|approve (?:now|all)"
     r"|approved? (?:and|&) (?:run|executed?))\W*"
 )
-# "My return was approved last week": what is theirs was decided by somebody else.
+# "My return was approved last week" reports a decision about something else.
 _OWN = re.compile(r"\b(?:my|our|your) (?:\w+ ){0,3}(?:has |have |had )?$")
-_NEAR = 40  # characters in front of a verb that may say whose it is
-# What a sentence is dressed in: Markdown, quotes, dashes.
+_NEAR = 40  # characters before a verb that may say whose it is
+# Decoration of a sentence: Markdown, quotes, dashes.
 _DRESS = re.compile(r"[*_`~#>|\"\u2018\u2019\u201c\u201d\u2010-\u2015\s-]+")
 
 
 def speaking(lines: Sequence[str]) -> set[int]:
-    """The numbers of the lines that hold, begin or end such a phrase."""
+    """Find the lines that contain such a phrase, or a part of one; returns their
+    indexes."""
     starts, parts, position = [], [], 0
     for line in lines:
         starts.append(position)
@@ -140,13 +142,16 @@ def speaking(lines: Sequence[str]) -> set[int]:
 
 @lru_cache(maxsize=512)
 def speaks(text: str) -> bool:
-    """Whether any line of a text does; kept, for pages and batches ask it of the same
-    texts again and again."""
+    """Whether any line of a text addresses the reviewer.
+
+    Cached, because pages and batches ask repeatedly about the same texts.
+    """
     return bool(speaking(text.replace("\r\n", "\n").split("\n")))
 
 
 def _plain(line: str) -> str:
-    """As a reader would say it: hidden characters gone, look-alikes read as Latin."""
+    """The line as a person reads it: hidden characters removed, look-alikes as
+    Latin."""
     seen = line if line.isascii() else "".join(map(_seen, line))
     return _DRESS.sub(" ", skeleton(seen)).strip()
 

@@ -1,4 +1,4 @@
-"""What an action moves in all, and with what came before. Pure."""
+"""Totals of what an action moves, alone and together with earlier actions. Pure."""
 
 from __future__ import annotations
 
@@ -19,13 +19,19 @@ if TYPE_CHECKING:
 
 
 def total(subject: Subject) -> Money | None:
-    """All its amounts together; `MIXED` in several currencies."""
+    """Add up all its amounts; the currency is `MIXED` if they have several.
+
+    None if the action moves no amount.
+    """
     return money.together([one.money for one in subject.moved], money.MIXED)
 
 
 def in_all(subject: Subject) -> Iterator[Pair]:
-    """What it moves beyond one plain amount: what stands in lists and what only the
-    reader knows, then all together, as ceilings and rules compare it."""
+    """Build the figures for all that the action moves beyond one plain amount.
+
+    First come amounts in lists and amounts that only the reader knows, then the total,
+    as ceilings and rules compare it.
+    """
     for amount in subject.definition.amounts:
         found = [one.money for one in subject.moved if one.name == amount.name]
         if found:
@@ -56,8 +62,11 @@ def _note(amounts: int, currencies: int, *, of_reader: bool) -> str:
 
 
 def sums(subject: Subject) -> tuple[Pair, ...]:
-    """The rolling sums that the policy keeps, this proposal included, with what else
-    is in each; none of what is in several currencies, for they are not added up."""
+    """Build the rolling sums that the policy keeps, with this proposal and what each
+    counts.
+
+    Empty for several currencies, which are not added up.
+    """
     currency, found = _currency(subject), subject.facts.get("sum")
     if not currency or not isinstance(found, Mapping):
         return ()
@@ -69,8 +78,11 @@ def sums(subject: Subject) -> tuple[Pair, ...]:
 
 
 def counted(subject: Subject, name: str) -> str:
-    """What a rolling sum counts beside this proposal, and over what time: what waits
-    is in every window, what ran is in it from its effect on (policies.facts)."""
+    """Describe what a rolling sum counts beside this proposal, and over what time.
+
+    Open proposals are in every window; executed ones are in it from their effect on
+    (policies.facts).
+    """
     found, window = subject.facts.get("count"), subject.windows.get(name)
     number = found.get(name) if isinstance(found, Mapping) else None
     if window is None or not isinstance(number, int) or number < 1:
@@ -83,8 +95,11 @@ def counted(subject: Subject, name: str) -> str:
 
 
 def counts(subject: Subject) -> Iterator[Change]:
-    """What the tool declares that each call moves by a number: before as read, after by
-    sum. Nothing of what was not read."""
+    """Build the changes of numbers that the tool declares for each call.
+
+    The number before is as read, the number after is computed. A number that was not
+    read has no row.
+    """
     for declared in subject.definition.counts:
         was = subject.fact(declared.fact)
         if isinstance(was, int) and not isinstance(was, bool):
@@ -100,7 +115,7 @@ def counts(subject: Subject) -> Iterator[Change]:
 
 
 def _currency(subject: Subject) -> str:
-    """Of its rolling sums, as they were stored; empty where there is no one."""
+    """The currency of the rolling sums, as stored; empty if there is no single one."""
     moved, kept = subject.amount() or total(subject), subject.facts.get("money")
     if isinstance(kept, Mapping) and "currency" in kept:
         return str(kept["currency"])

@@ -1,11 +1,10 @@
-"""Arguments as leaves: a path, a label and a cell for every scalar. Pure.
+"""Arguments as leaves, and what a schema or a field name says about a value. Pure.
 
-The paths are unambiguous: two different argument objects never give the same leaves.
-
-What a schema says of a value: whether it leaves it any other type, so that only a
-doubt is printed, and which values it lists. Pure.
-
-Whether a field's name says that it is about a person, or a secret. Pure.
+A leaf is a scalar, or an empty list or object, with a path, a label and a cell. Paths
+are unambiguous: two different argument objects never give the same leaves. The schema
+says whether a value can have only one type, so that the page need not show the type,
+and which values are listed. The name of a field says whether it concerns a person or a
+secret.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from policies import schemas
 
 from .shapes import Cell
 
-# What stands in the place of a sensitive value until it is revealed.
+# Shown in place of a sensitive value until somebody reveals it.
 HIDDEN = "[hidden]"
 Conceal = Callable[[str], str]
 
@@ -30,13 +29,13 @@ _NUMBER = re.compile(r"(?<=[a-z]{4})(?=[1-9]\b)")
 _NUMBERED = re.compile(r"(.*\D)([1-9]\d?)")
 # Longer texts get lines of their own instead of a cell.
 LONG = 200
-# Text of this length without a space is probably something else in disguise.
+# A text of this length without a space is probably encoded.
 _BLOB = re.compile(r"[A-Za-z0-9+/_=-]{200,}")
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A scalar, or an empty list or object; `name` is the argument it is part of."""
+    """A scalar, or an empty list or object; `name` is the argument that contains it."""
 
     path: str
     name: str
@@ -44,7 +43,7 @@ class Leaf:
 
 
 def leaves(value: Mapping[str, Any]) -> list[Leaf]:
-    """Every leaf, in the order of the arguments."""
+    """Collect every leaf, in the order of the arguments."""
     return [
         Leaf(path, name, leaf)
         for name, part in value.items()
@@ -53,10 +52,11 @@ def leaves(value: Mapping[str, Any]) -> list[Leaf]:
 
 
 def in_order(value: Any, schema: Any, root: schemas.Schema | None = None) -> Any:
-    """Objects with their members as the schema requires them, the others after; a
-    second line stands below the first, also where it may be absent.
+    """Sort the members of objects as the schema's `required` lists them, others last.
 
-    Canonical bytes sort members by name, which nobody would read an address by.
+    A numbered member follows its predecessor (`line2` after `line1`), even if it is
+    optional. Canonical bytes sort members by name, and nobody reads an address in that
+    order.
     """
     if not isinstance(schema, Mapping):
         return value
@@ -76,7 +76,7 @@ def in_order(value: Any, schema: Any, root: schemas.Schema | None = None) -> Any
 
 
 def _with_neighbours(required: Iterable[str], given: Iterable[str]) -> list[str]:
-    """The names in the order required, then the others; `line2` after `line1`."""
+    """The required names in order, then the others; `line2` follows `line1`."""
     names = list(dict.fromkeys(required))
     for name in given:
         if name in names:
@@ -91,7 +91,7 @@ def _with_neighbours(required: Iterable[str], given: Iterable[str]) -> list[str]
 
 
 def cell(value: Any, conceal: Conceal | None = None) -> Cell:
-    """A leaf as text and type; `conceal` replaces the text of a sensitive one."""
+    """Build the cell of a leaf; `conceal` gives the text of a sensitive one."""
     text, kind = _said(value)
     if conceal is not None:
         return Cell(conceal(json.dumps(value, ensure_ascii=False)), "sensitive")
@@ -99,17 +99,18 @@ def cell(value: Any, conceal: Conceal | None = None) -> Cell:
 
 
 def is_blob(value: Any) -> bool:
-    """Whether a text looks encoded: nobody can read what it carries."""
+    """Whether a text looks encoded, so that nobody can read its content."""
     return isinstance(value, str) and _BLOB.search(value) is not None
 
 
 def is_nothing(value: Any) -> bool:
-    """Whether a value empties its field."""
+    """Whether a value empties its field: null, or an empty text, list or object."""
     return value is None or value in ("", [], {})
 
 
 def label(path: str, labels: Mapping[str, str]) -> str:
-    """The declared label of a path or of the argument round it, else its words."""
+    """The declared label of a path or of the argument around it, else the path in
+    words."""
     if path in labels:
         return labels[path]
     plain = _STEP.sub("", path)
@@ -125,7 +126,7 @@ def _from_parts(path: str, labels: Mapping[str, str]) -> str:
 
 
 def humanise(name: str) -> str:
-    """`order_id` as `Order id`, `line1` as `Line 1`."""
+    """Write a field name as words: `order_id` as `Order id`, `line1` as `Line 1`."""
     words = re.sub(r"[_.\s-]+", " ", name).strip() or name
     words = _NUMBER.sub(" ", words)
     return words[:1].upper() + words[1:]
@@ -163,8 +164,8 @@ def _said(value: Any) -> tuple[str, str]:
 _DECLARED_STEP = re.compile(r"\[\d+\]")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
 _MOMENTS = {"date-time", "date"}
-# The words of a cell, and what a schema calls them. An empty text prints nothing and
-# nothing reads like a word, so neither is ever beyond doubt.
+# The kinds of a cell with their types in JSON Schema. An empty text prints nothing, and
+# null prints `none`, which may also be a text: both always show their type.
 _CALLED = {
     "number": {"number", "integer"},
     "yes or no": {"boolean"},
@@ -174,7 +175,7 @@ _CALLED = {
 
 
 def settles(schema: schemas.Schema, path: str, kind: str) -> bool:
-    """Whether what stands at this path of the arguments can be of this type only."""
+    """Whether the schema allows only the type `kind` for the value at this path."""
     if kind not in _CALLED or '["' in path:
         return False
     called = _of(schema, path).get("type")
@@ -182,12 +183,12 @@ def settles(schema: schemas.Schema, path: str, kind: str) -> bool:
 
 
 def declared(schema: schemas.Schema, path: str) -> bool:
-    """Whether the schema names what stands at this path of the arguments."""
+    """Whether the schema names the value at this path of the arguments."""
     return schemas.declared(schema, _DECLARED_STEP.sub("", path)) is not None
 
 
 def listed(schema: schemas.Schema, path: str) -> tuple[str, ...]:
-    """The texts of which the value at this path is one; empty where it is any."""
+    """The texts that the schema allows at this path; empty if it allows any text."""
     if '["' in path:
         return ()
     found = _of(schema, path).get("enum", ())
@@ -195,8 +196,10 @@ def listed(schema: schemas.Schema, path: str) -> tuple[str, ...]:
 
 
 def worded(schema: schemas.Schema, path: str) -> dict[str, str]:
-    """What those texts are in words: `not_received` is "not received". Only names of
-    that kind, and none where two would read alike."""
+    """The listed texts in words, by text: `not_received` is "not received".
+
+    Only snake-case names are included, and none of two that read alike in words.
+    """
     found = {one: one.replace("_", " ") for one in listed(schema, path)}
     said = list(found.values())
     return {
@@ -207,7 +210,7 @@ def worded(schema: schemas.Schema, path: str) -> dict[str, str]:
 
 
 def is_moment(schema: schemas.Schema, path: str) -> bool:
-    """Whether the schema says that it is a moment or a day."""
+    """Whether the schema declares the value at this path a date or a date-time."""
     return '["' not in path and _of(schema, path).get("format") in _MOMENTS
 
 
@@ -233,10 +236,10 @@ _SECRET = re.compile(
 
 
 def is_personal(name: str) -> bool:
-    """A field about a person."""
+    """Whether the name of a field suggests data about a person."""
     return _PERSONAL.search(name) is not None
 
 
 def is_secret(name: str) -> bool:
-    """A field that lets somebody in."""
+    """Whether the name of a field suggests a credential."""
     return _SECRET.search(name) is not None

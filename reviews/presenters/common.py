@@ -1,5 +1,10 @@
-"""The parts of a presentation that every kind of tool shares, and the fallback for a
-kind without a view of its own: typed rows and the badge "No dedicated view". Pure."""
+"""What the presentations of all kinds share, and the fallback for a kind without a
+module.
+
+`Subject` is an effect with everything known about it; `build_presentation` turns it
+into a `Presentation`. The fallback shows typed rows and the badge "No dedicated view".
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -55,11 +60,11 @@ UNKNOWN_REVERSAL = Reversal("Unknown: treat as irreversible", "never")
 
 @dataclass(frozen=True)
 class Subject:
-    """One effect to present: what will run, and what is known about it.
+    """One effect to present: its arguments and everything known about it.
 
-    `facts` are the stored facts of the rules (money in minor units), `windows` the
-    time over which the policy's measures count; `conceal` makes the text that stands
-    for a sensitive value, from its JSON.
+    `facts` are the stored facts of the rules (money in minor units). `windows` maps
+    each measure of the policy to the time over which it counts. `conceal` turns the
+    JSON of a sensitive value into the text shown in its place.
     """
 
     definition: ToolDefinition
@@ -68,10 +73,11 @@ class Subject:
     labels: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     conceal: Conceal = lambda _: HIDDEN
-    dry_run: Mapping[str, Any] | None = None  # as the reading keeps it
-    at: datetime | None = None  # of the reading
+    dry_run: Mapping[str, Any] | None = None  # as the reading stores it
+    at: datetime | None = None  # when the reading was made
     windows: Mapping[str, timedelta] = field(default_factory=dict)
-    # Paths that a presenter conceals beyond the schema: the key in a header.
+    # Paths that a presenter conceals although the schema does not, such as an API key
+    # in a header.
     secret: frozenset[str] = frozenset()
 
     @cached_property
@@ -80,8 +86,11 @@ class Subject:
 
     @cached_property
     def known(self) -> Mapping[str, Any]:
-        """The before-state, with a part that the reader calls by its usual name under
-        the argument that plays it."""
+        """The before-state, keyed by argument where possible.
+
+        The reader may return a value under the name of a role; it is moved to the path
+        of the argument that has this role.
+        """
         found = dict(self.before or {})
         for role, path in self.definition.roles.items():
             if role in found and path in self.args and path not in found:
@@ -94,11 +103,14 @@ class Subject:
 
     @property
     def comparison(self) -> Comparison:
-        """How this subject writes leaves down."""
+        """The comparison that writes leaves as this subject does."""
         return Comparison(self.told, self.label, self.as_read)
 
     def cell(self, leaf: Leaf) -> Cell:
-        """The leaf as text and type, concealed where the schema says so."""
+        """A leaf as text and type, concealed where the schema says so.
+
+        A value that the schema lists is shown in words, with the exact value in `raw`.
+        """
         made = arguments_cell(
             leaf.value, self.conceal if self._is_sensitive(leaf.path) else None
         )
@@ -108,59 +120,63 @@ class Subject:
         return made.settled if settles(schema, leaf.path, made.kind) else made
 
     def told(self, leaf: Leaf) -> Cell:
-        """The same, a moment in words where the schema says that it is one."""
+        """The same as `cell`, but with a declared date or date-time in words."""
         made = self.cell(leaf)
         is_one = is_moment(self.definition.arguments, leaf.path)
         return current.dated(made) if is_one else made
 
     def as_read(self, leaf: Leaf) -> Cell:
-        """A leaf of what the reader said: a text that is a moment, and nothing besides,
-        is meant as one. Nothing runs on it."""
+        """The cell of a leaf of the reader's state.
+
+        A text that is exactly a moment is shown as one, and the type is left out: no
+        tool runs on this value.
+        """
         return current.dated(self.cell(leaf).settled)
 
     def label(self, path: str) -> str:
-        """The policy's label before the reader's."""
+        """The label of a path; the policy's labels take precedence over the
+        reader's."""
         return arguments_label(path, {**self.labels, **self.definition.labels})
 
     def path(self, role: str) -> str:
-        """The argument that plays this part, or empty when none here does."""
+        """The path of the argument with this role; empty if the call has none."""
         path = self.definition.roles.get(role, "")
         return path if path and _at(self.args, path) is not _ABSENT else ""
 
     def said(self, role: str) -> Any:
-        """What that argument says; None when it is absent, or not for every eye."""
+        """The value of the argument with this role; None if absent or concealed."""
         path = self.path(role)
         if not path or self._is_sensitive(path) or path in self.secret:
             return None
         return _at(self.args, path)
 
     def text(self, role: str) -> str:
-        """The same when it is a text, else empty."""
+        """The value of the argument with this role if it is a text, else empty."""
         value = self.said(role)
         return value if isinstance(value, str) else ""
 
     def under(self, role: str) -> list[Leaf]:
-        """The leaves of that argument."""
+        """The leaves of the argument with this role."""
         path = self.path(role)
         return [leaf for leaf in self.leaves if path and is_in(leaf.path, path)]
 
     def read(self, name: str) -> Any:
-        """What the tool's reader declared under this name, or None."""
+        """What the tool's reader returned under this name, or None."""
         return (self.before or {}).get(name)
 
     def fact(self, name: str) -> Any:
-        """A fact of the reader as the rules see it, or None."""
+        """A reader's fact as the rules see it, with money in minor units; or None."""
         found = self.facts.get("before")
         return found.get(name) if isinstance(found, Mapping) else None
 
     def undecoded(self, role: str, reason: str) -> Uninspectable:
-        """That nobody can say what this part of the arguments does."""
+        """The entry for an argument whose effect nobody can state."""
         path = self.path(role)
         name = next((leaf.name for leaf in self.under(role)), path)
         return Uninspectable(self.label(path), path, reason, name)
 
     def listed(self, *roles: str) -> list[Row]:
-        """The arguments in these parts, one row a leaf, in this order."""
+        """Rows for the arguments with these roles, in this order, one per leaf."""
         return [
             Row(self.label(leaf.path), leaf.path, self.cell(leaf))
             for role in roles
@@ -168,19 +184,20 @@ class Subject:
         ]
 
     def words(self, *roles: str) -> list[str]:
-        """What these parts say, leaf by leaf, as text in small letters."""
+        """The exact texts of the arguments with these roles, leaf by leaf, case-folded.
+        Sensitive leaves are left out."""
         found = [leaf for role in roles for leaf in self.under(role)]
         shown = [self.cell(leaf) for leaf in found]
         return [one.exact.text.casefold() for one in shown if one.kind != "sensitive"]
 
     def amount(self) -> money.Money | None:
-        """The first declared amount, when it is one."""
+        """The first declared amount that can be read, or None."""
         found = self.headline
         return found[1] if found else None
 
     @cached_property
     def headline(self) -> tuple[MoneyField, money.Money] | None:
-        """The same with the arguments that say it."""
+        """The same as `amount`, with the field that declares its arguments."""
         for part in self.definition.money:
             if self._is_sensitive(part.amount):
                 continue
@@ -194,7 +211,8 @@ class Subject:
 
     @cached_property
     def moved(self) -> list[Moved]:
-        """Every amount of it; none where one is concealed or cannot be read."""
+        """Every amount that the action moves; empty if one is concealed or
+        unreadable."""
         declared = self.definition
         paths = [one.amount for one in declared.money]
         paths += [one.path for one in declared.amounts if one.path]
@@ -208,7 +226,7 @@ class Subject:
             return []
 
     def names_amount(self) -> bool:
-        """Whether the arguments have any amount; the schema may let it be absent."""
+        """Whether the arguments contain a declared amount; it may be optional."""
         return any(part.amount in self.args for part in self.definition.money)
 
     def _is_sensitive(self, path: str) -> bool:
@@ -227,10 +245,11 @@ def present(
     used: Iterable[str] = (),
     **parts: Any,
 ) -> Presentation:
-    """The presentation that fits any tool; `parts` replace single fields of it.
+    """Build the presentation that fits any tool; `parts` replace single fields of it.
 
-    `tags_` are called out before all others; `hidden` could not be decoded; `used` are
-    fields of the reading that a view shows. What a view states in full needs no row.
+    `tags_` come before all other tags, and `hidden` could not be decoded. `used` are
+    the fields of the reading that a view shows. An argument that a view shows in full
+    gets no row of its own.
     """
     rows, views, used = subject.rows, tuple(views), tuple(used)
     stated = _stated(subject, views)
@@ -263,7 +282,7 @@ def present(
 
 
 def _stated(subject: Subject, views: Iterable[View]) -> set[str]:
-    """The paths of leaves that a view prints as they are."""
+    """Collect the paths of leaves that a view prints exactly as they are."""
     whole = {(leaf.path, subject.cell(leaf)) for leaf in subject.leaves}
     found: set[str] = set()
     for view in views:
@@ -277,7 +296,7 @@ def _stated(subject: Subject, views: Iterable[View]) -> set[str]:
 
 
 def dry_run(subject: Subject) -> DryRun | None:
-    """What the tool itself says would happen, from the stored reading."""
+    """Build the tool's own account of what would happen, from the stored reading."""
     found = subject.dry_run
     if not found:
         return None
@@ -298,15 +317,16 @@ def dry_run(subject: Subject) -> DryRun | None:
 def sentence(
     subject: Subject, said: Mapping[str, Part] | None = None
 ) -> tuple[Part, ...]:
-    """The tool's effect sentence with its arguments as values; nothing is said of an
-    argument that may be absent and is.
+    """Build the tool's effect sentence with its arguments as values.
 
-    `said` overrides what an argument says. Without a sentence it is the title.
+    An optional argument that is absent is left out, with the words around it. `said`
+    replaces the values of arguments, by name. A tool without an effect sentence is
+    called by its title.
     """
     if not subject.definition.effect:
         return (Text(subject.definition.title),)
     parts: list[Part] = []
-    brought = False  # whether the part before has its label with it
+    brought = False  # whether the previous part came with its own label
     for piece in subject.definition.sentence:
         found = list(_piece(subject, piece, said or {}, brought, parts))
         own = isinstance(piece, Chip) and piece.own_words
@@ -336,7 +356,7 @@ def _piece(
 
 
 def _joint(before: Sequence[Part], brought: bool) -> str:
-    """What comes before an argument that brings its label along."""
+    """The word that joins an argument with its own label to the text before it."""
     spaced = (
         bool(before) and isinstance(before[-1], Text) and before[-1].text[-1:] == " "
     )
@@ -346,7 +366,7 @@ def _joint(before: Sequence[Part], brought: bool) -> str:
 
 
 def _in_sentence(subject: Subject, name: str) -> str:
-    """The label of an argument inside a sentence: `recipient `, but `IBAN `."""
+    """Format a label for use inside a sentence: `recipient `, but `IBAN `."""
     label = subject.label(subject.definition.fact_of(name) or name)
     plain = label[:1].isupper() and not label[1:2].isupper()
     return f"{label[0].lower() + label[1:] if plain else label} "
@@ -359,7 +379,7 @@ def _is_given(subject: Subject, name: str) -> bool:
 
 
 def _tidy(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Without the space that absent arguments leave at the end and twice in between."""
+    """Merge neighbouring texts and drop the spaces that absent arguments leave."""
     found: list[Part] = []
     for part in parts:
         if isinstance(part, Text) and found and isinstance(found[-1], Text):
@@ -375,7 +395,10 @@ def _tidy(parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def argument(subject: Subject, name: str) -> Part:
-    """One argument or fact as a value: a few leaves joined, many counted."""
+    """Build the value of one argument or fact.
+
+    A list of more than three leaves is counted; otherwise the leaves are joined.
+    """
     if fact := subject.definition.fact_of(name):
         known = current.text(subject, fact)
         return Value(known) if known else Value("(not known)", untrusted=False)
@@ -398,14 +421,15 @@ def _is_of(leaf: Leaf, name: str) -> bool:
 def tags(
     subject: Subject, *more: Tag, hidden: tuple[Uninspectable, ...] = ()
 ) -> tuple[Tag, ...]:
-    """What the reviewer must not miss, the loud ones first."""
+    """Build the tags that the reviewer must not miss, loud ones first."""
     contradicted = current.conflicts(subject)
     found = [*contradicted, *more, *_warnings(subject, hidden), *_about(subject)]
     return tuple(sorted(dict.fromkeys(found), key=lambda tag: not tag.loud))
 
 
 def uninspectable(subject: Subject) -> Iterator[Uninspectable]:
-    """Every leaf that the schema does not declare in full, or that hides its text."""
+    """List the leaves that the schema does not declare in full, or that look
+    encoded."""
     for leaf in subject.leaves:
         reason = _reason(subject.definition, leaf)
         if reason:
@@ -413,7 +437,8 @@ def uninspectable(subject: Subject) -> Iterator[Uninspectable]:
 
 
 def reversal(definition: ToolDefinition) -> Reversal:
-    """R3 from the declaration; nothing declared is told as irreversible."""
+    """Build region R3 from the declaration; without one the effect counts as
+    irreversible."""
     declared = definition.reversal
     if declared is None:
         return UNKNOWN_REVERSAL
@@ -433,6 +458,7 @@ def _at(value: Any, path: str) -> Any:
 
 
 def is_in(path: str, outer: str) -> bool:
+    """Whether `path` is `outer` or lies inside it."""
     return path == outer or path.startswith((f"{outer}.", f"{outer}["))
 
 
@@ -445,17 +471,17 @@ def _reason(definition: ToolDefinition, leaf: Leaf) -> str:
 
 
 def count(number: int, thing: str) -> str:
-    """`1 link`, `2 links`."""
+    """A number with its noun: `1 link`, `2 links`."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def warned(rows: Iterable[Row], why: Callable[[str], Iterable[str]]) -> list[Row]:
-    """The rows with what `why` says of their text."""
+    """Copy the rows with the warnings that `why` yields for their texts."""
     return [replace(row, warns=tuple(why(row.cell.text))) for row in rows]
 
 
 def tagged(*found: tuple[Any, str]) -> list[Tag]:
-    """A loud tag for everything that holds."""
+    """Build a loud tag for each pair whose condition holds."""
     return [Tag(said, loud=True) for holds, said in found if holds]
 
 
@@ -490,5 +516,5 @@ def _about(subject: Subject) -> Iterator[Tag]:
 
 
 def show(subject: Subject) -> Presentation:
-    """Everything that can be said of a tool nobody wrote a view for."""
+    """Present the effect of a tool whose kind has no module."""
     return present(subject, dedicated=False)

@@ -1,13 +1,13 @@
-"""Before and after, field by field, destructive rows first. Pure.
+"""Before and after: the fields of a record, and the lines of a text or a patch. Pure.
 
 A field of the before-state that the arguments name is changed, added, removed or
-unchanged. Arguments it does not know are `other` rows; fields no argument speaks of are
-the state as it is `now`. Lists of plain values are compared as collections.
+unchanged; destructive rows come first. Arguments that the state does not contain are
+`other` rows, and fields that no argument names are `now` rows. Lists of plain values
+are compared as collections, in any order.
 
-Two texts, or a patch, as lines that were removed and added. Pure.
-
-Nothing is left out: the lines of the new text, or of the patch, are all there, the
-unchanged ones folded. A patch that is not read with certainty is not read at all.
+Of lines nothing is left out: every line of the new text, or of the patch, is present,
+with the unchanged ones folded. A patch that cannot be parsed with certainty is not
+parsed at all: `UnreadablePatch`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ MakeLabel = Callable[[str], str]
 
 @dataclass(slots=True)
 class Rows:
-    """What the comparison found; every leaf of the arguments is in one of the lists
-    but `now`."""
+    """The rows of a comparison. Every leaf of the arguments is in `changes`,
+    `unchanged` or `other`; `now` has the rest of the state."""
 
     changes: list[Change] = field(default_factory=list)
     unchanged: list[Row] = field(default_factory=list)
@@ -43,14 +43,14 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How leaves are written down, and where they go."""
+    """How to write leaves as cells and labels, and which rows they become."""
 
     cell: MakeCell
     label: MakeLabel
-    read: MakeCell  # a leaf of the state alone
+    read: MakeCell  # writes a leaf that only the state has
 
     def rows(self, args: Mapping[str, Any], before: Mapping[str, Any] | None) -> Rows:
-        """Compare the arguments with the state that was read, if any."""
+        """Compare the arguments with the state as read, if there is one."""
         rows, known = Rows(), before or {}
         for name, value in args.items():
             if name not in known:
@@ -65,7 +65,7 @@ class Comparison:
         return rows
 
     def change(self, old: Leaf | None, new: Leaf | None) -> Change:
-        """One row; either side may be missing."""
+        """Build one change. Either side may be None; both raise ValueError."""
         present = new or old
         if present is None:
             raise ValueError("a change has at least one side")
@@ -116,18 +116,18 @@ def _kind(old: Leaf | None, new: Leaf | None) -> ChangeKind:
 
 
 def _told(cell: Cell) -> Cell:
-    """With its type beside it, whatever the schema says: it is all that changed."""
+    """Show the type whatever the schema says: the two sides differ in nothing else."""
     kind = "as text" if cell.kind == "text" else cell.kind
     return replace(cell, kind=kind, sure=False)
 
 
 def _plain(cell: Cell) -> Cell:
-    """What was empty is none, however it was: nothing runs on what was."""
+    """Show any empty old value as `none`: no tool runs on an old value."""
     return cell.settled if cell.kind in ("nothing", "empty text") else cell
 
 
 def _was_nothing(old: Leaf | None) -> bool:
-    # Without a leaf of its own an emptied group or list had leaves inside.
+    # An emptied group or list has no old leaf of its own: its old leaves were inside.
     return old is not None and is_nothing(old.value)
 
 
@@ -144,7 +144,8 @@ def _mark(value: Any) -> str:
 
 
 CONTEXT = 3
-# More lines than this are compared from their ends only, and words are not marked.
+# Beyond MOST_LINES only the equal lines at both ends are found. Words are marked if at
+# most MOST_MARKED lines changed, in pairs of lines with at most MOST_MARKED pieces.
 MOST_LINES, MOST_MARKED = 1200, 400
 NO_NEWLINE = "No newline at the end of the file"
 
@@ -157,12 +158,12 @@ _HEADER = re.compile(
 
 
 class Unreadable(Exception):
-    """The patch is not one that can be read with certainty; the message says why."""
+    """The patch cannot be parsed with certainty; the message says why."""
 
 
 @dataclass(slots=True)
 class Patched:
-    """One file of a patch as it was read."""
+    """One file of a parsed patch."""
 
     old: str = ""
     new: str = ""
@@ -175,7 +176,7 @@ class Patched:
 
 
 def compare(before: str, after: str) -> tuple[Hunk, ...]:
-    """Unified, with the unchanged lines between hunks folded."""
+    """Compare two texts line by line; the unchanged lines between hunks are folded."""
     olds, news = _lines(before), _lines(after)
     found: list[Line] = []
     for tag, a, b, c, d in _blocks(olds, news):
@@ -191,7 +192,7 @@ def compare(before: str, after: str) -> tuple[Hunk, ...]:
 
 
 def parse(patch: str) -> list[Patched]:
-    """A unified diff by file. Raises `Unreadable`."""
+    """Parse a unified diff into its files. Raises `UnreadablePatch`."""
     found: list[Patched] = []
     lines = _lines(patch)
     at = 0
@@ -209,7 +210,10 @@ def parse(patch: str) -> list[Patched]:
 
 
 def rebuilt(files: Sequence[Patched]) -> str:
-    """The patch that this was read from, when every byte of it was understood."""
+    """Write parsed files as a patch.
+
+    The result equals the source exactly if the parser understood every byte of it.
+    """
     signs = {"same": " ", "removed": "-", "added": "+", "about": ""}
     lines: list[str] = []
     for one in files:
@@ -232,7 +236,7 @@ def _header(line: str, at: int, found: list[Patched]) -> None:
 
 
 def stands_in(hunk: Hunk, lines: Sequence[str]) -> bool:
-    """Whether what a hunk says was there is what was read, at that place."""
+    """Whether the old lines of a hunk are in the file as read, at the same place."""
     olds = [line for line in hunk.lines if line.kind in ("same", "removed")]
     return all(
         line.old is not None
@@ -267,7 +271,11 @@ def _name(text: str, prefix: str) -> str:
 
 
 def _is_whole(one: Patched) -> bool:
-    """A file without hunks is one that is only renamed, or changes its mode."""
+    """Whether a file has a path and a change.
+
+    Also sets the paths of a file without hunks, which is only renamed or changes its
+    mode.
+    """
     if not one.new:
         renamed = {
             way: header.partition(f"rename {way} ")[2]
@@ -283,7 +291,7 @@ def _is_whole(one: Patched) -> bool:
 
 
 def _hunk(lines: list[str], at: int, file: Patched) -> int:
-    """Reads exactly as many lines as the hunk says it has."""
+    """Parse exactly as many lines as the hunk announces; return the next index."""
     match = _HUNK.fullmatch(lines[at])
     if not match or not file.new:
         raise Unreadable(f"line {at + 1} is no part of a patch")
@@ -317,7 +325,7 @@ def _line(text: str, old: int, new: int, at: int) -> Line:
 
 
 def _lines(text: str) -> list[str]:
-    """Without the empty one after the last newline."""
+    """Split a text into lines, without the empty one after the last newline."""
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
@@ -325,7 +333,11 @@ def _lines(text: str) -> list[str]:
 def _blocks(
     olds: list[str], news: list[str]
 ) -> Iterator[tuple[str, int, int, int, int]]:
-    """Alike at both ends; what is between is compared unless it is too long."""
+    """Yield (tag, old start, old end, new start, new end) for two lists of lines.
+
+    Equal lines at both ends are found first; the rest is compared unless it is too
+    long.
+    """
     start, most = 0, min(len(olds), len(news))
     while start < most and olds[start] == news[start]:
         start += 1
@@ -344,7 +356,7 @@ def _blocks(
 
 
 def _folded(lines: list[Line]) -> Iterator[Hunk]:
-    """Hunks with some lines round them; what is between them is folded."""
+    """Group the lines into hunks with context; the lines between them are folded."""
     near: set[int] = set()
     for place, line in enumerate(lines):
         if line.kind != "same":
@@ -359,7 +371,8 @@ def _folded(lines: list[Line]) -> Iterator[Hunk]:
 
 
 def _marked(lines: list[Line]) -> list[Line]:
-    """The words that differ in lines that replace one another, and who is spoken to."""
+    """Mark the words that differ between a line and its replacement, and the added
+    lines that address the reviewer."""
     found = list(lines)
     changed = sum(line.kind != "same" for line in lines)
     if changed <= MOST_MARKED:
@@ -375,7 +388,7 @@ def _marked(lines: list[Line]) -> list[Line]:
 
 
 def _pairs(lines: list[Line]) -> Iterator[tuple[int, int]]:
-    """A removed line with the added one in its place, run by run."""
+    """Pair each removed line with the added line in its place, run by run."""
     place = 0
     while place < len(lines):
         removed = _run(lines, place, "removed")
@@ -391,7 +404,10 @@ def _run(lines: list[Line], start: int, kind: str) -> int:
 
 
 def _words(old: str, new: str) -> tuple[Parts, Parts]:
-    """Both lines in pieces; lines with little in common are not marked at all."""
+    """Split both lines into pieces and mark those that differ.
+
+    Lines with little in common are not marked.
+    """
     olds, news = _PIECES.findall(old), _PIECES.findall(new)
     if len(olds) + len(news) > MOST_MARKED:
         return _whole(old), _whole(new)

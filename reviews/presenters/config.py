@@ -1,4 +1,4 @@
-"""A setting or a flag: before and after, for whom, and the way back. Pure."""
+"""A setting or a flag: before and after, for whom, and how to go back. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OFF = {"no", "none", "off", "disabled", "false", "0"}
 
 
 def show(subject: Subject) -> Presentation:
-    """The value as a change of what was read; key, scope and audience round it."""
+    """Present the value as a change of the state, with its key, scope and audience."""
     rows = subject.listed("key", "scope", "audience", "rollback")
     key = subject.text("key")
     size = (Pair("Setting", key, "", untrusted=True),) if key else ()

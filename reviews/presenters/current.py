@@ -1,4 +1,5 @@
-"""The state as the tool's reader found it: what of it stands on top of a page. Pure."""
+"""The state as the tool's reader found it, and the facts shown on top of a page.
+Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ NOT_KNOWN = Cell("not known", "nothing", sure=True)
 
 
 def figure(amount: Money) -> str:
-    """`12,500.00 USD`: grouped by thousands, point before the decimals."""
+    """Format an amount: `12,500.00 USD`, with thousands grouped and a decimal point."""
     whole, point, decimals = format_amount(amount).partition(".")
     return f"{int(whole):,}{point}{decimals} {amount.currency}"
 
@@ -27,9 +28,9 @@ def figure(amount: Money) -> str:
 def split(
     subject: Subject, now: Iterable[Row]
 ) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
-    """The rows on top of the page, and the rest of the current record.
+    """Split the current record into the rows on top of the page and the rest.
 
-    On top are the facts that the policy names.
+    The facts that the policy names are on top.
     """
     rest = tuple(now)
     names = subject.definition.review.facts
@@ -40,7 +41,7 @@ def split(
 
 
 def dated(made: Cell) -> Cell:
-    """The cell in words, where its text is a moment or a day and nothing besides."""
+    """The cell in words, if its text is exactly a moment or a day."""
     at = moments.known(made.text) if made.kind == "text" and not made.raw else None
     if at is None:
         return made
@@ -48,7 +49,7 @@ def dated(made: Cell) -> Cell:
 
 
 def _noted(subject: Subject, found: Iterable[Row]) -> tuple[Row, ...]:
-    """With where a moment lies from when it was read: over, or still to come."""
+    """Note on each moment how long before or after the reading it lies."""
     return tuple(
         replace(row, note=moments.against(row.cell.at, subject.at, is_end=_is_end(row)))
         if row.cell.at and subject.at
@@ -62,9 +63,10 @@ def _is_end(row: Row) -> bool:
 
 
 def rows(subject: Subject, name: str) -> list[Row]:
-    """A fact of the reader, one row a leaf: from the record, else as rules read it.
+    """The rows of one reader's fact, one per leaf: from the record, else as the rules
+    read it.
 
-    A fact that the reader did not give is said to be not known.
+    A fact that the reader did not give is shown as not known.
     """
     record = subject.before or {}
     if name in record:
@@ -74,26 +76,26 @@ def rows(subject: Subject, name: str) -> list[Row]:
             for leaf in found
         ]
     if not record and not _facts(subject):
-        return []  # there is no reading: the page says so once
+        return []  # without a reading, the page says so once
     return [Row(subject.label(name), name, _as_read(subject, name) or NOT_KNOWN)]
 
 
 def text(subject: Subject, name: str) -> str:
-    """A fact in one line, for a sentence or a cell; empty where it is not known."""
+    """A fact on one line, for a sentence or a cell; empty if it is not known."""
     found = [row.cell for row in rows(subject, name)]
     known = (one for one in found if one is not NOT_KNOWN and one.kind != "empty text")
     return ", ".join(one.text for one in known)
 
 
 def conflicts(subject: Subject) -> Iterator[Tag]:
-    """Where a claim of the agent is contradicted, as the gate stored it."""
+    """Yield a tag for each contradiction of an agent's claim, as the gate stored it."""
     for found in subject.facts.get("conflicts") or ():
         said = found["text"] if found["checked"] else f"Not checked: {found['text']}"
         yield Tag(said, loud=True)
 
 
 def _as_read(subject: Subject, name: str) -> Cell | None:
-    """The fact as rules read it, money with its currency."""
+    """The fact as the rules read it, money with its currency; None if it is absent."""
     facts = _facts(subject)
     if facts.get(name) is None:
         return None

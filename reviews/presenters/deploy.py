@@ -1,6 +1,7 @@
-"""What goes live where: range, checks, one-way steps first. Pure.
+"""What is deployed where: range, checks, irreversible steps first. Pure.
 
-The state of checks is the reader's word (`checks`: name -> state), never the agent's.
+The state of the checks comes from the tool's reader (`checks`: name -> state), never
+from the agent.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _TRUE = {"yes", "true", "1", "force"}
 
 
 def show(subject: Subject) -> Presentation:
-    """Steps that cannot be taken back, then what, where and how far."""
+    """Present the irreversible steps, then what is deployed, where and how far."""
     steps = warned(subject.listed("migrations"), _of_step)
     steps.sort(key=lambda row: not row.warns)
     what = subject.listed("repository", "base", "head", "branch")

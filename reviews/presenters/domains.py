@@ -1,4 +1,4 @@
-"""Domain names: both their forms, and whether one poses as another. Pure."""
+"""Domain names: letters and punycode, and imitations of our own domains. Pure."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable
 
 from .unicode import skeleton
 
-# Letters that look like others side by side, beyond single look-alikes.
+# Letters, and pairs of letters, that look like others beyond single look-alikes.
 _PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("0", "o"), ("1", "l"), ("i", "l"))
 
 
 def is_plain(domain: str) -> bool:
-    """Whether it is read as it is written: no other alphabet, no punycode."""
+    """Whether the name reads as it is written: ASCII only, and no punycode."""
     return domain.isascii() and "xn--" not in domain
 
 
 def other_form(domain: str) -> str:
-    """A punycoded name as letters, a name in letters as punycode."""
+    """Convert a punycode name to letters, and a name in letters to punycode."""
     try:
         if domain.isascii():
             return domain.encode("ascii").decode("idna")
@@ -27,7 +27,7 @@ def other_form(domain: str) -> str:
 
 
 def poses(domain: str, ours: Iterable[str]) -> bool:
-    """Whether the domain looks like one of ours and is not."""
+    """Whether the domain looks like one of `ours` without being one."""
     own = set(ours)
     return domain not in own and any(_alike(domain, name) for name in own)
 
@@ -47,7 +47,10 @@ def _folded(domain: str) -> str:
 
 
 def _near(one: str, other: str) -> bool:
-    """Equal, or one letter more, less, other or swapped with its neighbour."""
+    """Whether two names are equal or one edit apart.
+
+    One edit is one letter more, less, different or swapped with its neighbour.
+    """
     start = 0
     while one[start : start + 1] == other[start : start + 1] != "":
         start += 1

@@ -1,6 +1,7 @@
-"""A message that leaves: who gets it, row by row, and what it says. Pure.
+"""A message that is sent: its recipients, row by row, and its text. Pure.
 
-HTML is never shown as HTML: its text is, and what it would have loaded is counted.
+HTML is never shown as HTML: the page shows its text and counts what it would have
+loaded.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .common import Subject, count, present, sentence
 from .domains import is_plain, other_form, poses
 from .shapes import Cell, Part, Presentation, Row, Tag, Value
 
-# In the order of a header. Bcc has a row also when nobody is in it.
+# In the order of a mail header. Bcc has a row even if it is empty.
 _HEADERS = ("from", "reply_to", "to", "cc", "bcc", "thread")
 _RECIPIENTS = ("to", "cc", "bcc")
 _ALWAYS = {"to", "bcc"}
@@ -35,7 +36,7 @@ MANY = 3  # times the usual number of recipients
 
 
 def show(subject: Subject) -> Presentation:
-    """Headers in their usual order, then subject and text."""
+    """Present the headers in their usual order, then subject and text."""
     recipients = list(_addresses(subject))
     outside = _outside(subject, recipients)
     to = subject.path("to")
@@ -51,7 +52,7 @@ def show(subject: Subject) -> Presentation:
 
 
 def _rows(subject: Subject) -> Iterator[Row]:
-    """The headers first, an empty Bcc included; then everything else."""
+    """The headers first, including an empty Bcc; then everything else."""
     rows = {row.path: row for row in subject.rows.other}
     for role in _HEADERS:
         own = [leaf.path for leaf in subject.under(role)]
@@ -85,7 +86,7 @@ def _body(subject: Subject, row: Row) -> Iterator[Row]:
 
 
 def _with_hosts(row: Row) -> Row:
-    """With the hosts that the links of a text lead to."""
+    """Note the hosts that the links in a text lead to."""
     found = _LINK.findall(row.cell.text) if row.cell.kind == "text" else []
     links = [link.rstrip(".,;:!?)]}'") for link in found]
     if not links:
@@ -99,7 +100,7 @@ def _with_hosts(row: Row) -> Row:
 
 
 def _noted(subject: Subject, row: Row) -> Row:
-    """A domain that is not plain in both its forms, and whose address it is not."""
+    """Note the other form of a domain, and warn of a misleading address."""
     text = row.cell.text
     domain, warns, notes = _domain(text), [], []
     name, bracket, _ = text.partition("<")
@@ -116,7 +117,7 @@ def _noted(subject: Subject, row: Row) -> Row:
 
 
 def _addresses(subject: Subject, roles: Sequence[str] = _RECIPIENTS) -> Iterator[str]:
-    """The recipients; a name beside an address (`{name, email}`) is not one."""
+    """List the recipients; a name beside an address (`{name, email}`) is not one."""
     for leaf in (leaf for role in roles for leaf in subject.under(role)):
         named = "." in leaf.path and "@" not in str(leaf.value)
         if isinstance(leaf.value, str) and leaf.value and not named:
@@ -124,7 +125,8 @@ def _addresses(subject: Subject, roles: Sequence[str] = _RECIPIENTS) -> Iterator
 
 
 def _outside(subject: Subject, recipients: list[str]) -> int | None:
-    """How many are in none of the tool's recipient classes; None without classes."""
+    """Count the recipients in none of the tool's recipient classes; None without
+    classes."""
     forms = [c.when for c in subject.definition.classes or ()]
     known = [form for form in forms if isinstance(form, Recipients)]
     if not known:
@@ -169,7 +171,7 @@ def _called_out(
 
 
 def _carried(subject: Subject) -> Iterator[Tag]:
-    """What the message brings along besides its text."""
+    """Tags for what the message contains besides its text."""
     if any(_is_html(leaf.value) for leaf in subject.leaves):
         yield Tag("Contains HTML, shown as text", loud=True)
     names = _texts(subject, "attachments")
@@ -189,7 +191,7 @@ def _attached(name: str) -> Iterator[str]:
 
 
 def _own(subject: Subject) -> set[str]:
-    """The domains that the tool's classes call ours."""
+    """The domains that the tool's recipient classes declare as ours."""
     forms = [c.when for c in subject.definition.classes or ()]
     return {d for form in forms if isinstance(form, Recipients) for d in form.domains}
 

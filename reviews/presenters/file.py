@@ -1,8 +1,8 @@
-"""A file that is written, patched or removed: line by line, and what it becomes. Pure.
+"""A file that is written, patched or removed: the changed lines and the result. Pure.
 
 The tool's reader may declare `content`, `mode`, `owner`, `kind` (`file`, `symlink`,
 `binary`) and `workspace` of the file, and for a patch `files` (path -> content). The
-context lines of a patch are the agent's word until they were compared with those.
+context lines of a patch are the agent's claim until they are compared with these.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from .compare import Patched
 from .shapes import Cell, Presentation, Row, Tag
 from .views import Difference, FileChange, View
 
-FOLD = 500  # lines of one file, or of all before it
+FOLD = 500  # lines that are shown open; files after them are folded
 UNFIT = "The patch does not fit the file as read"
 _LINK = "120000"
-# What of the reading the view itself has shown.
+# Fields of the reading that the view itself shows.
 _READ = ("content", "files", "workspace", "kind")
 
 
 def show(subject: Subject) -> Presentation:
-    """The difference first; what is no line of text is called out by name."""
+    """Present the difference first; tags name everything that is not a line of text."""
     if subject.text("patch"):
         return _patch(subject)
     if subject.said("content") is not None:
@@ -103,7 +103,7 @@ def _both(one: Patched) -> list[str]:
 
 
 def _headed(one: Patched) -> Iterator[str]:
-    """What the headers of a patch say of the file itself."""
+    """What the headers of a patch say about the file itself."""
     modes = {line.rpartition(" ")[0]: line.rpartition(" ")[2] for line in one.headers}
     new = modes.get("new file mode") or modes.get("new mode") or ""
     if "deleted file mode" in modes or one.new == "/dev/null":
@@ -117,7 +117,8 @@ def _headed(one: Patched) -> Iterator[str]:
 
 
 def _unfit(subject: Subject, read: list[Patched]) -> Iterator[Tag]:
-    """Whether the lines that the patch says are there were read there."""
+    """Tags for old lines of the patch that differ from the file as read, or were not
+    read."""
     contents = {one.path: _content_of(subject, one) for one in read}
     known = {path: text.split("\n") for path, text in contents.items() if text}
     if any(
@@ -171,7 +172,7 @@ def _path_tags(subject: Subject) -> Iterator[Tag]:
 
 
 def _moded(subject: Subject) -> Iterator[Tag]:
-    """A new executable bit, rights for all, another owner."""
+    """Tags for a new executable bit, rights for everybody, or another owner."""
     mode, was = _octal(subject.said("mode")), _octal(_known(subject, "mode"))
     if mode is not None:
         if mode & 0o111 and not (was or 0) & 0o111:
@@ -203,13 +204,14 @@ def _long(files: list[FileChange]) -> Iterator[Tag]:
 
 
 def _facts(subject: Subject, content: str) -> Iterator[Row]:
-    """Size and hash of what will be there: what another tool can be asked about."""
+    """The size of the new file."""
     size = len(content.encode("utf-8", "surrogatepass"))
     yield Row("Size afterwards", "file.size", Cell(f"{size} bytes"))
 
 
 def _view(files: list[FileChange], covers: str, note: str) -> View:
-    """Long files are folded, and so is everything behind the first 500 lines."""
+    """Build the difference; files are folded once more than FOLD_LINES lines are
+    open."""
     shown, before = [], 0
     for file in files:
         before += sum(len(hunk.lines) for hunk in file.hunks if not hunk.folded)
@@ -247,13 +249,13 @@ def _path(subject: Subject) -> str:
 
 
 def _workspace(subject: Subject) -> str:
-    """The reader's word before the agent's."""
+    """The workspace, only as the tool's reader declared it."""
     found = subject.read("workspace")
     return found if isinstance(found, str) else ""
 
 
 def _octal(value: Any) -> int | None:
-    """Mode bits as people write them: `0755`, `755`, 100755, "0o755"."""
+    """Parse mode bits in any usual notation: `0755`, `755`, 100755, "0o755"."""
     try:
         return int(str(value).removeprefix("0o")[-4:], 8)
     except ValueError:

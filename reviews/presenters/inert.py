@@ -1,6 +1,6 @@
-"""Untrusted text as inert data: what a template may print, and nothing else. Pure.
+"""Untrusted text as inert data, which is all that a template may print of it. Pure.
 
-Every character is there or named: nothing is removed, hidden, joined or obeyed. The
+Every character is shown or named: nothing is removed, hidden, joined or obeyed. The
 stored bytes are untouched (ux.md 3.5).
 """
 
@@ -16,36 +16,39 @@ from typing import Literal
 
 from . import addressed, unicode
 
-HEAD, TAIL = 12, 4  # lines that are always in sight
-HEAD_ROWS, TAIL_ROWS = 24, 8  # and how many rows of a page they may take
-ROW = 84  # letters of a row at its widest
+HEAD, TAIL = 12, 4  # blocks that are always in sight, if they fit
+HEAD_ROWS, TAIL_ROWS = 24, 8  # rows of a page that they may take
+ROW = 84  # characters of a row at its widest
 CHIP = 60  # characters of a chip
-WHOLE = 160  # and of a value of several parts, which stand whole
-# A line this long is shown as several, so that one line cannot push the end away.
+WHOLE = 160  # characters of a value of several parts, shown whole
+# A longer line is split, so that it cannot push the end of the text out of sight.
 WIDTH = 400
-WORD = 60  # letters that a word has at most
-BLANK_LINES = 3  # from this many on they are counted, not shown
+WORD = 60  # characters; a longer word may be split
+BLANK_LINES = 3  # from this number on they are counted, not shown
 
-# What redaction leaves in the place of a value (ux.md 3.6).
+# What redaction puts in the place of a value (ux.md 3.6).
 _REDACTED = re.compile(r"\[[A-Za-z][A-Za-z -]{0,30} · redacted · #[0-9a-f]{4}\]")
-# What a program that obeys the characters shows from right to left.
+# Text that programs which obey these characters show from right to left.
 _REVERSED = re.compile("\u202e([^\u202c-\u202e\n]*)")
-FEWEST_REVERSED = 3  # letters and digits that are worth being read out
+FEWEST_REVERSED = 3  # letters and digits; no reading of a shorter run is shown
 _PADDING = re.compile(f" {{{unicode.MOST_SPACES + 1},}}")
 _PIECES = re.compile(f"({_REDACTED.pattern}|{_PADDING.pattern})")
 
 Kind = Literal["plain", "hidden", "mixed", "redacted", "same", "cut", "read"]
-# Chips of redaction, each with what stands in the clear for the same value.
+# Redaction chips, each with the label of the equal value that the page shows in clear.
 Same = Mapping[str, str]
 NOTHING: Same = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A run of one kind. `text` is what to print: for `hidden` the names of the code
-    points, for `cut` how much is left out, for `read` how other programs show what
-    stands reversed; `note` says why a word is marked, and
-    `equals` what a redacted value is equal to; `text` ends in front of it."""
+    """A run of characters of one kind.
+
+    `text` is what to print: for `hidden` the names of the code points, for `cut` how
+    much is left out, for `read` how other programs show reversed text. `note` says why
+    a word is marked. `equals` names what a redacted value is equal to, and is printed
+    after `text`.
+    """
 
     kind: Kind
     text: str
@@ -55,16 +58,17 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line, or with `goes_on` the next part of one too long."""
+    """One line of a text, or with `goes_on` the next part of a line that is too
+    long."""
 
     segments: tuple[Segment, ...]
-    speaks: bool = False  # to the reviewer
+    speaks: bool = False  # whether it addresses the reviewer
     goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Blanks:
-    """A run of blank lines, counted; `hidden` when they were not quite blank."""
+    """A run of blank lines, counted; `hidden` if they contain invisible characters."""
 
     count: int
     hidden: bool = False
@@ -75,19 +79,19 @@ Block = Line | Blanks
 
 @dataclass(frozen=True, slots=True)
 class Display:
-    """A whole text: what is in sight, what opens on demand, and what it is made of."""
+    """A whole text: what is in sight, what opens on demand, and its measures."""
 
     head: tuple[Block, ...]
     folded: tuple[Block, ...]
     tail: tuple[Block, ...]
     lines: int
     size: int  # bytes of UTF-8
-    same: int = 0  # lines that say the same, where they are most of a long text
-    common: str = ""  # what they say
+    same: int = 0  # number of equal lines, if they are most of a long text
+    common: str = ""  # their text
 
     @property
     def speaks(self) -> bool:
-        """Whether what opens on demand holds a line to the reviewer."""
+        """Whether a folded line addresses the reviewer."""
         return any(isinstance(one, Line) and one.speaks for one in self.folded)
 
     @property
@@ -96,26 +100,30 @@ class Display:
 
 
 def tokens(text: str, plain: str = "", *, chips: bool = True) -> list[Segment]:
-    """The text in segments for one line; line breaks and tabs are tokens too, unless
-    named in `plain`.
+    """Build the segments of a text on one line.
 
-    Without `chips` what looks like a redaction is text: nothing was taken out of it.
+    Line breaks and tabs are tokens too, unless `plain` contains them. Without `chips`,
+    text that looks like a redaction is plain text: nothing was taken out of it.
     """
     return _bare(_segments(text, unicode.Words(text), plain), chips)
 
 
 def chip(text: str, limit: int = CHIP) -> list[Segment]:
-    """At most `limit` characters, head and tail, with a count of what is between.
+    """Build a chip of at most `limit` characters: head, count of what is left out,
+    tail.
 
-    Fewer when tokens would make it long: a chip stands inside a sentence.
+    A chip is part of a sentence, so the limit is halved while tokens make it too long.
     """
     found = _clipped(text, limit)
     return chip(text, limit // 2) if _size(found) > 2 * CHIP else found
 
 
 def chips(parts: Sequence[str]) -> list[list[Segment]]:
-    """The parts of one value, each whole; of a long one those between the first and the
-    last are counted. Only a part that is long by itself is cut inside."""
+    """Build the chips of a value of several parts, each part whole.
+
+    Of a long value, the parts between the first ones and the last are counted. Only a
+    part that is long by itself is cut inside.
+    """
     shown = [_part(text) for text in parts]
     sizes = [_size(segments) + len(", ") for segments in shown]
     if sum(sizes) <= WHOLE:
@@ -151,8 +159,11 @@ def _clipped(text: str, limit: int) -> list[Segment]:
 
 
 def display(text: str, *, chips: bool = True, same: Same = NOTHING) -> Display:
-    """The text as blocks: the first 12 and the last 4 always in sight. `same` names
-    what a redacted value is equal to."""
+    """Build the blocks of a whole text: the first 12 and the last 4 are in sight if
+    they fit.
+
+    `same` names what a redacted value is equal to.
+    """
     lines = text.replace("\r\n", "\n").split("\n")
     blocks = tuple(_blocks(lines, unicode.Words(text), chips, same))
     size = len(text.encode("utf-8", "surrogatepass"))
@@ -165,7 +176,8 @@ def display(text: str, *, chips: bool = True, same: Same = NOTHING) -> Display:
 
 
 def _common(lines: Sequence[str]) -> tuple[int, str]:
-    """How many lines say the same, and what, where they are most of the text."""
+    """Find the most frequent line and how often it occurs, if it is most of the
+    text."""
     said = Counter(line.strip() for line in lines if not _is_blank(line))
     for line, count in said.most_common(1):
         if count > 1 and count > len(lines) / 2:
@@ -174,7 +186,7 @@ def _common(lines: Sequence[str]) -> tuple[int, str]:
 
 
 def _fitting(blocks: Sequence[Block], room: int) -> int:
-    """How many of them fit into so many rows; at least the first does."""
+    """Count how many of the blocks fit into `room` rows; at least one does."""
     sizes = accumulate(map(_rows, blocks))
     return max(sum(size <= room for size in sizes), min(len(blocks), 1))
 
@@ -186,7 +198,7 @@ def _rows(block: Block) -> int:
 
 
 def warnings(texts: Iterable[str]) -> list[str]:
-    """What a fact tag must say about these texts, if anything."""
+    """List what a fact tag must say about these texts."""
     segments = [one for text in texts for one in tokens(text, plain="\n\r\t")]
     hidden = any(segment.kind == "hidden" for segment in segments)
     notes = {segment.note for segment in segments} - {""}
@@ -205,7 +217,7 @@ def _bare(found: Iterable[Segment], chips: bool, same: Same = NOTHING) -> list[S
 
 
 def _named(chip: Segment, same: Same) -> Segment:
-    """A redacted value with what it is equal to in the place of its tag."""
+    """Replace the tag of a redacted value with the name of what it is equal to."""
     if not (name := same.get(chip.text)):
         return chip
     return Segment("same", chip.text.rpartition("#")[0] + "same as ", equals=name)
@@ -227,7 +239,7 @@ def _blocks(
 
 
 def _read(text: str) -> Segment | None:
-    """What a run reads like where its direction is obeyed; None for a short one."""
+    """Build the reading of a run whose direction is obeyed; None for a short one."""
     letters = "".join(char for char in text if not unicode.is_hidden(char))
     if sum(map(str.isalnum, letters)) < FEWEST_REVERSED:
         return None
@@ -241,8 +253,11 @@ def _line(segments: Iterable[Segment], speaks: bool) -> Iterator[Line]:
 
 
 def _pieces(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
-    """Parts of about `WIDTH` printed characters: a token is longer than what it names,
-    so a line of hidden characters would otherwise fill the page."""
+    """Split segments into lines of about `LINE_WIDTH` printed characters.
+
+    A token is longer than what it names, so a line of hidden characters would otherwise
+    fill the page.
+    """
     piece: list[Segment] = []
     room = WIDTH
     for segment in _narrow(segments):
@@ -255,7 +270,7 @@ def _pieces(segments: Iterable[Segment]) -> Iterator[list[Segment]]:
 
 
 def _narrow(segments: Iterable[Segment]) -> Iterator[Segment]:
-    """No segment longer than a line, and no word cut that could stand whole."""
+    """Split segments that are longer than a line, between words if possible."""
     for segment in segments:
         text = segment.text
         while len(text) > WIDTH:

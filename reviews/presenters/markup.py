@@ -1,7 +1,7 @@
-"""HTML as plain text: the only place that calls bleach. Pure.
+"""HTML as plain text: the only module that calls bleach. Pure.
 
-Nothing of it is ever rendered or fetched. What it would have loaded is counted, and
-text that a mail program would hide is text here.
+HTML is never rendered, and nothing in it is fetched. Resources that it would have
+loaded are counted, and text that a mail program would hide is included.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bleach.sanitizer import Cleaner
 _MARKUP = re.compile(r"<[a-zA-Z!/][^<>]*>")
 _NAMES = re.compile(r"</?([a-zA-Z!][^\s<>/]*)")
 _KNOWN = HTML_TAGS | {"!doctype", "!--", "center", "font", "tt", "big", "strike"}
-# Elements that draw, load, ask or run something: no letter quotes them by chance.
+# Elements that draw, load, ask for or run something; a letter has none by chance.
 _ACTIVE = re.compile(
     r"<(?:a|base|button|dialog|embed|form|h[1-6]|iframe|img|input|link|meta|object"
     r"|script|style|svg|textarea|video)\b[^<>]*>",
@@ -38,26 +38,26 @@ _HIDES = re.compile(
     re.IGNORECASE,
 )
 _SHOWN_HOSTS = 5
-# Reading takes time that grows with the square of the depth.
+# Parsing takes time that grows with the square of the depth.
 MOST_TAGS, MOST_SIGNS = 1500, 6000
 _SIGNS = re.compile(r"[<=&]")
 
 
 @dataclass(slots=True)
 class Reading:
-    """What a markup says and what it would have done."""
+    """The text of an HTML source, and what it would have loaded."""
 
     text: str = ""
     links: int = 0
     images: int = 0
     forms: int = 0
     hosts: list[str] = field(default_factory=list)
-    hides: bool = False  # it may hide text from who reads the mail
+    hides: bool = False  # it may hide text from the reader of the mail
     is_read: bool = True
 
     @property
     def summary(self) -> str:
-        """`HTML not shown: 4 links, 1 image`."""
+        """A note for the page: `HTML not shown: 4 links, 1 image`."""
         if not self.is_read:
             return "HTML not read: it is no mail that a person writes"
         found = [_count(self.links, "link"), _count(self.images, "image")]
@@ -67,32 +67,36 @@ class Reading:
 
     @property
     def addresses(self) -> str:
-        """The hosts it would have asked, untrusted text."""
+        """The hosts that it would have contacted, untrusted text."""
         more = len(self.hosts) - _SHOWN_HOSTS
         rest = [_count(more, "more host")] if more > 0 else []
         return ", ".join([*self.hosts[:_SHOWN_HOSTS], *rest])
 
 
 def is_html(text: str) -> bool:
-    """Whether a text holds tags; `a < b` is none."""
+    """Whether a text contains tags; `a < b` does not."""
     return _MARKUP.search(text) is not None
 
 
 def is_active(text: str) -> bool:
-    """Whether a text holds elements that would do something on a page."""
+    """Whether a text contains elements that would do something on a page."""
     return _ACTIVE.search(text) is not None
 
 
 def is_document(text: str) -> bool:
-    """Whether every tag in it is one of HTML, so that reading it loses nothing but
-    tags: `<dana@mail.example>` and `<module>` are none."""
+    """Whether every tag is one of HTML, so that parsing loses nothing but tags.
+
+    `<dana@mail.example>` and `<module>` are not HTML.
+    """
     names = {name.lower() for name in _NAMES.findall(text)}
     return bool(names - {"!doctype", "!--"}) and names <= _KNOWN
 
 
 def read(source: str) -> Reading:
-    """The text of an HTML source, and a count of what it would have loaded. Never
-    raises: what cannot be read as HTML is text."""
+    """Extract the text of an HTML source, and count what it would have loaded.
+
+    Never raises: a source that cannot be parsed as HTML is returned as text.
+    """
     found = Reading(hides=_HIDES.search(source) is not None)
     if source.count("<") > MOST_TAGS or len(_SIGNS.findall(source)) > MOST_SIGNS:
         return Reading(text=source, is_read=False)
@@ -113,7 +117,7 @@ def read(source: str) -> Reading:
 
 
 class _Reader(Filter):  # type: ignore[misc]  # bleach has no types
-    """Takes the text out of bleach's stream of tokens and passes nothing on."""
+    """Takes the text out of bleach's token stream and passes nothing on."""
 
     def __init__(self, source: Any, found: Reading, pieces: list[str]) -> None:
         super().__init__(source)
@@ -152,7 +156,8 @@ class _Reader(Filter):  # type: ignore[misc]  # bleach has no types
 
 
 def host_of(url: str) -> str:
-    """The host of an address, when it is one in plain characters."""
+    """The host of a URL; fixed words if the URL or the host is not in plain
+    characters."""
     try:
         host = urlsplit(url.strip()).hostname or ""
     except ValueError:

@@ -1,4 +1,4 @@
-"""Moments as agents and readers write them: ISO 8601, read strictly. Pure."""
+"""Moments as agents and readers write them: ISO 8601, parsed strictly. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _DAY = re.compile(r"(?!0001|9999)\d{4}-\d\d-\d\d")
 
 
 def read(text: str) -> datetime | None:
-    """The moment, with an offset when it names one; None when it is none."""
+    """Parse a moment; it has an offset only if the text names one. None for other
+    texts."""
     if not _MOMENT.fullmatch(text):
         return None
     try:
@@ -22,7 +23,8 @@ def read(text: str) -> datetime | None:
 
 
 def in_utc(text: str) -> str:
-    """A moment with an offset, in UTC and with its weekday; empty for other texts."""
+    """Format a moment with an offset in UTC, with its weekday; empty for other
+    texts."""
     at = read(text)
     if at is None or at.tzinfo is None:
         return ""
@@ -33,8 +35,10 @@ def in_utc(text: str) -> str:
 
 
 def known(text: str) -> datetime | date | None:
-    """The moment with an offset, or the day, that a text is and nothing besides; None
-    where some of it would be lost when it is said in words."""
+    """Parse a text that is exactly a day, or a moment with an offset.
+
+    None for other texts, and for a fraction of a second, which is lost in words.
+    """
     if _DAY.fullmatch(text):
         try:
             return date.fromisoformat(text)
@@ -45,27 +49,33 @@ def known(text: str) -> datetime | date | None:
 
 
 def read_to_the_second(text: str) -> datetime | None:
-    """The moment with an offset, without a fraction of its second; None for others."""
+    """Parse a moment with an offset and drop fractions of a second; None for others."""
     at = read(text)
     return _in_every_zone(at.replace(microsecond=0)) if at else None
 
 
 def _in_every_zone(at: datetime) -> datetime | None:
-    """In UTC, where it has an offset and exists in every zone: at both ends of the
-    calendar some moments do not."""
+    """Convert a moment with an offset to UTC.
+
+    None without an offset, and at both ends of the calendar, where a moment does not
+    exist in every zone.
+    """
     named = at.tzinfo is not None and 1 < at.year < MAXYEAR
     return at.astimezone(UTC) if named else None
 
 
 def in_words(at: datetime | date) -> str:
-    """`16:29:18 UTC, 23 November 2026`, or the day alone."""
+    """Write a moment or a day in words: `16:29:18 UTC, 23 November 2026`."""
     day = f"{at.day} {at:%B} {at.year}"
     return f"{at:%H:%M:%S} UTC, {day}" if isinstance(at, datetime) else day
 
 
 def against(at: datetime | date, read: datetime, *, is_end: bool) -> str:
-    """Where it lies from the moment that it was read at; of an `is_end`, whether that
-    is over. Empty while a day is today somewhere."""
+    """Describe how long before or after `read`, the time of the reading, a moment lies.
+
+    With `is_end` the text says whether the period is over. Empty while a day is today
+    somewhere on Earth.
+    """
     begins, ends = (at, at) if isinstance(at, datetime) else _everywhere(at)
     if read >= ends:
         ago = _long(read - ends)
@@ -78,13 +88,13 @@ def against(at: datetime | date, read: datetime, *, is_end: bool) -> str:
 
 
 def _everywhere(day: date) -> tuple[datetime, datetime]:
-    """From where the day begins first, at UTC+14, to where it ends last, at UTC-12."""
+    """Where the day begins first, at UTC+14, and where it ends last, at UTC-12."""
     midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
     return midnight - timedelta(hours=14), midnight + timedelta(hours=36)
 
 
 def _long(span: timedelta) -> str:
-    """`12 days`, in the largest unit that fits; what is left of it is not said."""
+    """Format a duration in the largest unit that fits, rounded down: `12 days`."""
     seconds = int(span.total_seconds())
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if number := seconds // size:

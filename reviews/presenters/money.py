@@ -1,7 +1,8 @@
-"""Money that moves: the amount in figures and in words, and against what. Pure.
+"""Money that moves: the amount in figures and in words, and what is usual. Pure.
 
-The payee's history is the reader's: the facts `payments_before`, `usual_low` and
-`usual_high` (with their currency) and `last_currency`. Nothing is guessed without.
+The payee's history comes from the tool's reader: the facts `payments_before`,
+`usual_low` and `usual_high` (with their currency) and `last_currency`. Without them
+nothing is assumed.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ _SCALES = (
     (1000, "thousand"),
     (100, "hundred"),
 )
-NEAR = 90  # per cent of a limit from which an amount keeps just under it
+NEAR = 90  # per cent of a limit from which an amount is just under it
 _SMALL, _ROUND = _ONES.split(), _TENS.split()
 
 
 def show(subject: Subject) -> Presentation:
-    """The amount first, in figures grouped by us and in words of scale."""
+    """Present the amount first, in figures grouped by Holdpoint and in words."""
     amount = subject.amount()
     if amount is None and not subject.names_amount():
         amount = total(subject)
@@ -65,7 +66,7 @@ def show(subject: Subject) -> Presentation:
 
 
 def _called_out(subject: Subject, amount: Money) -> Iterator[Tag]:
-    """The payee's history, and the figures that this amount keeps under or passes."""
+    """Tags from the payee's history and from the limits of the tool."""
     if subject.fact("payments_before") == 0:
         yield Tag("First payment to this payee", loud=True)
     if _other_currency(subject, amount):
@@ -84,8 +85,11 @@ def _called_out(subject: Subject, amount: Money) -> Iterator[Tag]:
 
 
 def _against(subject: Subject, amount: Money, limit: Limit) -> Iterator[Tag]:
-    """One figure of the tool: passed by all its amounts together, nearly reached, or
-    passed with earlier ones."""
+    """Tags for one limit of the tool.
+
+    The amounts of this call exceed it together, nearly reach it, or exceed it together
+    with earlier calls.
+    """
     said, most = figure(limit.money), limit.money.minor
     if limit.measure:
         if _sum(subject, limit.measure) > most:
@@ -100,7 +104,7 @@ def _against(subject: Subject, amount: Money, limit: Limit) -> Iterator[Tag]:
 
 
 def _payee(subject: Subject) -> Iterator[Pair]:
-    """Who gets it, and how often before."""
+    """Who gets the money, and how often before."""
     payee, account = subject.text("payee"), subject.text("account")
     if not payee and not account:
         return
@@ -126,7 +130,8 @@ def _history(subject: Subject) -> str:
 
 
 def _usual(subject: Subject, amount: Money) -> tuple[int, int]:
-    """What is usual for the payee, in minor units of the amount's currency; else 0."""
+    """The usual range for the payee in minor units of the amount's currency, else
+    zeros."""
     if subject.fact("usual_high_currency") != amount.currency:
         return 0, 0
     found = subject.fact("usual_low"), subject.fact("usual_high")
@@ -140,12 +145,12 @@ def _other_currency(subject: Subject, amount: Money) -> bool:
 
 
 def _sums(subject: Subject, amount: Money) -> Iterator[Pair]:
-    """The rolling sums, each against its limit where the tool names one."""
+    """The rolling sums, each with its limit where the tool declares one."""
     limits = {limit.measure: limit for limit in subject.definition.limits}
     totals = subject.facts.get("sum")
     names = totals if isinstance(totals, Mapping) else {}
     found = [name for name, total in names.items() if isinstance(total, int)]
-    # Of what is in several currencies no sum is said.
+    # Amounts in several currencies have no sum.
     for name, pair in zip(found, sums(subject), strict=False):
         limit = limits.get(name)
         if limit and limit.currency == amount.currency:
@@ -167,7 +172,8 @@ def _sum(subject: Subject, name: str) -> int:
 
 
 def _balances(subject: Subject, amount: Money) -> Iterator[Change]:
-    """What the tool declares that its amount moves: before as read, after by sum."""
+    """Changes of the balances that the tool declares: before as read, after
+    computed."""
     facts = subject.facts.get("before")
     facts = facts if isinstance(facts, Mapping) else {}
     for balance in subject.definition.balances:
@@ -191,7 +197,7 @@ def _signed(minor: int, currency: str) -> str:
 
 
 def words(number: int) -> str:
-    """A whole number in English: `twelve thousand five hundred`."""
+    """Write a whole number in English: `twelve thousand five hundred`."""
     if number < 20:
         return _SMALL[number]
     if number < 100:
@@ -204,7 +210,7 @@ def words(number: int) -> str:
 
 
 def in_words(amount: Money) -> str:
-    """The scale of an amount: whole units in words, the rest as a fraction."""
+    """Write an amount in words: whole units in English, the rest as a fraction."""
     unit = 10 ** exponent(amount.currency)
     whole, rest = divmod(amount.minor, unit)
     return words(whole) + (f" and {rest}/{unit}" if rest else "")
@@ -224,7 +230,8 @@ def _whole(subject: Subject, amount: Money) -> Iterator[Tag]:
 
 
 def _shares(subject: Subject, amount: Money) -> Iterator[tuple[str, float]]:
-    """The amount against every total that the reader stated in the same currency."""
+    """The amount in per cent of each total that the reader gave in the same
+    currency."""
     facts = subject.facts.get("before")
     if not isinstance(facts, Mapping):
         return
@@ -235,20 +242,20 @@ def _shares(subject: Subject, amount: Money) -> Iterator[tuple[str, float]]:
 
 
 def _said(subject: Subject, amount: Money) -> dict[str, Part]:
-    """The arguments of the headline, as we read them."""
+    """The arguments of the headline as Holdpoint reads them, for the sentence."""
     found = figure(amount).rpartition(" ")[::2]
     pairs = zip(_headline(subject), found, strict=False)
     return {path: Value(text, untrusted=False) for path, text in pairs}
 
 
 def _headline(subject: Subject) -> tuple[str, ...]:
-    """The arguments that are the amount on top, and its currency."""
+    """The paths of the arguments with the headline's amount and currency."""
     found = subject.headline
     return (found[0].amount, found[0].currency) if found else ()
 
 
 def _merged(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """`899.00` and `USD` side by side become one value."""
+    """Merge an amount and its currency side by side into one value: `899.00 USD`."""
     found: list[Part] = []
     for part in parts:
         if _joins(found, part):

@@ -1,6 +1,6 @@
-"""What kind of place a path is: outside the workspace, CI, settings, secrets. Pure.
+"""What a path refers to: outside the workspace, CI, configuration, secrets. Pure.
 
-By name only: nothing looks at a disk, and a path is judged as it is written.
+A path is judged by its name alone, exactly as written; nothing reads a disk.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ _CONFIG = re.compile(
     re.IGNORECASE,
 )
 _SYSTEM = re.compile(r"^/(bin|sbin|lib\w*|usr|dev|proc|sys|boot|etc|root)(/|$)")
-LONGEST = 1000  # characters that are looked at
-# As a hasty reader, or a file system that folds case, takes them.
+LONGEST = 1000  # characters of a path that are checked
+# Paths that name a whole disk, home or directory.
 _ROOTS = frozenset({"/", "/*", "~", "~/", "~/*", ".", "./", "*", "./*", ".*", ".."})
 
 
 def marks(path: str, workspace: str = "") -> list[str]:
-    """Why to look twice at this path, the gravest first, in our words."""
+    """List reasons to look closer at this path, the gravest first, in Holdpoint's
+    words."""
     found = []
     if len(path) > LONGEST:
         found.append("Longer than a path")
@@ -54,7 +55,7 @@ def marks(path: str, workspace: str = "") -> list[str]:
 
 
 def is_outside(path: str, workspace: str = "") -> bool:
-    """Whether it leaves the workspace, or cannot be said to stay in it."""
+    """Whether the path leaves the workspace, or may leave it."""
     if path.startswith("~") or "\\" in path or "\x00" in path:
         return True
     if not path.startswith("/"):
@@ -67,12 +68,12 @@ def is_outside(path: str, workspace: str = "") -> bool:
 
 
 def is_everything(path: str) -> bool:
-    """Whether it names a whole disk, home or directory."""
+    """Whether the path names a whole disk, home or directory."""
     return path in _ROOTS
 
 
 def is_system(path: str) -> bool:
-    """Whether it belongs to the machine itself."""
+    """Whether the path belongs to the operating system."""
     return _SYSTEM.match(posixpath.normpath(path)) is not None
 
 

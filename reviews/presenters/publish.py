@@ -1,4 +1,4 @@
-"""What becomes public, where, for whom and from when; against what is live. Pure."""
+"""What is published: where, for whom and when, compared with the live text. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DELETES = re.compile(r"delete|remove|unpublish|take.?down|withdraw|retract")
 
 
 def show(subject: Subject) -> Presentation:
-    """The place and the audience, then the text against the one that is live."""
+    """Present the place and the audience, then the text compared with the live one."""
     rows = subject.listed("action", "where", "audience", "at", "embargo", "title")
     views: list[View] = [Group("Where and for whom", tuple(rows))] if rows else []
     views += _text(subject)

@@ -1,4 +1,4 @@
-"""A record that changes, or goes: fields before and after. Pure."""
+"""A record that is changed or deleted: its fields before and after. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .common import Subject, count, is_in, present
 from .shapes import Presentation, Row, Tag
 
 MANY_ROWS = 100
-COUNT = "rows"  # of the reading: how many records, and no field of one
+COUNT = "rows"  # in the reading: the number of records, not a field
 
 
 def show(subject: Subject) -> Presentation:
-    """Field by field; what is emptied and whom it is about is called out."""
+    """Present field by field; tags name emptied fields and personal data."""
     other = tuple(_dated(row) for row in subject.rows.other)
     return present(
         subject,
@@ -27,10 +27,10 @@ def show(subject: Subject) -> Presentation:
 
 
 def show_deletion(subject: Subject) -> Presentation:
-    """Every field of the record as it was read is a removed row: nothing of it may be
-    taken to stay because no argument names it.
+    """Present every field of the record, as read, as a removed row.
 
-    Without a record, what the arguments name is what is removed.
+    Otherwise a reviewer could believe that a field stays because no argument names it.
+    Without a record, the arguments themselves are the removed rows.
     """
     record = {n: value for n, value in (subject.before or {}).items() if n != COUNT}
     write = subject.as_read if record else subject.told
@@ -52,14 +52,15 @@ def show_deletion(subject: Subject) -> Presentation:
 
 
 def affected(subject: Subject) -> Iterator[Tag]:
-    """How many rows, only as the tool declared it."""
+    """Yield a tag for many rows, only as the tool's reader declared their number."""
     rows = subject.read(COUNT)
     if isinstance(rows, int) and not isinstance(rows, bool) and rows > MANY_ROWS:
         yield Tag(f"{rows:,} rows, as the tool declared", loud=True)
 
 
 def personal(subject: Subject) -> Iterator[Tag]:
-    """How many of the fields that change are about a person; by name, so a hint."""
+    """Yield a tag for changed fields about a person, a hint that goes by field
+    names."""
     changed = [change.path for change in subject.rows.changes]
     found = {path for path in changed if is_personal(path)}
     if found:
@@ -67,14 +68,14 @@ def personal(subject: Subject) -> Iterator[Tag]:
 
 
 def _dated(row: Row) -> Row:
-    """A moment with an offset is said in UTC as well."""
+    """Note the time in UTC on a moment with an offset."""
     said = moments.in_utc(row.cell.text) if row.cell.kind == "text" else ""
     return replace(row, note=said) if said else row
 
 
 def _emptied(subject: Subject) -> Iterator[Tag]:
-    # Counted, not named: a tag is ours, and a label may be the agent's.
-    # A text in the place of a list, or the other way round, empties nothing.
+    # The tag counts labels and does not quote them: a tag is Holdpoint's, and a label
+    # may be the agent's. A text that replaces a list, or the reverse, empties nothing.
     changes = subject.rows.changes
     stays = [change.path for change in changes if change.kind != "removed"]
     emptied = sum(

@@ -1,7 +1,7 @@
-"""An HTTP request taken apart: method, host, path, query, headers, body. Pure.
+"""An HTTP request in parts: method, host, path, query, headers, body. Pure.
 
-Nothing is asked of the network. Hosts that were called before are the reader's word
-(`known_hosts`); the value of a header that lets somebody in is concealed.
+Nothing uses the network. The tool's reader says which hosts were called before
+(`known_hosts`). The value of a header that carries a credential is concealed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .shapes import Cell, Pair, Presentation, Row, Tag
 from .unicode import is_hidden
 from .views import Group, View
 
-MOST_PAIRS = 200  # of a query
+MOST_PAIRS = 200  # parameters of a query
 SAFE = {"GET", "HEAD", "OPTIONS"}
 _INTERNAL = re.compile(r"(^|\.)(localhost|local|internal|intranet|lan|corp|home|svc)$")
 _ODD = re.compile(r"[\s\\<>\"^`{|}]")
@@ -29,11 +29,12 @@ _PORTS = {"https": 443, "http": 80}
 
 
 class Unreadable(Exception):
-    """The address can be read in more than one way; the message says why."""
+    """The address is invalid or ambiguous; the message says why."""
 
 
 def show(subject: Subject) -> Presentation:
-    """The request line first, then query, headers and body as rows of their own."""
+    """Present the request line first, then query, headers and body as groups of
+    rows."""
     subject = replace(subject, secret=frozenset(_secrets(subject)))
     try:
         parts = read(subject.text("url"))
@@ -55,7 +56,7 @@ def show(subject: Subject) -> Presentation:
 
 
 def read(url: str) -> Any:
-    """The parts of an absolute address. Raises `Unreadable`."""
+    """Parse an absolute http or https address. Raises `UnreadableAddress`."""
     if _ODD.search(url) or any(map(is_hidden, url)):
         raise Unreadable("it has characters that no address has")
     try:
@@ -151,8 +152,10 @@ def _host_warns(parts: Any) -> Iterator[str]:
 
 
 def is_private(host: str) -> bool:
-    """Whether it is, or may be, inside: a private range, or no public name. Also the
-    spellings of an address that only computers use."""
+    """Whether the host is, or may be, internal: a private address, or no public name.
+
+    Also true for an address in a notation that only computers use, such as hexadecimal.
+    """
     if _INTERNAL.search(host) or "." not in host:
         return True
     try:

@@ -1,4 +1,5 @@
-"""A date, an invitation, a ticket: when, who is asked, who can see it. Pure."""
+"""An appointment, an invitation or a ticket: when, who is asked, who can see it.
+Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _PUBLIC = re.compile(r"public|everyone|everybody|anyone|world")
 
 
 def show(subject: Subject) -> Presentation:
-    """When, in UTC as well; then who is asked, and what it says."""
+    """Present when it is, also in UTC; then who is asked, and what it says."""
     when = [_dated(row) for row in subject.listed("start", "end")]
     when += subject.listed("zone", "repeats")
     who = [_placed(subject, row) for row in subject.listed("who")]
@@ -52,13 +53,13 @@ def _backwards(starts: datetime | None, ends: datetime | None) -> bool:
 
 
 def _dated(row: Row) -> Row:
-    """A moment with an offset is said in UTC as well."""
+    """Note the time in UTC on a moment with an offset."""
     said = moments.in_utc(row.cell.text)
     return replace(row, note=said) if said else row
 
 
 def _placed(subject: Subject, row: Row) -> Row:
-    """Whether a guest is one of ours, as the tool's classes say."""
+    """Warn of a guest who is in none of the tool's recipient classes."""
     forms = [one.when for one in subject.definition.classes or ()]
     known = [form for form in forms if isinstance(form, Recipients)]
     guest = "@" in row.cell.text

@@ -1,8 +1,10 @@
-"""What a presentation is made of: plain values that a template escapes. Pure.
+"""The data classes that make up a presentation: plain values, escaped by templates.
+Pure.
 
 `Presentation` answers R1 to R3 of the review page (ux.md 3.2) from the exact arguments.
-Every argument leaf is in at least one row or view of it, or listed as uninspectable as
-well. The parts of the dedicated views are in `views`.
+Every leaf of the arguments is in at least one of its rows or views; a leaf that nobody
+can inspect is also listed as uninspectable. The parts of dedicated views are in
+`views`.
 """
 
 from __future__ import annotations
@@ -17,14 +19,14 @@ ChangeKind = Literal["removed", "changed", "added"]
 
 # A review longer than this is announced as long (ux.md 3.1).
 MANY_CHANGES, MANY_ARGUMENTS, MANY_WORDS = 40, 12, 400
-# How long a careful person looks, in seconds: at a row, at a line, at a word.
+# Seconds that a careful reader needs for a row, a line and a word.
 A_ROW, A_LINE, A_WORD = 5, 3, 0.3
-LONG_WORD = 12  # letters; what is longer takes as long as several words
+LONG_WORD = 12  # letters; a longer word takes the time of several
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Our own words in a sentence."""
+    """Holdpoint's own words in a sentence."""
 
     text: str
     value: ClassVar = False
@@ -34,7 +36,7 @@ class Text:
 class Value:
     """A value in a sentence; an untrusted one is printed with `{% chip %}`.
 
-    `parts` are those of a value of several, such as an address: `text` joins them.
+    `parts` are the parts of a compound value, such as an address; `text` joins them.
     """
 
     text: str
@@ -48,7 +50,7 @@ Part = Text | Value
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A fact we worked out; a loud one is a reason to look twice."""
+    """A fact that Holdpoint worked out; a loud one is a reason to look closer."""
 
     text: str
     loud: bool = False
@@ -56,12 +58,12 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One value as text, with its type in words: `5` and `none` may be a text too.
+    """One value as text, with its type in words: `5` and `none` may be strings.
 
-    `long` asks for the full untrusted display instead of one line. `sure` says that the
-    type needs no telling: the schema allows no other, or nothing will run on it.
-    Where the text says a value in words, `raw` is the value, and `at` the moment or
-    the day that it is.
+    `long` asks for the full untrusted display instead of one line. `sure` means that
+    the type need not be shown: the schema allows no other, or no tool runs on the
+    value. If `text` is the value in other words, `raw` is the exact value; `at` is the
+    moment or the day that the value names.
     """
 
     text: str
@@ -73,18 +75,18 @@ class Cell:
 
     @property
     def hides(self) -> bool:
-        """Whether the text is a chip of ours that stands for the value."""
+        """Whether the text is a redaction chip in place of the value."""
         return self.kind == "sensitive"
 
     @property
     def badge(self) -> str:
-        """The type, where the text alone cannot show it."""
+        """The type, if the text alone does not show it."""
         return "" if self.sure or self.kind == "text" else self.kind
 
     @property
     def settled(self) -> Cell:
-        """The same where nothing runs on it: an empty text is none, like all that is
-        empty."""
+        """The cell of a value that no tool runs on: without its type, and an empty text
+        as `none`. A concealed value stays as it is."""
         if self.kind == "sensitive":
             return self
         empty = self.kind == "empty text"
@@ -92,18 +94,18 @@ class Cell:
 
     @property
     def exact(self) -> Cell:
-        """The same to the letter."""
+        """The cell with the exact value instead of words."""
         return replace(self, text=self.raw, raw="", at=None) if self.raw else self
 
     @property
     def said(self) -> str:
-        """Both as one text, for where a badge cannot stand beside it."""
+        """Text and type in one string, for places that have no room for a badge."""
         return f"{self.text} ({self.badge})" if self.badge else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A figure of R1: how large, to whom."""
+    """A figure of region R1, such as how much or to whom."""
 
     label: str
     value: str
@@ -113,10 +115,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A value under its label; the path tells equal labels apart.
+    """A value under its label; the path distinguishes rows with equal labels.
 
-    `note` and `warns` are our own words, never the agent's; a warning is loud. `also`
-    is what a note speaks of, a host or a domain, and untrusted as the cell is.
+    `note` and `warns` are Holdpoint's words, never the agent's; warnings are loud.
+    `also` is the host or domain that a note refers to, as untrusted as the cell.
     """
 
     label: str
@@ -129,7 +131,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Before and after of one field; None is "none"."""
+    """One field before and after; a side that is None is shown as `none`."""
 
     kind: ChangeKind
     label: str
@@ -140,17 +142,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Uninspectable:
-    """An argument that nobody can state in full, and why."""
+    """An argument that nobody can state in full, and the reason."""
 
     label: str
     path: str
     reason: str
-    argument: str = ""  # the name that the schema knows it by
+    argument: str = ""  # its name in the schema
 
 
 @dataclass(frozen=True, slots=True)
 class Reversal:
-    """R3, from the tool's declaration."""
+    """Region R3: whether the effect can be undone, as the tool declares."""
 
     word: str
     icon: str  # of static/icons.svg
@@ -160,15 +162,15 @@ class Reversal:
 
 
 class View(Protocol):
-    """A part of a dedicated view; `views` has them."""
+    """What every part of a dedicated view has; the classes are in `views`."""
 
     @property
-    def lines(self) -> int: ...  # to read, beside the arguments themselves
+    def lines(self) -> int: ...  # to read, not counting the arguments
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What the tool itself says would happen; `problem` when it could not say."""
+    """What the tool itself says would happen; `problem` says why it could not."""
 
     rows: tuple[Row, ...] = ()
     source: str = ""
@@ -177,7 +179,7 @@ class DryRun:
 
     @property
     def clock(self) -> str:
-        """The time of day in UTC."""
+        """The time of day in UTC; empty if `at` is not an ISO 8601 time."""
         try:
             return f"{datetime.fromisoformat(self.at):%H:%M:%S} UTC"
         except ValueError:
@@ -186,37 +188,38 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """Everything the page says of one effect."""
+    """Everything that the review page says about one effect."""
 
-    title: str  # the tool's, for places where no value of the agent may stand
+    title: str  # the tool's, for places that show no value from the agent
     sentence: tuple[Part, ...]
     tags: tuple[Tag, ...]
     size: tuple[Pair, ...]
     changes: tuple[Change, ...]  # destructive first
     unchanged: tuple[Row, ...]
-    now: tuple[Row, ...]  # the rest of the state as read, of which no argument speaks
-    other: tuple[Row, ...]  # arguments that are no change of a field we could read
+    now: tuple[Row, ...]  # the rest of the state as read; no argument names it
+    other: tuple[Row, ...]  # arguments that the state does not contain
     uninspectable: tuple[Uninspectable, ...]
     reversal: Reversal
     before_known: bool
     dedicated: bool = True  # False: "No dedicated view"
     views: tuple[View, ...] = ()  # in the order of the page
     dry_run: DryRun | None = None
-    arguments: int = 0  # that are not as before
-    top: tuple[Row, ...] = ()  # of the state as read: what decides
-    gone: str = "none"  # what a removed field says afterwards
-    makes: str = ""  # what comes to be, where there is nothing to compare it with
-    headline: tuple[str, ...] = ()  # arguments that the figures on top state
+    arguments: int = 0  # how many leaves differ from the state
+    top: tuple[Row, ...] = ()  # facts of the state that the policy names
+    gone: str = "none"  # what is shown after a removed field
+    makes: str = ""  # what the effect creates, if there is no state to compare
+    headline: tuple[str, ...] = ()  # paths of the arguments that the figures show
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many rows of each kind of change, for the line under the heading."""
+        """How many rows there are of each kind of change, for the line under the
+        heading."""
         kinds = [change.kind for change in self.changes]
         return {kind: kinds.count(kind) for kind in ("changed", "added", "removed")}
 
     @property
     def compared(self) -> str:
-        """What the comparison came to, where it has no row."""
+        """The result of the comparison in words, if it has no rows."""
         if self.makes or not self.before_known:
             return self.makes or "Nothing to compare"
         if self.unchanged:
@@ -225,12 +228,12 @@ class Presentation:
 
     @property
     def beside(self) -> tuple[Row, ...]:
-        """The other arguments without those of the headline."""
+        """The other arguments, without those of the headline."""
         return tuple(row for row in self.other if row.path not in self.headline)
 
     @property
     def stated(self) -> tuple[Row, ...]:
-        """Those of the headline, exactly as they were sent."""
+        """The arguments of the headline, exactly as sent."""
         return tuple(row for row in self.other if row.path in self.headline)
 
     @property
@@ -240,26 +243,29 @@ class Presentation:
 
     @property
     def is_long(self) -> bool:
-        """Whether nobody can take it in within 30 seconds."""
+        """Whether nobody can understand the effect within 30 seconds."""
         many = self.lines > MANY_CHANGES or self.arguments > MANY_ARGUMENTS
         return many or self.words > MANY_WORDS
 
     @property
     def words(self) -> int:
-        """How many words the long texts have."""
+        """How many words the long texts contain."""
         return sum(len(row.cell.text.split()) for row in self.other if row.cell.long)
 
     @property
     def minutes(self) -> int:
-        """How long a long review takes, roughly; at least two."""
+        """A rough reading time for a long review in minutes; at least two."""
         rows = self.arguments * A_ROW + self.lines * A_LINE
         texts = [row.cell.text for row in self.other if row.cell.long]
         return max(2, ceil((rows + sum(map(_seconds, texts))) / 60))
 
 
 def _seconds(text: str) -> float:
-    """How long a text takes to read. A run of lines without a letter, or of lines that
-    were read before, is seen at a glance, however many they are."""
+    """Estimate how long a text takes to read, in seconds.
+
+    A run of lines that have no letters or digits, or that occurred before, takes the
+    time of one line, however long the run is.
+    """
     seconds, glanced = 0.0, False
     known: set[str] = set()
     for line in map(str.strip, text.splitlines()):
@@ -275,7 +281,8 @@ def _seconds(text: str) -> float:
 
 
 def texts(shown: Any) -> Iterator[str]:
-    """Every text a presentation holds, in order: what a page made of it can say."""
+    """Yield every text in a presentation, in order: all that a page made of it can
+    say."""
     if isinstance(shown, str):
         yield shown
     elif isinstance(shown, tuple):

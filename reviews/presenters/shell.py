@@ -1,8 +1,10 @@
-"""A command as it will run: one word a line, what it carries opened. Pure.
+"""A command as it will run: one word a line, and the code inside it as further steps.
+Pure.
 
-Programs, matches of globs and such are shown only as the tool's reader declared them:
-`programs` (name -> path), `globs` (pattern -> number of matches), `user`, `host`, `cwd`
-and `env`. What is not read with certainty is shown whole and said to be undecoded.
+Paths of programs, matches of globs and the like are shown only as the tool's reader
+declared them: `programs` (name -> path), `globs` (pattern -> number of matches),
+`user`, `host`, `cwd` and `env`. Text that cannot be parsed with certainty is shown
+whole and marked as not decoded.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from .common import Subject, count, present, sentence
 from .shapes import Cell, Pair, Part, Presentation, Row, Tag, Value
 from .views import Command, Group, Inside, Step, Token, View
 
-DEEPEST = 3  # a command in a command in a command
+DEEPEST = 3  # levels of commands inside commands
 MOST_TAGS = 5
 _JOINED = {
     "": "",
@@ -47,7 +49,7 @@ _PARTS = ("host", "user", "cwd", "env", "stdin")
 
 @dataclass(slots=True)
 class Read:
-    """A command read: its steps, what it carries, and what nobody can tell."""
+    """A parsed command: its steps, the texts inside it, and what nobody can tell."""
 
     steps: list[Step] = field(default_factory=list)
     inside: list[Inside] = field(default_factory=list)
@@ -55,11 +57,11 @@ class Read:
     warns: list[str] = field(default_factory=list)
     hosts: list[str] = field(default_factory=list)
     problem: str = ""
-    words: list[str] = field(default_factory=list)  # as given, when no shell reads them
+    words: list[str] = field(default_factory=list)  # as given, if no shell reads them
 
 
 def show(subject: Subject) -> Presentation:
-    """Steps first, then where and as whom, then the arguments as they are."""
+    """Present the steps first, then where and as whom they run, then the arguments."""
     role = "argv" if subject.path("argv") else "command"
     read = _read_argv(subject) if role == "argv" else _read_text(subject)
     title = (
@@ -95,7 +97,7 @@ def _read_text(subject: Subject) -> Read:
 
 
 def _read_argv(subject: Subject) -> Read:
-    """Words that no shell reads: each is exactly what the program receives."""
+    """Parse words that no shell reads: the program receives each exactly as given."""
     first, rest = subject.said("command"), subject.said("argv")
     words = [*([] if first is None else [first]), *(rest if _is_list(rest) else [])]
     if not words or not all(isinstance(word, str) for word in words):
@@ -111,7 +113,10 @@ def _read_argv(subject: Subject) -> Read:
 
 
 def read(text: str, declared: Mapping[str, Any], depth: int = 0) -> Read:
-    """Read a command line. `declared` is what the tool's reader said of it."""
+    """Parse a command line; `declared` is what the tool's reader said about it.
+
+    Never raises: a line that cannot be parsed has its reason in `problem`.
+    """
     found = Read()
     if any(unicode.is_hidden(char) and char not in "\n\t" for char in text):
         found.doubts.append("It has characters that nobody sees.")
@@ -161,7 +166,7 @@ def _carried(
 def _open(
     title: str, text: str, found: Read, declared: Mapping[str, Any], depth: int
 ) -> None:
-    """A command inside the command, as steps of its own."""
+    """Parse a command inside the command into steps of its own."""
     if depth >= DEEPEST:
         found.inside.append(Inside(title, text, problem="Not opened: too deep."))
         found.doubts.append("Commands are nested too deep.")
@@ -248,7 +253,7 @@ def _destinations(read: Read) -> Iterator[Row]:
 
 
 def _said(subject: Subject, read: Read) -> dict[str, Part]:
-    """Several steps are counted; one is quoted."""
+    """Values for the effect sentence: an argv is quoted, several steps are counted."""
     if read.words:
         return {subject.path("argv"): Value(shlex.join(read.words))}
     path = subject.path("command")
@@ -265,7 +270,8 @@ def _size(subject: Subject) -> Iterator[Pair]:
 
 
 def _tags(read: Read) -> Iterator[Tag]:
-    """The gravest warnings once each; the words themselves carry them all."""
+    """Tags for the gravest warnings, once each; the words themselves show all of
+    them."""
     found = sorted(dict.fromkeys(read.warns), key=_gravity)
     for said in found[:MOST_TAGS]:
         yield Tag(said, loud=True)

@@ -1,8 +1,9 @@
-"""A POSIX command line as simple commands, words and redirections. Pure.
+"""Split a POSIX command line into simple commands, words and redirections. Pure.
 
-The standard library's `shlex` forgets what was quoted, so that `';'` and `;` read the
-same; this keeps it. It reads only what every POSIX shell reads alike: for anything else
-it raises `Unreadable`, or leaves a mark on the word, and nobody guesses.
+The standard library's `shlex` forgets what was quoted, so that `';'` and `;` become
+equal; this lexer keeps it. It accepts only what every POSIX shell parses alike: for
+anything else it raises `UnreadableCommand` or sets a mark on the word. It never
+guesses.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-MOST_WORDS = 1000  # more is no command that a person can check
+MOST_WORDS = 1000  # a person cannot check a longer command
 _BLANK, _META = " \t", " \t\n;&|<>()"
 _OPERATORS = ("&&", "||", ";", "|&", "|", "&", "\n")
 _REDIRECT = re.compile(r"<<<|<<-|<<|>>|>\||<>|>&|<&|>|<")
@@ -22,21 +23,24 @@ _KEYWORDS = (
     " { } ! [[ ]]"
 )
 _ESCAPED = '$`"\\\n'
-# What stands for a quoted character where only bare ones count.
+# Replaces a quoted character where only unquoted ones count.
 _HIDDEN = "\x00"
 
 
 class Unreadable(Exception):
-    """Not read with certainty; the message says why, in words for a reviewer."""
+    """The command cannot be parsed with certainty; the message tells reviewers why."""
 
 
 @dataclass(slots=True)
 class Word:
-    """One word. `text` is what the program receives, but where a mark says that the
-    shell puts something else there; `inner` are the commands inside substitutions."""
+    """One word of a command.
+
+    `text` is what the program receives, except where a mark says that the shell puts
+    something else there. `inner` has the commands inside substitutions.
+    """
 
     text: str = ""
-    bare: str = ""  # the same with quoted characters blanked
+    bare: str = ""  # the text with quoted characters blanked
     raw: str = ""
     marks: set[str] = field(default_factory=set)
     inner: list[str] = field(default_factory=list)
@@ -48,8 +52,8 @@ class Word:
 
 @dataclass(slots=True)
 class _Making(Word):
-    """A word that is being read, in pieces: text that grows letter by letter takes
-    time that grows with its square."""
+    """A word under construction, in pieces: appending to one string letter by letter
+    would take quadratic time."""
 
     texts: list[str] = field(default_factory=list)
     bares: list[str] = field(default_factory=list)
@@ -65,7 +69,10 @@ class _Making(Word):
 
 @dataclass(slots=True)
 class Redirect:
-    """`2>file`: `number` is empty for the usual stream; a heredoc has a `body`."""
+    """A redirection such as `2>file`.
+
+    `number` is empty for the default stream; only a heredoc has a `body`.
+    """
 
     operator: str
     target: Word
@@ -94,7 +101,7 @@ class Simple:
 
 
 def read(text: str) -> list[Simple]:
-    """The simple commands in order. Raises `Unreadable`."""
+    """Parse a text into simple commands, in order. Raises `UnreadableCommand`."""
     return _Reader(text).commands()
 
 
@@ -102,7 +109,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.waiting: list[Redirect] = []  # heredocs whose lines come next
+        self.waiting: list[Redirect] = []  # heredocs whose bodies follow this line
         self.found = [Simple("")]
         self.words = 0
 
@@ -290,7 +297,7 @@ class _Reader:
         self.at = end + 1
 
     def _closing(self, start: int, opens: str, closes: str) -> int:
-        """Where the bracket that was opened before `start` closes."""
+        """The index of the bracket that closes the one opened before `start`."""
         depth, at = 1, start
         while at < len(self.text):
             char = self.text[at]
@@ -322,7 +329,7 @@ class _Reader:
 
 
 def _braces(bare: str) -> bool:
-    """Whether some shells make several words of this one: `{a,b}`, `{1..3}`."""
+    """Whether some shells expand this word into several: `{a,b}`, `{1..3}`."""
     opened = bare.find("{")
     return opened >= 0 and "}" in bare[opened:] and ("," in bare or ".." in bare)
 

@@ -1,8 +1,8 @@
-"""What to look twice at in a command: one line of our words a warning. Pure.
+"""Warnings about the words of a command, each one line in Holdpoint's words. Pure.
 
-A list of what is known to be grave, and a short one of programs that only read: any
-other is said to be unknown, so that nothing passes in silence. `Doubt` says that nobody
-can tell what would run.
+The tables below name programs and options that are known to be grave, and a few
+programs that only read. Any other program is called unknown, so that none passes
+without a word. A doubt means that nobody can tell what would run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LANGUAGES = re.compile(
     r"python[\d.]*|perl[\d.]*|ruby[\d.]*|node(js)?|deno|bun|php[\d.]*|lua[\d.]*|pwsh"
     r"|powershell(\.exe)?|cmd\.exe|osascript|tclsh|expect|Rscript|groovy|jshell"
 )
-# Programs that run the program named after them.
+# Programs that run the program named in their arguments.
 _WRAPPERS = (
     "sudo doas su pkexec runuser gosu setpriv env nohup nice ionice timeout time xargs"
     " stdbuf setsid chroot unshare nsenter watch parallel command exec builtin busybox"
@@ -138,8 +138,8 @@ _RULES = (
     ),
 )
 UNKNOWN = "A program not known here"
-# Programs that read and print. They write nothing and run nothing by their own words;
-# what the rules above know of some of their options comes on top.
+# Programs that only read and print: by themselves they write nothing and run nothing.
+# The rules above still warn of some of their options.
 _PLAIN = """
 : [ [[ awk basename cal cat cd cksum cmp column comm cut date df diff dirname du echo
 egrep expr false fgrep file fmt fold free gawk git grep gsed head hostname id jobs
@@ -157,18 +157,19 @@ _HOOKS = re.compile(
     re.IGNORECASE,
 )
 _HOOKED = re.compile(r"tar|ssh|scp|sftp|rsync|git|zip|env|gdb|man|less|make|parallel")
-# What lets the little languages of text tools run a program or write a file.
+# Code with which awk or sed can run a program or write a file.
 _TEXT_TOOLS = re.compile(r"[gmn]?awk|sed|gsed")
 _CODE = re.compile(
     r"system\s*\(|getline|[|>]\s*&?\s*[\"a-z]|(^|[;}\d\s])[ewW]\s|/[gip\d]*e[gip\d]*$"
 )
 _DISK = re.compile(r"/dev/(?:[hsv]d[a-z]|nvme|disk|mapper|mmcblk)")
-# Programs that give one word, or all of theirs, to a shell.
+# Programs that pass one word, or all their words, to a shell.
 _HANDS_OVER = re.compile(r"su|runuser|script|flock|watch")
 _SSH_TAKES = re.compile(r"-[bcDEeFIiJLlmOopQRSWw]")
 _SET = re.compile(
-    r"(LD_\w+|DYLD_\w+|PATH|IFS|BASH_ENV|ENV|SHELLOPTS|PROMPT_COMMAND|PYTHON\w+|PERL5\w+"
-    r"|NODE_OPTIONS|RUBYOPT|GIT_\w+|EDITOR|PAGER|http_proxy|https_proxy|HTTPS?_PROXY)\+?="
+    r"(LD_\w+|DYLD_\w+|PATH|IFS|BASH_ENV|ENV|SHELLOPTS|PROMPT_COMMAND|PYTHON\w+"
+    r"|PERL5\w+|NODE_OPTIONS|RUBYOPT|GIT_\w+|EDITOR|PAGER|http_proxy|https_proxy"
+    r"|HTTPS?_PROXY)\+?="
 )
 _ADDRESS = re.compile(
     r"\w[\w+.-]*://\S+|[\w.-]+@[\w.-]+(:\S*)?|/dev/(?:tcp|udp)/\S+"
@@ -178,27 +179,28 @@ _ADDRESS = re.compile(
 )
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}|(?:\\{1,2}x[0-9a-fA-F]{2}){4,}")
 _CASES = (re.compile("[A-Z]"), re.compile("[a-z]"), re.compile("[0-9]"))
-# A longer word is looked at no closer: it is nothing that a person types.
+# Only the first letters of a longer word are checked: nobody types such a word.
 MOST_LETTERS = 2000
-NEAR = 20  # words behind an interpreter in which its options stand
+NEAR = 20  # words after an interpreter that may be its options
 TOO_LONG = "A word is too long to be looked at."
-_PATH_STEP = 16  # encoded text rarely has a slash more often
+_PATH_STEP = 16  # encoded text rarely has a slash this often
 
 
 @dataclass(slots=True)
 class Watched:
-    """What was found in one simple command, by the place of the word and as a whole."""
+    """The findings about one simple command: by index of the word, and for all of
+    it."""
 
     words: dict[int, list[str]] = field(default_factory=dict)
     redirects: dict[int, list[str]] = field(default_factory=dict)
     assigns: dict[int, list[str]] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
-    codes: list[str] = field(default_factory=list)  # shell code given as a word
+    codes: list[str] = field(default_factory=list)  # shell code given as one word
     hosts: list[str] = field(default_factory=list)
 
 
 def watch(simple: Simple, *, fed: bool = False) -> Watched:
-    """Look at one simple command; `fed` says that it reads another's output."""
+    """Inspect one simple command; `fed` says that it reads another's output."""
     found = Watched()
     for place, word in enumerate(simple.words):
         found.words[place] = list(_of_word(word))
@@ -220,12 +222,13 @@ def watch(simple: Simple, *, fed: bool = False) -> Watched:
 
 
 def _seen(text: str) -> str:
-    """As much of a word as is looked at: no search takes time that grows with it."""
+    """The part of a word that is searched, so that no search takes longer for a longer
+    word."""
     return text[:MOST_LETTERS]
 
 
 def is_encoded(text: str) -> bool:
-    """Whether a word looks like something else in disguise; a long path does not."""
+    """Whether a word looks encoded; a long path does not."""
     return any(_is_code(match[0]) for match in _ENCODED.finditer(text))
 
 
@@ -237,14 +240,15 @@ def _is_code(text: str) -> bool:
 
 
 def program(word: Word) -> str:
-    """The name a program is known by, without its place."""
+    """The name of a program, without its directory."""
     return _seen(word.text.rpartition("/")[2])
 
 
 def _programs(words: Sequence[Word], found: Watched, *, fed: bool) -> None:
-    """The program, and those it is told to run in turn.
+    """Inspect the program and those that it is told to run in turn.
 
-    The first one's rules hold for all words, those of the others up to the next.
+    The rules of the first program apply to all words, those of another to the words up
+    to the next program.
     """
     starts = list(_starts(words))
     for place, end in pairwise([*starts, len(words)]):
@@ -274,7 +278,7 @@ def _arguments(name: str, words: Sequence[Word], places: range, found: Watched) 
 
 
 def _starts(words: Sequence[Word]) -> Iterator[int]:
-    """Where programs stand: the first word, and after a wrapper each known name."""
+    """The indexes of programs: the first word and, after a wrapper, each known name."""
     if not words:
         return
     yield 0
@@ -284,7 +288,7 @@ def _starts(words: Sequence[Word]) -> Iterator[int]:
         name = program(words[place])
         known = name in _PROGRAMS or name in _WRAPPERS.split()
         if name == ".":
-            continue  # a directory
+            continue  # the current directory, not a program
         if known or _SHELLS.fullmatch(name) or _LANGUAGES.fullmatch(name):
             yield place
 
@@ -308,7 +312,8 @@ def _interpreters(words: Sequence[Word], found: Watched, *, fed: bool) -> None:
 
 
 def _handed_over(name: str, rest: Sequence[str]) -> Iterator[str]:
-    """What this program gives to a shell, here or on another machine."""
+    """Yield the code that this program passes to a shell, here or on another
+    machine."""
     if name == "watch":
         yield " ".join(text for text in rest if not text.startswith("-"))
     elif _HANDS_OVER.fullmatch(name) and "-c" in rest[:-1]:
@@ -369,7 +374,7 @@ def _reads(simple: Simple) -> bool:
 
 
 def _is_read(name: str) -> bool:
-    """Whether it is known here: one that only reads, or whose code is opened."""
+    """Whether the program is known: it only reads, or its code is inspected."""
     return bool(
         name in _READERS or _SHELLS.fullmatch(name) or _LANGUAGES.fullmatch(name)
     )

@@ -1,8 +1,8 @@
-"""An SQL statement: what kind, which tables, with or without a condition. Pure.
+"""An SQL statement: its kind, its tables, and whether a condition limits it. Pure.
 
-Read by sqlglot as PostgreSQL reads it. What databases read differently, and what
-sqlglot does not take apart, is "not decoded". How many rows it touches and which ones
-is shown only as the tool's reader declared it: `rows` and `keys`.
+sqlglot parses it as PostgreSQL does. What databases read differently, and what sqlglot
+does not take apart, counts as not decoded. How many rows it touches, and which ones, is
+shown only as the tool's reader declared it: `rows` and `keys`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .record import affected
 from .shapes import Cell, Presentation, Row, Tag
 from .views import Group
 
-LONGEST = 10_000  # characters; more is no statement that a person can check
-KEYS = 5  # of the affected rows
+LONGEST = 10_000  # characters; a person cannot check a longer statement
+KEYS = 5  # of the affected rows that are shown
 EVERY_ROW = "No WHERE that tells rows apart: every row"
-_MADE = ("TABLE", "INDEX", "VIEW", "SCHEMA")  # anything else made may be a program
-# sqlglot's warnings quote the statement; a log is no place for an argument.
+_MADE = ("TABLE", "INDEX", "VIEW", "SCHEMA")  # anything else created may be code
+# sqlglot's warnings quote the statement, and arguments do not belong in a log.
 logging.getLogger("sqlglot").addFilter(lambda record: False)
 _KINDS: dict[type[exp.Expr], str] = {
     exp.Delete: "DELETE",
@@ -42,7 +42,7 @@ _KINDS: dict[type[exp.Expr], str] = {
 }
 _WRITES = (exp.Delete, exp.Update, exp.Merge, exp.Insert)
 _GRAVE = {"DELETE": "Deletes rows", "DROP": "Drops", "TRUNCATE": "Empties a table"}
-# Read in one way by one database and in another by the next.
+# Databases read these differently.
 _DIFFERENT = (
     (re.compile(r"\\"), "a backslash"),
     (re.compile(r"/\*"), "a comment inside"),
@@ -55,24 +55,24 @@ _DIFFERENT = (
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement as it was read."""
+    """One parsed statement."""
 
     kinds: tuple[str, ...]  # the gravest first, nested ones included
     tables: tuple[str, ...]
-    columns: tuple[str, ...] = ()  # that are written
+    columns: tuple[str, ...] = ()  # columns that are written
     condition: str = ""
     is_unbounded: bool = False  # writes to every row of a table
     functions: tuple[str, ...] = ()
-    nulls: int = 0  # columns set to nothing
+    nulls: int = 0  # columns set to NULL
     drops: bool = False  # an ALTER that drops something
 
 
 class Unreadable(Exception):
-    """The text is not read with certainty; the message says why."""
+    """The text cannot be parsed with certainty; the message says why."""
 
 
 def show(subject: Subject) -> Presentation:
-    """What each statement does; the text itself stays whole below."""
+    """Present what each statement does; the text itself is shown whole below."""
     try:
         found = read(subject.text("statement"))
     except Unreadable as error:
@@ -95,7 +95,7 @@ def show(subject: Subject) -> Presentation:
 
 
 def read(text: str) -> list[Statement]:
-    """The statements in order. Raises `Unreadable`."""
+    """Parse a text into statements, in order. Raises `UnreadableStatement`."""
     if not text.strip():
         raise Unreadable("there is no statement")
     if len(text) > LONGEST:
@@ -143,7 +143,7 @@ def _kinds(node: exp.Expr) -> Iterator[str]:
 
 
 def _is_unbounded(node: exp.Expr) -> bool:
-    """Whether nothing, or nothing that tells rows apart, says which rows."""
+    """Whether a DELETE or UPDATE has no condition that tells rows apart."""
     where = node.args.get("where")
     if not isinstance(node, exp.Delete | exp.Update):
         return False
@@ -151,7 +151,7 @@ def _is_unbounded(node: exp.Expr) -> bool:
 
 
 def _is_open(where: exp.Expr) -> bool:
-    """Whether it holds for every row: `id = 1 OR 1 = 1`, `id = id`."""
+    """Whether the condition holds for every row: `id = 1 OR 1 = 1`, `id = id`."""
     sides = [(one.left, one.right) for one in where.find_all(exp.Or)]
     either = any(side.find(exp.Column) is None for pair in sides for side in pair)
     return either or any(one.left == one.right for one in where.find_all(exp.EQ))

@@ -1,13 +1,12 @@
-"""Words that mix alphabets, or that only look Latin. Pure.
+"""Characters that a reader does not see, or takes for something else. Pure.
 
-A small reading of UTS 39: scripts by character name, the East Asian combinations that
-are ordinary, and the Cyrillic, Greek and Armenian letters that pass for Latin ones.
+Words that mix alphabets or only look Latin are marked. This is a small part of UTS 39:
+scripts by character name, the usual East Asian combinations, and the Cyrillic, Greek
+and Armenian letters that pass for Latin ones.
 
-Which characters a reader would not see, or would see as something else. Pure.
-
-Default-ignorable, control, format, private and unassigned code points, line and
+Default-ignorable, control, format, private-use and unassigned code points, line and
 paragraph separators, every space but the plain one, and letters that draw nothing
-(proof.md 4.1). They are shown as tokens and never removed.
+(proof.md 4.1) are shown as tokens and never removed.
 """
 
 from __future__ import annotations
@@ -20,12 +19,13 @@ from itertools import groupby
 
 MIXED = "mixed alphabets"
 LOOKS_LATIN = "letters that only look Latin"
-# "é" is one character, or "e" and an accent: they look equal and are other bytes.
+# "é" is one character, or "e" and an accent: they look equal but have other bytes.
 DECOMPOSED = "letters in an unusual encoding"
 
-# A word with the marks that stand apart from their letters, which are no part of `\w`.
+# A word with its combining marks, which are not part of `\w`.
 _MARKED = re.compile(r"[^\s!-/:-@\[-^`{-~]+")
-# These write several marks on a letter, in an order that nobody sees; text is typed so.
+# Scripts that put several marks on a letter. Ordinary text has them in any order, and
+# nobody sees the order.
 _POINTED = {"HEBREW", "ARABIC", "SYRIAC"}
 _WORD = re.compile(r"\w+")
 _TOGETHER = tuple(
@@ -36,10 +36,10 @@ _TOGETHER = tuple(
         {"LATIN", "CJK", "BOPOMOFO"},
     )
 )
-# The first words of character names that are no script of their own.
+# First words of character names that do not name a script.
 _COMMON = {"MICRO", "FEMININE", "MASCULINE", "MODIFIER", "OHM", "KELVIN", "ANGSTROM"}
 _ALIASES = {"KATAKANA-HIRAGANA": "KATAKANA", "IDEOGRAPHIC": "CJK", "HALFWIDTH": ""}
-# Latin letters in disguise: bold, full width and the like.
+# Styled Latin letters: bold, full width and the like.
 _STYLED = {"MATHEMATICAL", "FULLWIDTH", "DOUBLE-STRUCK", "BLACK-LETTER", "SCRIPT"}
 
 _PAIRS = """
@@ -53,7 +53,7 @@ LOOKALIKES = {int(pair[:4], 16): pair[4] for pair in _PAIRS.split()}
 
 
 class Words:
-    """Marks the suspicious words of one text, judged by the whole of it."""
+    """Marks the suspicious words of a text, judged in the context of the whole text."""
 
     def __init__(self, text: str) -> None:
         self.foreign_prose = False
@@ -63,7 +63,8 @@ class Words:
             self.foreign_prose = any(_foreign(w) and not _poses(w) for w in found)
 
     def mark(self, run: str) -> Iterator[tuple[str, str]]:
-        """The run in pieces, each with its note or the empty string."""
+        """Split a run of the text into pieces, each with its note or the empty
+        string."""
         if run.isascii():
             yield run, ""
             return
@@ -91,8 +92,10 @@ class Words:
 
 
 def is_decomposed(word: str) -> bool:
-    """Whether another encoding of the same letters is usual (NFC), so that two values
-    that look equal may differ."""
+    """Whether the word is not in NFC, so that two equal-looking values may differ.
+
+    In Hebrew, Arabic and Syriac a different order of the marks does not count.
+    """
     usual = unicodedata.normalize("NFC", word)
     if usual == word:
         return False
@@ -101,8 +104,8 @@ def is_decomposed(word: str) -> bool:
 
 
 def is_mixed(word: str) -> bool:
-    """Whether its letters, or its digits, come from alphabets that do not belong
-    together."""
+    """Whether the letters, or the digits, of a word come from alphabets that do not
+    belong together."""
     scripts = frozenset(script for char in word if (script := script_of(char)))
     digits = {ord(c) - unicodedata.digit(c) for c in word if c.isdecimal()}
     if "STYLED" in scripts or len(digits) > 1:
@@ -111,14 +114,15 @@ def is_mixed(word: str) -> bool:
 
 
 def skeleton(text: str) -> str:
-    """The text as a hasty reader sees it, to compare and to search; not for display."""
+    """The text as a hasty reader sees it, for comparison and search, not for
+    display."""
     plain = unicodedata.normalize("NFKC", text).translate(LOOKALIKES)
     return plain.casefold()
 
 
 @lru_cache(maxsize=8192)
 def script_of(char: str) -> str:
-    """The first word of a letter's name, where that is a script; else empty."""
+    """The script of a letter, from the first word of its name; empty for others."""
     if char.isascii():
         return "LATIN" if char.isalpha() else ""
     word = unicodedata.name(char, "").partition(" ")[0]
@@ -138,11 +142,11 @@ def _poses(word: str) -> bool:
     return all(ord(c) in LOOKALIKES for c in word if c.isalpha())
 
 
-# Format characters that do draw something: they enclose the digits that follow.
+# Format characters that are visible: they enclose the digits that follow.
 _DRAWN = frozenset(
     [*range(0x0600, 0x0606), 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2, 0x110BD, 0x110CD]
 )
-# Letters, marks and symbols that draw nothing although their category says otherwise.
+# Letters, marks and symbols that are invisible although their category says otherwise.
 _BLANK = frozenset(
     [
         *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, 0xFFFC),
@@ -150,20 +154,20 @@ _BLANK = frozenset(
         *(*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)),
     ]
 )
-# Our own signs round a token: an agent that types them would forge one.
+# Holdpoint's brackets around a token: an agent that types them would forge one.
 _BRACKETS = frozenset("\u27e6\u27e7")
-# What a terminal would obey: it is one token with its parameters, not a token and
+# A terminal's escape sequence is one token with its parameters, instead of a token and
 # some stray letters.
 _ANSI = re.compile(
     r"(?:\x1b\[[0-?]{0,32}|\x9b[0-?]{1,32})[ -/]{0,4}[@-~]|\x1b[()][0-B]"
 )
-# A Thai or Hebrew letter carries up to three marks; more climb over the lines above.
+# A Thai or Hebrew letter has up to three marks; more would overlap the lines above.
 MOST_MARKS = 3
 # More spaces than any indentation push the end of a line out of sight.
 MOST_SPACES = 32
 
 
-# What is obeyed and not read, but for the breaks of lines and tabs of any text.
+# Characters that programs obey instead of showing, except line breaks and tabs.
 _OBEYED = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
     "|[\U000e0000-\U000e007f]"
@@ -171,14 +175,16 @@ _OBEYED = re.compile(
 
 
 def controls(text: str) -> bool:
-    """Whether a text tries to steer a terminal or a direction, or hides letters. What
-    ordinary mail brings along, a space that does not break, is none of it."""
+    """Whether a text contains terminal or direction controls, or hidden letters.
+
+    Special characters of ordinary mail, such as a non-breaking space, do not count.
+    """
     return _OBEYED.search(text) is not None
 
 
 @lru_cache(maxsize=8192)
 def is_hidden(char: str) -> bool:
-    """Whether this one character must be shown as a token."""
+    """Whether a character must be shown as a token."""
     if " " <= char <= "~":
         return False
     code, category = ord(char), unicodedata.category(char)
@@ -190,9 +196,9 @@ def is_hidden(char: str) -> bool:
 
 
 def spans(text: str, plain: str = "") -> Iterator[tuple[bool, str]]:
-    """The text in runs: (whether to show it as a token, the run).
+    """Split a text into runs: (whether to show the run as a token, the run).
 
-    Characters in `plain` are never hidden. The runs joined are the text.
+    Characters in `plain` are never hidden. The joined runs are the text.
     """
     flags = _flags(text, plain)
     position = 0
@@ -203,7 +209,8 @@ def spans(text: str, plain: str = "") -> Iterator[tuple[bool, str]]:
 
 
 def name(run: str) -> str:
-    """What a token says of its run: `U+202E U+200B x12`, at most six kinds."""
+    """Format the label of a token: `U+202E U+200B x12`, at most six kinds of
+    character."""
     if set(run) == {" "}:
         return f"{len(run)} spaces"
     kinds = [
@@ -216,8 +223,10 @@ def name(run: str) -> str:
 
 
 def _kind(char: str) -> tuple[bool, str]:
-    """What makes neighbours in a token one: the parameters of a terminal's command are
-    printed as they are."""
+    """The key that groups equal neighbours in a token.
+
+    Visible characters, the parameters of an escape sequence, form one group.
+    """
     typed = "!" <= char <= "~"
     return typed, "" if typed else char
 

@@ -1,6 +1,6 @@
-"""The parts that dedicated views are made of: groups of rows, steps, differences. Pure.
+"""The parts of dedicated views: groups of rows, commands, differences. Pure.
 
-Every view says how many lines there are to read that are no argument of their own.
+The `lines` of a view is the number of lines to read that are not arguments themselves;
 `template` is the partial that draws it.
 """
 
@@ -17,7 +17,8 @@ Parts = tuple[tuple[bool, str], ...]  # (whether this piece differs, the piece)
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Rows under a heading of ours: the headers of a mail, the query of a call."""
+    """Rows under one of Holdpoint's headings: the headers of a mail, the query of a
+    call."""
 
     template: ClassVar = "reviews/_view_group.html"
     lines: ClassVar = 0
@@ -34,12 +35,12 @@ class Token:
     text: str
     means: str
     warns: tuple[str, ...] = ()
-    declared: str = ""  # what the tool's reader says of it, untrusted text
+    declared: str = ""  # the tool reader's description, untrusted text
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One program of a command; `joined` says when it runs."""
+    """One program of a command; `joined` says in words when it runs."""
 
     joined: str
     tokens: tuple[Token, ...]
@@ -47,17 +48,17 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A text that a command carries: a heredoc, a `-c` string, a substitution."""
+    """A text inside a command: a heredoc, a `-c` string, a substitution."""
 
     title: str
     text: str
     steps: tuple[Step, ...] = ()
-    problem: str = ""  # why it is not opened into steps
+    problem: str = ""  # why it was not parsed into steps
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command as numbered steps, and what it carries opened as blocks."""
+    """A command as numbered steps, and the texts inside it as blocks."""
 
     template: ClassVar = "reviews/_view_command.html"
 
@@ -77,13 +78,13 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a difference; `parts` mark the words that differ."""
+    """One line of a difference; `parts` mark the words that differ."""
 
     kind: LineKind
     parts: Parts
     old: int | None = None
     new: int | None = None
-    speaks: bool = False  # to the reviewer
+    speaks: bool = False  # whether it addresses the reviewer
 
     @property
     def text(self) -> str:
@@ -92,15 +93,18 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Lines that belong together. A folded one is unchanged; all of it is there."""
+    """Consecutive lines of a difference. A folded hunk is unchanged but complete."""
 
     lines: tuple[Line, ...]
     folded: bool = False
-    title: str = ""  # where a patch says it belongs, untrusted text
+    title: str = ""  # the @@ line of a patch, untrusted text
 
     @property
     def runs(self) -> list[tuple[bool, list[Line]]]:
-        """(whether it is a change, its lines): what stands side by side."""
+        """The lines in runs: (whether the run is a change, its lines).
+
+        The side-by-side layout puts the lines of one run next to each other.
+        """
         found: list[tuple[bool, list[Line]]] = []
         for line in self.lines:
             changes = line.kind in ("removed", "added")
@@ -112,15 +116,15 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What happens to one file."""
+    """Everything that happens to one file."""
 
     path: str
     hunks: tuple[Hunk, ...] = ()
     was: str = ""  # the path before a rename
-    marks: tuple[str, ...] = ()  # our words, each a reason to look twice
-    headers: tuple[str, ...] = ()  # of a patch, as they were sent
-    facts: tuple[Row, ...] = ()  # mode, owner, type: what is no line of text
-    folded: bool = False  # too long to stand open
+    marks: tuple[str, ...] = ()  # Holdpoint's words, each a reason to look closer
+    headers: tuple[str, ...] = ()  # header lines of a patch, as sent
+    facts: tuple[Row, ...] = ()  # what is not a line of text
+    folded: bool = False  # too long to be shown open
 
     @property
     def added(self) -> int:
@@ -141,7 +145,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Files line by line, the ones to look at twice first."""
+    """Changed files, line by line."""
 
     template: ClassVar = "reviews/_view_difference.html"
 

@@ -1,10 +1,9 @@
-"""The desk's small marks: icons, clocks, words. What agents wrote goes through
-`inert`, never through here.
+"""Template tags of the desk: icons, clocks, fixed sentences and rows of lists.
 
-Lines of lists, drawn fast: fifty of them in a millisecond or two (speed.md G7).
-
-What never changes about a line is drawn once by its template and kept; what moves with
-the clock is put together here. Everything foreign goes through `inert`, as elsewhere.
+Text from agents goes through the tags of `inert`, never through these. Rows are drawn
+fast: fifty in a millisecond or two (speed.md G7). A template draws once what never
+changes about a row, and the result is cached; what depends on the clock is put together
+here.
 """
 
 from __future__ import annotations
@@ -37,8 +36,10 @@ register.filter("clock", time_of_day)
 
 @register.simple_tag
 def to(name: str) -> str:
-    """The address of a page without arguments. Every page has a dozen of them, so they
-    are looked up once a process."""
+    """The URL of a page without arguments.
+
+    Every page has a dozen of them, so each is looked up once per process.
+    """
     return _address(name)
 
 
@@ -49,7 +50,8 @@ def _address(name: str) -> str:
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
-    """A sign of the sprite; always beside its word, so hidden from screen readers."""
+    """An icon of the sprite. It is always beside its word, so screen readers skip
+    it."""
     return _icon(name)
 
 
@@ -71,7 +73,7 @@ def pie(quarters: int) -> SafeString:
 
 @register.filter
 def day(value: datetime | None) -> str:
-    """The date in the reader's zone, as people say it: `20 November 2026`."""
+    """The date in the reader's time zone, as people write it: `20 November 2026`."""
     if value is None:
         return ""
     local = timezone.localtime(value)
@@ -80,7 +82,7 @@ def day(value: datetime | None) -> str:
 
 @register.filter
 def at(value: datetime | None) -> SafeString | str:
-    """The time of day in the reader's zone, as an element which says it in UTC, too."""
+    """The time of day in the reader's zone, as an element that also gives it in UTC."""
     return _time(value, time_of_day(value)) if value else ""
 
 
@@ -92,7 +94,8 @@ def moment(value: datetime | None) -> SafeString | str:
 
 @register.simple_tag
 def timed(said: str, moment: datetime | None) -> SafeString | str:
-    """One of our own sentences in which the time of a moment is an element, too."""
+    """One of Holdpoint's own sentences, with the time of `moment` in it as an
+    element."""
     time = time_of_day(moment) if moment else ""
     if not time or time not in said:
         return conditional_escape(said)
@@ -114,7 +117,7 @@ def _time(value: datetime, said: str) -> SafeString:
 
 @register.simple_tag
 def said(parts: Iterable[Any]) -> SafeString:
-    """One of our own sentences: words, and values in bold."""
+    """One of Holdpoint's own sentences: words, and values in bold."""
     return format_html_join(
         "", "{}", ((_bold(part.text) if part.value else part.text,) for part in parts)
     )
@@ -150,7 +153,7 @@ def _head(head: Head) -> SafeString:
 
 @register.simple_tag
 def row_when(row: Row) -> SafeString:
-    """When it expires, with a clock; or when it was settled."""
+    """When the request expires, with a clock; or when it was settled."""
     until = row.clock
     if until is None:
         return format_html(_SETTLED, at(row.at), day(row.at))
@@ -168,7 +171,10 @@ def row_when(row: Row) -> SafeString:
 
 @register.simple_tag
 def row_state(state: State | None) -> SafeString | str:
-    """Where it stands: a sign, a word and a note; nothing of what simply waits."""
+    """The state of a request: an icon, a word and a note.
+
+    Empty for a request that simply waits.
+    """
     if state is None:
         return ""
     sign = icon(state.icon) if state.quarters is None else pie(state.quarters)
@@ -183,7 +189,7 @@ def row_state(state: State | None) -> SafeString | str:
 
 @register.simple_tag
 def options(choices: Sequence[Option]) -> SafeString:
-    """The options of a select."""
+    """The options of a select element."""
     return _options(tuple(choices))
 
 

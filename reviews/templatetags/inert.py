@@ -1,7 +1,7 @@
-"""The only way that text from agents, tools and outside reaches a page.
+"""The only way for text from agents, tools and outside to reach a page.
 
-Everything goes through `presenters.inert` and is escaped here or in `_untrusted.html`,
-also where a page has switched escaping off.
+All of it goes through `presenters.inert` and is escaped here or in `_untrusted.html`,
+even where a page has switched escaping off.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .desk import moment
 
 register = template.Library()
 
-# How each kind of segment is drawn; the text and the note are always escaped.
+# The HTML of each kind of segment; the text and the note are always escaped.
 _DRAWN = {
     "plain": "{0}",
     "hidden": '<span class="ctl">⟦{0}⟧</span>',
@@ -35,7 +35,7 @@ _DRAWN = {
 }
 _NOTE = '<span class="ctl">{0}</span>'
 _CHIP = '<b class="chip">{0}</b>'
-# How far an address or a number goes on behind a marked word.
+# The rest of an address or a number after a marked word.
 _GOES_ON = re.compile(r"(?:\S*[^\s.,;:!?)\]}>\"'])?")
 
 
@@ -46,10 +46,11 @@ def untrusted(
     chips: bool = True,
     same: inert.Same = inert.NOTHING,
 ) -> SafeString:
-    """A whole text in blocks, for inside `.foreign`; `inline=True` for one line.
+    """A whole text in blocks, for use inside `.foreign`; `inline=True` for one line.
 
-    `chips=False` where nothing is ever redacted: an agent may write what looks so.
-    `same` names what the page shows in the clear for a redacted value.
+    Pass `chips=False` where nothing is ever redacted: an agent may write text that
+    looks like a redaction. `same` names what the page shows in clear for a redacted
+    value.
     """
     if inline:
         return _isolated(inert.tokens(str(text), chips=chips))
@@ -60,8 +61,11 @@ def untrusted(
 
 @register.simple_tag
 def cell(value: Any) -> SafeString:
-    """A `Cell` on one line, with its type where the text leaves a doubt, and with a
-    mark where it is addressed to the reviewer."""
+    """A `Cell` on one line.
+
+    The type is shown where the text alone leaves it open, and a mark where the text
+    addresses the reviewer.
+    """
     if value.at:
         return _when(value.at)
     shown = _isolated(inert.tokens(value.text, chips=value.hides))
@@ -75,7 +79,7 @@ def cell(value: Any) -> SafeString:
 
 
 def _when(at: datetime | date) -> SafeString:
-    """A moment in the reader's zone; a day is the same in all of them."""
+    """A moment in the reader's zone; a day is the same in every zone."""
     if isinstance(at, datetime):
         return format_html("{}", moment(at))
     said = moments.in_words(at)
@@ -84,13 +88,16 @@ def _when(at: datetime | date) -> SafeString:
 
 @register.simple_tag
 def segments(found: Iterable[inert.Segment]) -> SafeString:
-    """Segments one after another, without a character of our own between them. Why a
-    word is marked stands behind the whole address or number that it is part of."""
+    """Segments one after another, without any character of ours between them.
+
+    The note on a marked word follows the whole address or number that the word is part
+    of.
+    """
     return format_html_join("", "{}", ((piece,) for piece in _drawn(found)))
 
 
 def _drawn(found: Iterable[inert.Segment]) -> Iterator[SafeString]:
-    notes: dict[str, None] = {}  # of what is not at its end yet
+    notes: dict[str, None] = {}  # of an address or number that goes on
     for segment in found:
         text = segment.text
         if notes and segment.kind == "plain":
@@ -113,7 +120,8 @@ def _told(notes: Iterable[str]) -> Iterator[SafeString]:
 
 
 def _equals(segment: inert.Segment) -> SafeString | str:
-    """A label of the page may be an agent's word as well."""
+    """The name of an equal value, isolated because a label may also be an agent's
+    word."""
     return _isolated(inert.chip(segment.equals)) if segment.equals else ""
 
 
@@ -124,13 +132,16 @@ _LINE = (
 _MORE = '<details class="fold"><summary>{0} {1} lines</summary>{2}</details>'
 _SIGNS = {"removed": "\u2212", "added": "+"}
 _HUGE = 1000  # characters; a longer line is folded like any long text
-_FIRST, _LAST = 150, 10  # lines of a run that stand by themselves
+_FIRST, _LAST = 150, 10  # lines of a run that are always in sight
 
 
 @register.simple_tag
 def lines(found: Iterable[Any]) -> SafeString:
-    """The lines of a difference, with the words that differ marked. Not a template: a
-    file has thousands of them, and what is between is one folded block."""
+    """The lines of a difference, with the words that differ marked.
+
+    Not a template, because a file has thousands of lines. The middle of a long run is
+    one folded block.
+    """
     runs = groupby(found, key=lambda line: line.kind)
     drawn = ((piece,) for kind, run in runs for piece in _run(kind, list(run)))
     return format_html_join("", "{}", drawn)
@@ -180,7 +191,7 @@ def _tokens(text: str, plain: str) -> SafeString:
 
 @register.simple_tag
 def chip(value: Any) -> SafeString:
-    """A quoted value inside one of our sentences: at most 60 characters."""
+    """A quoted value inside one of Holdpoint's sentences: at most 60 characters."""
     return format_html(_CHIP, _isolated(inert.chip(str(value))))
 
 
@@ -189,13 +200,14 @@ def _isolated(found: Iterable[inert.Segment]) -> SafeString:
 
 
 def _isolate(drawn: SafeString) -> SafeString:
-    """One block: its direction is its own, and htmx finds nothing in it."""
+    """One block with a text direction of its own, in which htmx processes nothing."""
     return format_html('<bdi dir="auto" hx-disable>{}</bdi>', drawn)
 
 
 @register.simple_tag
 def sentence(parts: Iterable[Any]) -> SafeString:
-    """The effect sentence of a `Presentation`: our words, and values as chips."""
+    """The effect sentence of a `Presentation`: Holdpoint's words, and values as
+    chips."""
     return format_html_join("", "{}", ((_part(part),) for part in parts))
 
 
