@@ -1,6 +1,7 @@
-"""Read-only: nobody edits rows. What must be changed has an operation.
+"""The Django admin over the gate's tables, read-only: changes go through operations.
 
-Open to staff who never decide: here every vote is in sight, and reviewers are blind.
+Only staff whose role never decides may open it, because it shows every vote, and a
+reviewer must not see other people's votes before the request is settled.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .models import (
 
 
 class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Lists and shows; adds, changes and deletes nothing."""
+    """Lists and shows rows; adding, changing and deleting are disabled."""
 
     actions = None
 
@@ -54,7 +55,7 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
         return False
 
 
-# Groups are the roles: who renames one changes what its people may do.
+# Groups are the roles: renaming a group would change what its members may do.
 admin.site.unregister(Group)
 for model in (
     Group,

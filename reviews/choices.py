@@ -1,4 +1,4 @@
-"""The words of the gate: statuses, verdicts, scopes and reason codes."""
+"""Enumerations and labels of the gate: statuses, verdicts, scopes, reason codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class RequestStatus(StrEnum):
-    """Where an approval request stands (gate.md section 3)."""
+    """The states of an approval request (gate.md section 3)."""
 
     PENDING = "pending"
     RECALLABLE = "recallable"  # quorum reached, recall window open
@@ -19,11 +19,11 @@ class RequestStatus(StrEnum):
 
 OPEN = (RequestStatus.PENDING, RequestStatus.RECALLABLE)
 SETTLED = tuple(status for status in RequestStatus if status not in OPEN)
-UNGRANTED = frozenset(SETTLED) - {RequestStatus.AUTHORIZED}  # ended without a yes
+UNGRANTED = frozenset(SETTLED) - {RequestStatus.AUTHORIZED}  # not approved
 
 
 class GrantStatus(StrEnum):
-    """Where a one-use permission stands."""
+    """The states of a grant, a one-use permission."""
 
     LIVE = "live"
     SPENT = "spent"
@@ -32,14 +32,14 @@ class GrantStatus(StrEnum):
 
 
 class ExecutionStatus(StrEnum):
-    """Where the attempt at an authorised effect stands."""
+    """The states of an execution of an authorised effect."""
 
     QUEUED = "queued"
     CLAIMED = "claimed"
     SUCCEEDED = "succeeded"
-    FAILED = "failed"  # known: no effect
-    UNKNOWN = "unknown"  # cannot be known
-    REFUSED = "refused"  # a re-check said no
+    FAILED = "failed"  # known to have had no effect
+    UNKNOWN = "unknown"  # nobody knows whether it had an effect
+    REFUSED = "refused"  # a check before execution failed
 
 
 FINISHED = (
@@ -47,20 +47,21 @@ FINISHED = (
     ExecutionStatus.FAILED,
     ExecutionStatus.REFUSED,
 )
-# What the form calls an incident over all queues.
+# The form value for an incident that covers all queues.
 EVERY_QUEUE = "every"
-# The code of an execution whose outcome a person gave, or a look-up once nobody knew
-# it; no tool may say so.
+# Execution codes for an unknown outcome that a person or a look-up settled. Reserved:
+# a tool may not report them.
 BY_PERSON = "settled_by_person"
 BY_LOOK_UP = "settled_by_look_up"
 
 
-# The source of a proposal that a person made to undo an effect; no agent may say so.
+# The source of a proposal that a person made to undo an effect. Reserved: an agent may
+# not use it.
 REVERSAL = "reversal"
 
 
 class Verdict(StrEnum):
-    """What a reviewer says."""
+    """The answers a reviewer can give."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -78,7 +79,7 @@ class Scope(StrEnum):
     EVERYTHING = "everything"  # key ""
 
 
-# What a switch is over, as people read it; whose decisions one is over has a name.
+# Labels of the scopes on pages. A reviewer's stop is shown with the person's name.
 SCOPE_NOUNS = {
     Scope.THREAD: "Run",
     Scope.AGENT: "Agent",
@@ -88,14 +89,14 @@ SCOPE_NOUNS = {
 
 
 class StopMode(StrEnum):
-    """Paused keeps what waits; stopped refuses and withdraws it."""
+    """A pause keeps what is waiting; a stop refuses and withdraws it."""
 
     PAUSED = "paused"
     STOPPED = "stopped"
 
 
 class BatchStatus(StrEnum):
-    """Where a batch stands: `forming` still takes members, `open` does not."""
+    """The states of a batch: `forming` still takes members, `open` does not."""
 
     FORMING = "forming"
     OPEN = "open"
@@ -104,7 +105,7 @@ class BatchStatus(StrEnum):
 
 
 class ExportStatus(StrEnum):
-    """Where an export of the log stands."""
+    """The states of an export of the audit log."""
 
     RUNNING = "running"
     DONE = "done"
@@ -112,23 +113,23 @@ class ExportStatus(StrEnum):
 
 
 class AlarmKind(StrEnum):
-    """What went against a promise, and stands until somebody dealt with it."""
+    """What an alarm reports: something that contradicts a promise of the system."""
 
-    NEVER_EXECUTED = "never_executed"  # approved, and it did not run
-    WITHOUT_GRANT = "without_grant"  # it ran without a permission of its own
-    OTHER_BYTES = "other_bytes"  # what ran is not what was granted
+    NEVER_EXECUTED = "never_executed"  # approved, but it did not run
+    WITHOUT_GRANT = "without_grant"  # it ran without its own grant
+    OTHER_BYTES = "other_bytes"  # what ran differs from what was granted
     TWICE = "twice"  # it ran more than once
-    WITHOUT_VOTES = "without_votes"  # approved, and its votes are not there
-    LATE_REPORT = "late_report"  # what was said of it came too late to count
-    DELIVERY_DEAD = "delivery_dead"  # the agent cannot be told of an outcome
+    WITHOUT_VOTES = "without_votes"  # approved, but the votes are missing
+    LATE_REPORT = "late_report"  # a report arrived too late to count
+    DELIVERY_DEAD = "delivery_dead"  # the agent cannot be notified of an outcome
     INVALID_OUTCOME = "invalid_outcome"  # an outcome that does not fit its schema
-    RESTORED = "restored"  # the database is older than the world
-    UNDECIDABLE = "undecidable"  # it waits for people who are not there
-    STANDSTILL = "standstill"  # effects are not performed, or sweeps do not run
-    UNREADABLE = "unreadable"  # the broker held messages that are none of ours
+    RESTORED = "restored"  # the database was restored from a backup
+    UNDECIDABLE = "undecidable"  # too few people can decide it
+    STANDSTILL = "standstill"  # effects are not executed, or sweeps do not run
+    UNREADABLE = "unreadable"  # the broker held messages that are not ours
 
 
-# May have done harm: a person closes them and says why.
+# These may mean harm was done, so only a person may close them, with a note.
 GRAVE = frozenset(
     {
         AlarmKind.WITHOUT_GRANT,
@@ -140,22 +141,22 @@ GRAVE = frozenset(
 
 
 class AlarmStatus(StrEnum):
-    """Where an alarm stands."""
+    """The states of an alarm."""
 
     OPEN = "open"
-    ACKNOWLEDGED = "acknowledged"  # somebody looks at it
+    ACKNOWLEDGED = "acknowledged"  # somebody is looking into it
     CLOSED = "closed"
 
 
 class ClosedHow(StrEnum):
-    """Who closed an alarm: somebody with a note, or the fact that it holds no more."""
+    """How an alarm was closed: by a person with a note, or by itself."""
 
     PERSON = "person"
     ITSELF = "itself"
 
 
 class RepairStatus(StrEnum):
-    """Where a change by hand stands: two people, or none."""
+    """The states of a repair, which needs two people."""
 
     PROPOSED = "proposed"
     APPLIED = "applied"
@@ -164,7 +165,7 @@ class RepairStatus(StrEnum):
 
 
 class RepairSubject(StrEnum):
-    """What can be mended by hand. The key of the last two is `<agent>/<thread>`."""
+    """What can be repaired. The key of the last two is `<agent>/<thread>`."""
 
     EXECUTION = "execution"
     THREAD = "thread"
@@ -172,31 +173,31 @@ class RepairSubject(StrEnum):
 
 
 class RepairChange(StrEnum):
-    """Every change that can be made by hand; there are no others."""
+    """All the changes a repair can make."""
 
-    SAY_UNKNOWN = "say_unknown"  # claimed, and nobody goes on with it
-    NEVER_RUN = "never_run"  # queued, and past its window
-    FINISH = "finish"  # the run of a dead agent, as failed
-    CHECKPOINT = "checkpoint"  # a new version of where it goes on
+    SAY_UNKNOWN = "say_unknown"  # claimed, but nobody is working on it
+    NEVER_RUN = "never_run"  # queued, but past its execution window
+    FINISH = "finish"  # end the run of a dead agent as failed
+    CHECKPOINT = "checkpoint"  # a new version of the state to resume from
 
 
 class NoteKind(StrEnum):
-    """Why somebody wrote on a request's record."""
+    """The kinds of notes on a request."""
 
     NOTE = "note"
-    GUIDANCE = "guidance"  # a supervisor's, with a return
-    ARBITRATION = "arbitration"  # what a disagreement taught; reopens nothing
+    GUIDANCE = "guidance"  # a supervisor's, given with a return
+    ARBITRATION = "arbitration"  # the lesson of a disagreement; reopens nothing
 
 
 class LostHow(StrEnum):
-    """How another ended somebody's hold."""
+    """How another person ended somebody's hold."""
 
     BROKEN = "broken"
     HANDED_OVER = "handed_over"
 
 
 class ReasonCode(StrEnum):
-    """Why a reviewer decided so; the agent receives the code as data."""
+    """Why a reviewer gave this verdict; the agent receives the code as data."""
 
     WRONG_TARGET = "wrong_target"
     WRONG_AMOUNT = "wrong_amount"
@@ -205,12 +206,12 @@ class ReasonCode(StrEnum):
     POLICY = "policy"
     UNCLEAR = "unclear"
     DUPLICATE = "duplicate"
-    SKIP = "skip"  # do not do this, carry on without it
+    SKIP = "skip"  # the agent should carry on without this step
     VERIFIED = "verified"  # for an approval that needs a reason
     OTHER = "other"
 
 
-# How a person reads the codes: on panels, in outcomes and in the log.
+# Labels of the codes on panels, in outcomes and in the log.
 REASONS: dict[str, str] = {
     ReasonCode.WRONG_TARGET: "Wrong target",
     ReasonCode.WRONG_AMOUNT: "Wrong amount or scope",
@@ -223,7 +224,7 @@ REASONS: dict[str, str] = {
     ReasonCode.VERIFIED: "Checked, it is right",
     ReasonCode.OTHER: "Other, say which",
 }
-# What fits each verdict, in the order of the number keys.
+# The codes offered for each verdict, in the order of the number keys.
 OFFERED: dict[Verdict, tuple[ReasonCode, ...]] = {
     Verdict.APPROVE: (ReasonCode.VERIFIED, ReasonCode.OTHER),
     Verdict.MODIFY: (
@@ -255,7 +256,7 @@ OFFERED: dict[Verdict, tuple[ReasonCode, ...]] = {
 
 
 class RevealReason(StrEnum):
-    """Why a person has to see a value that the schema marks sensitive."""
+    """Why a person needs to see a value that the schema marks as sensitive."""
 
     DECIDE = "decide"
     COMPLAINT = "complaint"
@@ -272,7 +273,7 @@ REVEALS: dict[str, str] = {
 
 
 class StopReason(StrEnum):
-    """Why something is switched off: what a hand in a hurry reaches for."""
+    """Why something is stopped: a short list to choose from in a hurry."""
 
     HARM = "harm"
     WRONG = "wrong"

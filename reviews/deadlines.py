@@ -1,5 +1,8 @@
-"""What time does by itself: expiry, the end of a recall window, reminders, lapsed
-leases; and more time, where a person asks for it. Silence is never a yes [I6]."""
+"""Time-driven changes of requests and executions, and extensions of a deadline.
+
+Sweeps expire overdue requests, close recall windows, send reminders and list the
+executions that recovery has to look at. A missing answer is never an approval [I6].
+"""
 
 from __future__ import annotations
 
@@ -25,20 +28,23 @@ from .models.executions import BLIND
 from .stops import incidents, scope
 
 CHUNK = 500
-# All that is said of a request that expires: thousands may be due in one second.
+# The only columns expiry needs: thousands of requests may be due in one second.
 _SAID = (
     "status", "version", "action_hash", "queue__id", "proposal__agent",
     "proposal__thread", "proposal__revision", "proposal__heard",
 )  # fmt: skip
-Sweep = Callable[[], list[str]]  # one chunk; the ids of the proposals it moved
+Sweep = Callable[[], list[str]]  # one chunk; returns the ids of the changed proposals
 TIMER = log.Actor("system", "timer")
 
 
 @transaction.atomic(durable=True)
 def expire_chunk() -> list[str]:
-    """End up to 500 overdue requests as EXPIRED; the ids of their proposals. Under an
-    open incident nothing is, however late its deadlines are moved on; nor while a
-    restored database is not looked at (Restored)."""
+    """Expire up to 500 overdue requests; return the ids of their proposals.
+
+    A request under an open incident is not overdue, even when its stored deadline has
+    not been moved yet. Raises Restored while nobody has confirmed a restored database.
+    Locks: deadlines (shared), requests (skipping locked).
+    """
     restore_epochs.check()  # guard: expire-epoch
     locks.deadlines(shared=True)
     # guard: expire-overdue
@@ -60,9 +66,12 @@ def expire_chunk() -> list[str]:
 
 @transaction.atomic(durable=True)
 def close_recall_windows() -> list[str]:
-    """Authorise what nobody recalled; the ids of the proposals. The votes are counted
-    again from their rows: a request without them stays where it is, and an alarm says
-    so once for each of its versions [I18]."""
+    """Authorise up to 500 requests whose recall window is over; return their proposals.
+
+    The votes are counted again from the Decision rows. A request whose votes are
+    missing keeps its status, and an alarm reports it once for each version [I18].
+    Raises Restored. Locks: requests (skipping locked).
+    """
     restore_epochs.check()
     # guard: recall-over
     over = ApprovalRequest.objects.filter(
@@ -72,7 +81,7 @@ def close_recall_windows() -> list[str]:
     now = clock.now()
     lacking = approvers.without_votes(rows)  # guard: window-votes
     voted = [row for row in rows if row.pk not in lacking]
-    membership.sealed(voted)  # what each asks, in one query
+    membership.sealed(voted)  # load every sealed version in one query
     tally.authorize(voted, actor=TIMER, now=now)
     for row in rows:
         failpoints.point("window_uncommitted", row.pk)
@@ -84,7 +93,10 @@ def close_recall_windows() -> list[str]:
 
 @transaction.atomic(durable=True)
 def remind() -> int:
-    """Say once that a deadline is near: when a fifth of the time is left."""
+    """Enqueue one reminder for each request with less than a fifth of its time left.
+
+    Handles up to 500 requests and returns how many.
+    """
     now = clock.now()
     waited = (F("expires_at") - F("opened_at") - F("frozen_for")) * 0.2
     near = ApprovalRequest.objects.filter(
@@ -105,9 +117,10 @@ def remind() -> int:
 
 @transaction.atomic(durable=True)
 def extend(*, request_id: str, person: Person) -> ApprovalRequest:
-    """Once more the rule's own time to answer, never past the rule's most.
+    """Extend a deadline by the policy rule's time-out, up to the rule's maximum.
 
-    Raises NotFound, NotYours, Escalated, Decided, Expired, Conflict at the most.
+    Raises NotFound, NotYours, Escalated, Decided, Expired, or Conflict when the
+    maximum is reached already. Locks: the request.
     """
     request = locks.approval_request(request_id)
     now = clock.now()
@@ -135,14 +148,17 @@ def extend(*, request_id: str, person: Person) -> ApprovalRequest:
 
 
 def extended(request: ApprovalRequest, version: RequestVersion) -> datetime:
-    """Until when an extension lets it wait: as now where the policy's limit is hard."""
+    """The deadline after an extension: the present one when the maximum is reached."""
     seconds = version.revision.evaluation["timeout"]
     return min(request.expires_at + timedelta(seconds=seconds), request.expires_at_most)
 
 
 def queued_executions(*, quiet: timedelta) -> list[str]:
-    """Executions still queued `quiet` after they were due: their nudge was lost, or
-    their window is over. Recovery only names them; the claim decides what may be."""
+    """Ids of up to 1,000 executions that are still queued `quiet` after they were due.
+
+    Either their nudge was lost or their execution window is over. Recovery only
+    enqueues them again; the claim decides whether they may run.
+    """
     now = clock.now()
     queued = Execution.objects.filter(status=ExecutionStatus.QUEUED)
     closed = queued.filter(by_agent=True, grant__expires_at__lte=now)
@@ -150,8 +166,10 @@ def queued_executions(*, quiet: timedelta) -> list[str]:
 
 
 def oldest_due(*, quiet: timedelta) -> datetime | None:
-    """Since when the oldest of them is due that the gate performs itself; None when
-    there is none."""
+    """When the oldest overdue execution that the gate performs itself became due.
+
+    None when there is none. Executions that have to wait are not counted.
+    """
     due = _due(clock.now(), quiet).order_by("due_at")
     return due.values_list("due_at", flat=True).first()
 
@@ -159,21 +177,25 @@ def oldest_due(*, quiet: timedelta) -> datetime | None:
 def _due(now: datetime, quiet: timedelta) -> QuerySet[Execution]:
     queued = Execution.objects.filter(status=ExecutionStatus.QUEUED)
     due = queued.filter(due_at__lte=now - quiet, by_agent=False)
-    # What has to wait would stand before all others, however often it is named.
+    # Executions that must wait would fill the front of the list on every sweep.
     due = due.exclude(sequence.waiting(), grant__expires_at__gt=now)
     return due.exclude(scope.paused(), grant__expires_at__gt=now)
 
 
 def lapsed_executions() -> list[str]:
-    """Claims whose lease is over. An agent may redeem a keyed or queryable one of its
-    own again while the window lasts: such are named only after it."""
+    """Ids of up to 500 claimed executions whose lease has lapsed.
+
+    An agent may redeem its own keyed or queryable execution again within the execution
+    window, so those are listed only after the window.
+    """
     now = clock.now()
     lapsed = Execution.objects.filter(
         status=ExecutionStatus.CLAIMED, lease_until__lte=now
     )
     opaque = Q(grant__revision__tool__execution_class=ExecutionClass.OPAQUE)
     hopeless = opaque | Q(by_agent=False) | Q(grant__expires_at__lte=now)
-    # What a pause keeps would stand before all others; but what can be looked up is.
+    # Paused executions would fill the front of the list on every sweep. Those whose
+    # outcome can be looked up are listed all the same.
     kept = BLIND & ~opaque & scope.paused() & Q(grant__expires_at__gt=now)
     return _ids(lapsed.filter(hopeless & ~kept))
 

@@ -1,4 +1,4 @@
-"""`KnownFailure` under the path by which installations import it."""
+"""Public path of `KnownFailure`, which installations import from here."""
 
 from __future__ import annotations
 

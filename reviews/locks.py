@@ -1,9 +1,11 @@
-"""The only place that locks the gate's rows. Order: Batch, Repair, Thread,
-ApprovalRequest by pk, a person's leases (advisory), Lease, keys of sums (advisory),
-Grant, Execution, Alarm (advisory, then its row); the outermost first, never
-backwards (house.md). What halts a batch is a guarded update of its row by whoever
-holds an execution: nobody who holds a batch waits for one. Whoever writes a mail holds
-no row."""
+"""The only module that locks the gate's rows. Locks last until the transaction ends.
+
+Always lock in this order (house.md): Batch, Repair, Thread, ApprovalRequest by pk, a
+person's holds (advisory), Lease, keys of sums (advisory), Grant, Execution, Alarm
+(advisory, then its row). Two exceptions need no place in the order: halting a batch is
+a guarded update of its row under an execution's lock, because no transaction that
+locks a batch waits for an execution; and a mail is written without any row lock.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ from .models import (
 
 
 def _locked_requests() -> QuerySet[ApprovalRequest]:
-    # no_key: an ordinary FOR UPDATE would block the inserts of votes and versions.
+    # no_key: a plain FOR UPDATE would block inserts of votes and versions.
     # guard: request-lock
     return ApprovalRequest.objects.select_related(
         "proposal", "queue"
@@ -37,7 +39,7 @@ def _locked_requests() -> QuerySet[ApprovalRequest]:
 
 
 def approval_request(pk: str) -> ApprovalRequest:
-    """The request, locked until the transaction ends. Raises NotFound."""
+    """Lock one request. Raises NotFound."""
     try:
         return _locked_requests().get(pk=pk)
     except ApprovalRequest.DoesNotExist:
@@ -45,20 +47,20 @@ def approval_request(pk: str) -> ApprovalRequest:
 
 
 def approval_requests(pks: Iterable[str]) -> dict[str, ApprovalRequest]:
-    """Many of them by pk, locked in that order; what is not there is left out."""
+    """Lock these requests in the order of pk; return those that exist, by pk."""
     rows = _locked_requests().filter(pk__in=list(pks)).order_by("pk")
     return {row.pk: row for row in rows}
 
 
 def request_of(proposal: str) -> ApprovalRequest | None:
-    """The proposal's request, locked; None when it never needed one."""
+    """Lock a proposal's request; None when the proposal never needed one."""
     return _locked_requests().filter(proposal_id=proposal).first()
 
 
 def requests_due(
     queryset: QuerySet[ApprovalRequest],
 ) -> QuerySet[ApprovalRequest]:
-    """Rows of a sweep that nobody else holds, locked in the order of their pk."""
+    """For a sweep: lock these requests in the order of pk, skipping locked rows."""
     return (
         queryset.select_related("proposal", "queue")
         .order_by("pk")
@@ -69,13 +71,16 @@ def requests_due(
 def requests_in_order(
     queryset: QuerySet[ApprovalRequest],
 ) -> QuerySet[ApprovalRequest]:
-    """All of these rows, locked in the order of their pk."""
+    """Lock all of these requests in the order of pk, waiting for locked rows."""
     return queryset.order_by("pk").select_for_update(of=("self",), no_key=True)
 
 
 def deadlines(*, shared: bool = False) -> None:
-    """Taken before any row by whoever changes which clocks stand still, and shared by
-    whoever ends what is overdue."""
+    """Lock all deadlines (advisory) before any row.
+
+    Exclusive for operations that start or end an incident or move frozen deadlines;
+    shared for operations that expire requests.
+    """
     if shared:
         policy_locks.deadlines_shared()
     else:
@@ -83,31 +88,39 @@ def deadlines(*, shared: bool = False) -> None:
 
 
 def leases_of(person: str) -> None:
-    """One taking at a time for this person, so that they are counted rightly."""
+    """Let this person (a public id) take one hold at a time, so the count is right."""
     policy_locks.leases(person)
 
 
 def mails_to(person: str) -> AbstractContextManager[None]:
-    """One mail of what was gathered for this person at a time. Caller holds no
-    transaction. Raises OperationalError when another has it too long."""
+    """Let one worker at a time write this person's digest mail.
+
+    The caller holds no transaction. Raises OperationalError when the wait for the lock
+    times out.
+    """
     return policy_locks.mails(person)
 
 
 def lease(request: str) -> Lease | None:
-    """Who holds a request, locked; None when nobody ever did."""
+    """Lock the hold on a request; None when nobody ever held it."""
     return leases([request]).get(request)
 
 
 def leases(requests: Collection[str]) -> dict[str, Lease]:
-    """Who holds each of these, locked in the order of their pk; without those that
-    nobody ever held."""
+    """Lock the holds on these requests in the order of pk; return them by request id.
+
+    Requests that nobody ever held are left out.
+    """
     rows = _locked_leases().filter(pk__in=requests).order_by("pk")
     return {row.pk: row for row in rows}
 
 
 def leases_due(queryset: QuerySet[Lease]) -> QuerySet[Lease]:
-    """Leases that nobody is at just now, locked: whoever frees several passes over
-    the others, so that two who make room never wait for one another."""
+    """Lock these holds, skipping locked rows.
+
+    Transactions that free several holds use this, so that two of them never wait for
+    each other.
+    """
     return queryset.select_related("request__proposal", "holder").select_for_update(
         of=("self",), no_key=True, skip_locked=True
     )
@@ -120,7 +133,7 @@ def _locked_leases() -> QuerySet[Lease]:
 
 
 def batch(pk: str) -> Batch:
-    """The batch, locked until the transaction ends. Raises NotFound."""
+    """Lock one batch. Raises NotFound."""
     rows = Batch.objects.select_related("tool", "queue")
     try:
         return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
@@ -129,13 +142,13 @@ def batch(pk: str) -> Batch:
 
 
 def batch_forming(key: str) -> Batch | None:
-    """The batch of this key that still takes members, locked; None without one."""
+    """Lock the batch of this key that still takes members; None when there is none."""
     rows = Batch.objects.filter(key=key, status=BatchStatus.FORMING)
     return rows.select_for_update(of=("self",), no_key=True).first()
 
 
 def export(pk: str) -> Export:
-    """An export of the log, locked, so that one job writes it. Raises NotFound."""
+    """Lock an export of the log, so that only one job writes it. Raises NotFound."""
     rows = Export.objects.select_related("person")
     try:
         return rows.select_for_update(of=("self",), no_key=True).get(pk=pk)
@@ -144,7 +157,7 @@ def export(pk: str) -> Export:
 
 
 def repair(pk: str) -> Repair:
-    """A repair, locked before whatever it is about. Raises NotFound."""
+    """Lock a repair, before the rows that it changes. Raises NotFound."""
     try:
         return repairs_due(Repair.objects.filter(pk=pk), skip_locked=False).get()
     except Repair.DoesNotExist:
@@ -154,21 +167,26 @@ def repair(pk: str) -> Repair:
 def repairs_due(
     queryset: QuerySet[Repair], *, skip_locked: bool = True
 ) -> QuerySet[Repair]:
-    """Rows of a sweep that nobody is at just now, locked in the order of their pk."""
+    """Lock these repairs in the order of pk; a sweep skips locked rows."""
     return queryset.order_by("pk").select_for_update(
         of=("self",), no_key=True, skip_locked=skip_locked
     )
 
 
 def executions_due(queryset: QuerySet[Execution]) -> QuerySet[Execution]:
-    """Lock these without their grants; rows that somebody else holds are left out. For
-    a sweep that changes nothing which either says."""
+    """Lock these executions without their grants, skipping locked rows.
+
+    Only for a sweep that changes neither the status of the execution nor the grant.
+    """
     return queryset.select_for_update(of=("self",), no_key=True, skip_locked=True)
 
 
 # guard: execution-lock
 def execution(pk: str) -> Execution:
-    """An execution with its grant, both locked, the grant first. Raises NotFound."""
+    """Lock a grant, then its execution; return the execution with `grant` set.
+
+    Raises NotFound.
+    """
     grants = Grant.objects.select_related("proposal", "revision__tool")
     try:
         grant = grants.select_for_update(of=("self",), no_key=True).get(execution=pk)
@@ -180,7 +198,7 @@ def execution(pk: str) -> Execution:
 
 
 def alarm(pk: int) -> Alarm:
-    """The alarm, locked until the transaction ends. Raises NotFound."""
+    """Lock one alarm. Raises NotFound."""
     try:
         return _locked_alarms().get(pk=pk)
     except Alarm.DoesNotExist:
@@ -188,8 +206,11 @@ def alarm(pk: int) -> Alarm:
 
 
 def standing_alarm(kind: str, subject: str) -> Alarm | None:
-    """The alarm of this kind about this that nobody has closed, locked; None without
-    one, and then nobody else raises it until the transaction ends."""
+    """Lock the open or acknowledged alarm of this kind about this subject.
+
+    None when there is none; then no other transaction can raise it until this one
+    ends.
+    """
     policy_locks.alarm(f"{kind}|{subject}")
     standing = _locked_alarms().filter(kind=kind, subject=subject)
     return standing.exclude(status=AlarmStatus.CLOSED).first()

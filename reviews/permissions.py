@@ -1,5 +1,8 @@
-"""Who may do what at the desk. *When* is in transitions, *how many* in quorum, *how
-risky* in policies. Buttons ask the same checks that the operations enforce."""
+"""Who may do what: roles, admission to queues, and the checks before a decision.
+
+*When* something is legal is in `transitions`, *how many* people it takes in `quorum`,
+*how risky* it is in `policies`. Buttons call the same checks that operations enforce.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from .people import identities
 
 
 class Permission(StrEnum):
-    """What a role lets a person do beside deciding."""
+    """What a role lets a person do apart from deciding."""
 
     SEE_ALL = "see_all"
     SEE_LOG = "see_log"
@@ -95,11 +98,11 @@ CONCERNED = (
     "You own this agent, asked for this, or are named by your name or a similar one in"
     " it or in what started it, so someone else must "
 )
-# Separation of duties: whoever sets the rules or checks them does not decide.
+# Separation of duties: people who set or audit the rules do not decide.
 NEVER_DECIDE = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
 Standing = tuple[frozenset[Role], frozenset[int]]  # roles, and ids of queues
-# By hand: every decision and every effect asks, and guardian takes several times as
-# long to build its query for the same rows.
+# Raw SQL because every decision and every execution runs it, and guardian takes several
+# times as long to build a query for the same rows.
 _STANDING = """
 SELECT who.id,
        ARRAY(SELECT role.name::text FROM auth_group AS role
@@ -128,19 +131,20 @@ WHERE ours.content_object_id = %(queue)s AND may.codename = 'decide'
 
 
 def roles_of(person: Person) -> frozenset[Role]:
-    """The person's roles (one query for this and `queues_of`, remembered)."""
+    """The person's roles. One query for this and `queues_of`, cached on the person."""
     return _standing(person)[0]
 
 
 def queues_of(person: Person) -> frozenset[int]:
-    """Ids of the queues the person is admitted to, themselves or by a role; being a
-    superuser opens none."""
+    """Ids of the queues the person is admitted to, directly or through a role.
+
+    Superusers get no queue from that flag. Cached on the person.
+    """
     return _standing(person)[1]
 
 
 def with_standing(ids: Collection[int]) -> list[Person]:
-    """These people with roles, queues and preferences as they are now, in two queries
-    for all of them."""
+    """These people with their current roles, queues and preferences, in two queries."""
     people = Person.objects.select_related("preferences").filter(pk__in=ids)
     standings = _standings(ids)
     found = list(people)
@@ -174,13 +178,13 @@ def allowed(person: Person, permission: Permission) -> bool:
 
 
 def check(person: Person, permission: Permission) -> None:
-    """Raises NotYours."""
+    """Raises NotYours unless one of the person's roles carries the permission."""
     if not allowed(person, permission):
         raise NotYours("Your role does not allow this. Nothing was changed.")
 
 
 def supervisors(queue_id: int | None = None) -> list[Person]:
-    """Active supervisors with an address that are admitted to a queue, or to any."""
+    """Active supervisors with an address, admitted to this queue (None: to any)."""
     named = Person.objects.filter(
         groups__name=Role.SUPERVISOR, is_active=True, email__gt=""
     )
@@ -193,14 +197,17 @@ def supervisors(queue_id: int | None = None) -> list[Person]:
 
 
 def deciders(queue_id: int | None, *, roles: Collection[Role]) -> list[Person]:
-    """Active people with an address who decide in one of these roles and are admitted
-    to this queue, or all of them; in three queries however many they are."""
+    """Active people with an address who decide in one of these roles.
+
+    With a queue id only people admitted to that queue; with None everyone who has such
+    a role. At most three queries, however many people there are.
+    """
     people = with_standing(admitted(queue_id) if queue_id else _holding(roles))
     return [one for one in people if one.email and deciding_role(one) in roles]
 
 
 def admitted(queue_id: int) -> list[int]:
-    """Ids of all who are admitted to a queue, themselves or by a role."""
+    """Ids of all people admitted to a queue, directly or through a role."""
     with connection.cursor() as cursor:
         cursor.execute(_ADMITTED, {"queue": queue_id})
         return [pk for (pk,) in cursor.fetchall()]
@@ -212,7 +219,7 @@ def _holding(roles: Collection[Role]) -> list[int]:
 
 
 def deciding_role(person: Person) -> Role | None:
-    """Supervisor, reviewer, or None for those who never decide."""
+    """The role in which the person decides; None when they never decide."""
     roles = roles_of(person)
     if not person.is_active or roles & NEVER_DECIDE:  # guard: never-decide
         return None
@@ -223,15 +230,15 @@ def deciding_role(person: Person) -> Role | None:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """What one person has said of many requests, by whichever account of theirs."""
+    """One person's votes on several requests, cast from any of their accounts."""
 
-    voted: frozenset[str]  # requests whose version of now they have voted on
-    accounts: frozenset[str]  # public ids of theirs, as far as these requests know
+    voted: frozenset[str]  # ids of requests whose current version has their vote
+    accounts: frozenset[str]  # public ids of their accounts that voted on these
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is asked of the database about one person and many requests, read once."""
+    """What the checks need to know about one person and several requests, read once."""
 
     stopped: bool
     votes: Votes
@@ -241,12 +248,12 @@ NO_VOTES = Votes(frozenset(), frozenset())
 
 
 def known(person: Person, request_ids: Collection[str]) -> Known:
-    """For these requests, in two queries."""
+    """Load what `check_can_decide` needs for these requests, in two queries."""
     return Known(reviewer_stopped(person), _votes(person, request_ids))
 
 
 def _votes(person: Person, request_ids: Collection[str]) -> Votes:
-    """One vote a person, whatever their address is spelt like [I10]."""
+    """One vote per person, however their address is spelled [I10]."""
     rows = Decision.objects.filter(request__in=request_ids).values_list(
         "request_id", "version", "request__version", "reviewer__public_id",
         "reviewer__email",
@@ -263,7 +270,10 @@ def _votes(person: Person, request_ids: Collection[str]) -> Votes:
 
 
 def admitted_role(person: Person, queue_id: int, known: Known | None = None) -> Role:
-    """The role in which the person decides in this queue. Raises NotYours."""
+    """Return the role in which the person decides in this queue.
+
+    `known` saves a query. Raises NotYours.
+    """
     role = deciding_role(person)
     if role is None:
         raise NotYours("Your role does not decide requests. Nothing was recorded.")
@@ -277,8 +287,11 @@ def admitted_role(person: Person, queue_id: int, known: Known | None = None) -> 
 def check_can_settle(
     person: Person, execution: Execution, known: Known | None = None
 ) -> None:
-    """Who may say what became of an effect that nobody knows of: a supervisor of its
-    tool's queue who decides at all, and not on their own behalf. Raises NotYours."""
+    """Check that the person may settle an unknown outcome.
+
+    They must be a supervisor admitted to the tool's queue whose decisions are not
+    stopped, and must not be barred from the proposal. Raises NotYours.
+    """
     check(person, Permission.SETTLE_UNKNOWN)
     if execution.grant.proposal.bars(person.public_id):
         raise NotYours(f"{CONCERNED}say what happened.")
@@ -286,7 +299,7 @@ def check_can_settle(
 
 
 def reviewer_stopped(person: Person) -> bool:
-    """Whether a Stop row switches this reviewer off."""
+    """Whether a stop on this reviewer's decisions is in force."""
     return Stop.objects.filter(
         scope=Scope.REVIEWER, key=person.public_id, lifted_at__isnull=True
     ).exists()
@@ -298,11 +311,11 @@ def check_can_decide(
     version: RequestVersion,
     known: Known | None = None,
 ) -> Role:
-    """The role in which this person may decide this version now.
+    """Return the role in which this person may decide this version now.
 
-    Raises NotYours or Escalated. The same person never votes twice, over all steps
-    and versions in which their vote still counts. `known` spares many their queries;
-    an operation reads it under its locks.
+    The same person never votes twice across all steps and versions in which their vote
+    still counts. `known` saves the queries when many requests are checked; an operation
+    loads it under its locks. Raises NotYours or Escalated.
     """
     if request.proposal.bars(person.public_id):  # guard: own-request
         raise NotYours(f"{CONCERNED}decide it.")
@@ -325,7 +338,7 @@ def can_decide(
     version: RequestVersion,
     known: Known | None = None,
 ) -> str:
-    """Empty when the person may decide, else the sentence that says why not."""
+    """A sentence that says why the person may not decide; empty when they may."""
     try:
         check_can_decide(person, request, version, known)
     except DomainError as error:
@@ -336,8 +349,11 @@ def can_decide(
 def counting_place(
     person: Person, role: Role, version: RequestVersion, filled: Collection[int]
 ) -> int:
-    """The step that a yes of somebody who may decide this fills. `filled` are the
-    steps' indexes of all votes that count. Raises NotYours where it would not count."""
+    """Return the index of the step that this person's approval would fill.
+
+    The caller has checked that the person may decide. `filled` holds the step index of
+    every counting vote. Raises NotYours when the approval would not count.
+    """
     revision = version.revision
     # guard: person-ceiling
     if above_ceiling(person, revision.amount_minor, revision.currency):
@@ -351,7 +367,7 @@ def counting_place(
 def why_uncounted(
     person: Person, version: RequestVersion, filled: Collection[int]
 ) -> str:
-    """Why a yes of somebody who may decide this would not count; empty when it does."""
+    """A sentence that says why their approval would not count; empty when it would."""
     role = deciding_role(person)
     try:
         if role is not None:
@@ -362,7 +378,10 @@ def why_uncounted(
 
 
 def above_ceiling(person: Person, amount_minor: int | None, currency: str) -> bool:
-    """Whether an amount is more than this person may decide alone or in a step."""
+    """Whether an amount (minor units) exceeds what this person may decide.
+
+    An amount in another currency than the person's ceiling counts as above it.
+    """
     if amount_minor is None or person.ceiling_minor is None:
         return False
     return currency != person.ceiling_currency or amount_minor > person.ceiling_minor
@@ -371,7 +390,10 @@ def above_ceiling(person: Person, amount_minor: int | None, currency: str) -> bo
 def check_can_stop(
     person: Person, scope: Scope, mode: StopMode, *, owns: bool = False
 ) -> None:
-    """Raises NotYours. `owns`: the person owns the agent in question."""
+    """Check that the person may set this stop; `owns` says they own the agent.
+
+    Raises NotYours.
+    """
     if owns and scope in {Scope.THREAD, Scope.AGENT} and person.is_active:
         return
     if scope is Scope.REVIEWER:

@@ -1,4 +1,4 @@
-"""How many: counting votes over steps. Pure; one vote a human over all steps."""
+"""Counting votes over steps, without I/O. Each person has one vote over all steps."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from policies.choices import Role
 
 
 class StepData(TypedDict):
-    """One step as it is stored: who may fill it, and how many must."""
+    """One stored step: the role that may fill it, and how many approvals it needs."""
 
     role: str
     required: int
 
 
 def fills(role: str, step_role: str) -> bool:
-    """A supervisor may fill a reviewer's place; nobody fills another's."""
+    """Whether a role can fill a step: its own, and a supervisor also a reviewer's."""
     return role == step_role or (role == Role.SUPERVISOR and step_role == Role.REVIEWER)
 
 
 def missing(steps: Sequence[StepData], given: Iterable[int]) -> list[int]:
-    """For each step, how many approvals it still lacks; `given` are step indexes."""
+    """How many approvals each step lacks; `given` has the step index of every vote."""
     counted = Counter(given)
     return [max(step["required"] - counted[i], 0) for i, step in enumerate(steps)]
 
 
 def place(steps: Sequence[StepData], given: Iterable[int], role: str) -> int | None:
-    """The step this role's vote counts for, or None.
+    """The index of the step that this role's vote counts for, or None.
 
-    The strictest unfinished step comes first: a supervisor who took a reviewer's
-    place while a supervisor's stood empty could leave it unfillable.
+    A step of exactly this role comes first: if a supervisor filled a reviewer's step
+    while a supervisor's step was open, the open one might never be filled.
     """
     lacking = missing(steps, given)
     fillable = [i for i, n in enumerate(lacking) if n and fills(role, steps[i]["role"])]
@@ -40,7 +40,7 @@ def place(steps: Sequence[StepData], given: Iterable[int], role: str) -> int | N
 
 
 def weaker(steps: Sequence[StepData], *, than: Sequence[StepData]) -> bool:
-    """Whether steps ask for fewer people, or for fewer supervisors."""
+    """Whether `steps` ask for fewer people or fewer supervisors than `than`."""
     return any(
         _places(steps, role) < _places(than, role)
         for role in (Role.REVIEWER, Role.SUPERVISOR)
@@ -48,7 +48,7 @@ def weaker(steps: Sequence[StepData], *, than: Sequence[StepData]) -> bool:
 
 
 def _places(steps: Sequence[StepData], role: str) -> int:
-    """How many places only this role, or one that may stand in for it, can fill."""
+    """How many approvals this role, or one that may replace it, has to give."""
     return sum(step["required"] for step in steps if fills(step["role"], role))
 
 
@@ -58,7 +58,10 @@ def complete(steps: Sequence[StepData], given: Iterable[int]) -> bool:
 
 
 def unfinished(steps: Sequence[StepData], given: Iterable[int]) -> list[StepData]:
-    """The steps that stay when authority changes: asked afresh, in full."""
+    """The steps that still lack approvals, each with its full count.
+
+    They are asked again when the required authority changes.
+    """
     return [
         step for step, lacks in zip(steps, missing(steps, given), strict=True) if lacks
     ]

@@ -1,5 +1,8 @@
-"""After a backup was put back: notice it, hold everything, and begin a new epoch when
-two people have looked (proof.md T25). The guard itself is journal/restore_epochs.py."""
+"""Recovery after the database was restored from a backup (proof.md T25).
+
+A restore is detected and announced, everything halts, and a new epoch begins once two
+people have confirmed it. The guard that halts everything is journal/restore_epochs.py.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +25,20 @@ from .stops import incidents
 
 
 def waiting() -> Epoch | None:
-    """The epoch that two people are to begin; None while all is well."""
+    """The epoch that waits for two people to begin it; None in normal operation."""
     return Epoch.objects.filter(began_at__isnull=True).order_by("-number").first()
 
 
 def latest() -> Epoch | None:
-    """The restore that the present history began with."""
+    """The newest epoch that has begun; None when no restore was ever confirmed."""
     return Epoch.objects.filter(began_at__isnull=False).order_by("-number").first()
 
 
 def watch() -> str:
-    """Compare with what was seen before; why nothing may run, or "". Where it is only
-    this host that knows, all others are told."""
+    """Check whether the database was restored; return why nothing may run, or "".
+
+    When only this host has detected a restore, it announces it to all other hosts.
+    """
     why = restore_epochs.watch()
     if why and why not in {restore_epochs.TOLD, restore_epochs.UNREAD}:
         notice(why=why)
@@ -44,7 +49,7 @@ def watch() -> str:
 
 @transaction.atomic(durable=True)
 def notice(*, why: str) -> None:
-    """Have every host hold still, and people called: one row, however many notice."""
+    """Halt every host and alert people. Hosts that see the same restore share a row."""
     now = clock.now()
     _notice(why, now)
 
@@ -73,13 +78,11 @@ def _notice(why: str, now: datetime) -> None:
 
 @transaction.atomic(durable=True)
 def look_at(*, person: Person, reason: str) -> Epoch:
-    """One person says what happened to the database; when another agrees, a new epoch
-    begins and things run again.
+    """Confirm a restore: one person says what happened, a second begins the epoch.
 
-    What was under way is UNKNOWN from then on, what waits for people has its whole time
-    again, and no record ever gets a number that one of the lost history had. Locks:
-    requests, executions. Raises NotYours, Unwritten,
-    Conflict.
+    When the epoch begins, claimed executions become UNKNOWN, pending requests get
+    their whole time again, and log records continue above every number that the lost
+    history used. Locks: requests, executions. Raises NotYours, Unwritten or Conflict.
     """
     permissions.check(person, Permission.LIFT)
     if not reason.strip():
@@ -94,7 +97,7 @@ def look_at(*, person: Person, reason: str) -> Epoch:
 
 
 def _held(now: datetime) -> Epoch:
-    """Noticed here, where no sweep had come by yet. Raises Conflict."""
+    """The waiting epoch; record it first if no sweep has done so. Raises Conflict."""
     why = restore_epochs.why()
     if why and why != restore_epochs.UNREAD and waiting() is None:
         _notice(why, now)
@@ -123,7 +126,7 @@ def _begin(epoch: Epoch, person: Person, reason: str, now: datetime) -> Epoch:
     )
     if agreed.update(**changes) != 1:
         raise Conflict
-    # Noticed by another host as well, under a number of its own.
+    # Another host may have recorded the same restore under its own number.
     Epoch.objects.filter(began_at__isnull=True).delete()
     waiting = _give_time(now)
     lost = _doubt_what_ran(now)
@@ -138,15 +141,17 @@ def _begin(epoch: Epoch, person: Person, reason: str, now: datetime) -> Epoch:
 
 
 def _give_time(now: datetime) -> int:
-    """Each that waits for people has from now on at least as long as it was given: its
-    deadline may have passed while nobody could decide. How many."""
+    """Give each pending request at least its original time again; return how many.
+
+    Deadlines may have passed while nobody could decide.
+    """
     pending = ApprovalRequest.objects.filter(status=RequestStatus.PENDING)
     rows = list(locks.requests_in_order(pending).values_list("pk", flat=True))
     return incidents.begin_anew(rows, now)
 
 
 def _doubt_what_ran(now: datetime) -> int:
-    """Nobody holds a lease that a backup remembers."""
+    """Mark claimed executions UNKNOWN: the leases in a backup belong to nobody."""
     claimed = Execution.objects.filter(status=ExecutionStatus.CLAIMED)
     found = 0
     for pk in claimed.order_by("pk").values_list("pk", flat=True):

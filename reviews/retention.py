@@ -1,5 +1,7 @@
-"""What people and services left here, forgotten when it is needed no more. Decisions,
-readings and the page that was seen are evidence: they are never among it."""
+"""Deletion of old data: sent notices, expired sessions, results of services.
+
+Decisions, readings and page evidence are never deleted.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ KEEPER = log.Actor("system", "retention")
 
 
 def forget_notices() -> int:
-    """Messages to people that were sent, or let go, long ago; how many."""
+    """Delete old notices that were sent or dropped; return how many."""
     return sweeps.head(
         "reviews_notice",
         made="at",
@@ -29,7 +31,7 @@ def forget_notices() -> int:
 
 
 def forget_sessions() -> int:
-    """Sessions that nobody can use any more; how many."""
+    """Delete up to 500 expired sessions; return how many."""
     over = Session.objects.filter(expire_date__lt=clock.now())
     oldest = list(over.order_by("expire_date").values_list("pk", flat=True)[:CHUNK])
     return Session.objects.filter(pk__in=oldest).delete()[0]
@@ -37,8 +39,11 @@ def forget_sessions() -> int:
 
 @transaction.atomic(durable=True)
 def erase_results() -> int:
-    """What services answered long ago; how many. Its digest and the outcome stay.
-    Locks: the executions (skipping locked)."""
+    """Erase up to 500 old results of services; return how many.
+
+    The digest of the result and the outcome stay. Locks: the executions (skipping
+    locked).
+    """
     now = clock.now()
     over = now - timedelta(days=settings.HOLDPOINT.keep_results_days)
     kept = Execution.objects.filter(result__isnull=False, finished_at__lt=over)

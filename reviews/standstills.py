@@ -1,5 +1,8 @@
-"""Whether approved actions are executed and sweeps run. The web process asks, because a
-worker that stands still cannot say so, and compares by the database's clock."""
+"""Detection of standstills: approved actions are not executed, or sweeps do not run.
+
+The web process checks, because a stuck worker cannot report itself. Ages are measured
+by the database's clock.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ from .choices import AlarmKind
 from .models import Alarm
 from .models.alarms import STANDING
 
-EFFECTS, SWEEPS = "effects", "sweeps"  # what an alarm is about
-# Through the queue of effects: the sweep that only shows that it is served, and what
-# performs an effect.
+EFFECTS, SWEEPS = "effects", "sweeps"  # the subjects of the two alarms
+# Tasks in the queue of effects: a sweep that only proves the queue is served, and the
+# tasks that perform effects.
 PULSE = "reviews.tasks.pulse_effects"
 PERFORM = ("reviews.tasks.execute", "reviews.tasks.run_execution")
 FOR_EVER = float("inf")
@@ -28,17 +31,17 @@ FOR_EVER = float("inf")
 
 @dataclass
 class Known:
-    """What `look` found last in this process, for its pages: they need not ask."""
+    """What `update_standstill_alarms` found last in this process, for its pages."""
 
-    # Seconds for which no effect was taken up; 0 while all is well.
+    # Seconds for which no effect was started; 0 in normal operation.
     effects: float = 0
-    # The sweeps that are late, and whether that is all of them.
+    # The late sweeps, and whether every frequent sweep is late.
     sweeps: tuple[str, ...] = ()
     every_sweep: bool = False
 
     @property
     def effects_for(self) -> str:
-        """In the words of the page."""
+        """The duration as pages print it."""
         minutes = int(self.effects // 60)
         if minutes < 2:
             return f"{self.effects:.0f} seconds"
@@ -49,12 +52,11 @@ known = Known()
 
 
 def look(*, periods: Mapping[str, float], uptime: float) -> Known:
-    """Compare, remember it for this process, and raise or close the alarms.
+    """Compare ages with limits, remember the result, and raise or close the alarms.
 
-    `periods` has the seconds between two runs of each sweep, `uptime` the seconds since
-    this process began to look: nothing is late for longer than that, so that everything
-    may start together, and a sweep of once an hour runs for the first time in an hour.
-    Caller holds no transaction.
+    `periods` holds the seconds between two runs of each sweep, `uptime` the seconds
+    since this process began to check. Nothing counts as late for longer than `uptime`,
+    so that a fresh start raises no alarm. The caller holds no transaction.
     """
     ages, limit = heartbeats.ages(), float(settings.HOLDPOINT.standstill_seconds)
     effects, stale = late_effects(ages, limit), late_sweeps(ages, periods, limit)
@@ -71,8 +73,11 @@ def look(*, periods: Mapping[str, float], uptime: float) -> Known:
 def late_sweeps(
     ages: Mapping[str, float], periods: Mapping[str, float], limit: float
 ) -> tuple[str, ...]:
-    """Those that did not run to their end for `limit` seconds, or three times in a row
-    where they are rare."""
+    """Names of the sweeps that have not completed for too long.
+
+    Too long is `limit` seconds or three periods, whichever is more. `ages` holds the
+    seconds since each last completed.
+    """
     return tuple(
         name
         for name, period in periods.items()
@@ -85,8 +90,10 @@ def _most(period: float, limit: float) -> float:
 
 
 def late_effects(ages: Mapping[str, float], limit: float) -> float:
-    """Seconds for which nothing was taken from the queue of effects, or no effect was
-    performed while some are due; 0 when that is less than `limit`."""
+    """Seconds for which the effects queue was not served, or due effects did not run.
+
+    0 when that is less than `limit` seconds, or while a restore halts everything.
+    """
     performed = min(ages.get(name, FOR_EVER) for name in PERFORM)
     served = min(performed, ages.get(PULSE, FOR_EVER))
     if served > limit:
@@ -106,8 +113,11 @@ def _say_effects(*, late: bool, stale: bool) -> None:
 
 
 def _say_sweeps(*, late: Sequence[str], stale: Sequence[str]) -> None:
-    """A process that has just begun to look closes no alarm of another: what that one
-    is about must have run."""
+    """Raise or close the alarm about sweeps.
+
+    It closes only when the sweeps it names have run, so that a process that has just
+    started does not close an alarm that another one raised.
+    """
     alarm = _standing(SWEEPS)
     if late and alarm is None:
         tell(subject=SWEEPS, late=True, data={"sweeps": list(late)})
@@ -122,8 +132,10 @@ def _standing(subject: str) -> Alarm | None:
 
 @transaction.atomic(durable=True)
 def tell(*, subject: str, late: bool, data: Mapping[str, object]) -> None:
-    """Raise the alarm about effects or sweeps, or let it close itself; once, however
-    many processes notice."""
+    """Raise the alarm about effects or sweeps, or close it.
+
+    Several processes may call this for the same standstill; it takes effect once.
+    """
     now, kind = clock.now(), AlarmKind.STANDSTILL
     if not late:
         standing.close_itself(kind, subject=subject, now=now, code="running")

@@ -1,5 +1,8 @@
-"""Every legal step of a request, a grant and an execution (gate.md section 3). This
-module and `journal.state_machine` are the only ones that write a status."""
+"""The state machines of the gate: every legal transition (gate.md section 3).
+
+Only this module and `journal.state_machine` write a status. An edge names the source,
+the event, the target, the log record, the outbox message and the webhook event.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +57,8 @@ def _told_of_execution(row: Execution) -> Mapping[str, Any] | None:
     if not row.grant.proposal.heard:
         return None
     if row.status == X.QUEUED and not row.by_agent:
-        return None  # the gate tries again, and nothing is offered to anybody
-    # The code of a refusal is ours; of anything else it may be somebody's own word.
+        return None  # the gate retries by itself; the agent has nothing to do
+    # Only the code of a refusal is ours; other codes may be text from a service.
     code = row.code if row.status == X.REFUSED else ""
     said = {"execution": row.pk, "fence": row.fence, "code": code}
     if row.status == X.QUEUED and row.retried_at is not None:

@@ -1,7 +1,8 @@
-"""Verifiers that ship with the product: three plain rules over the final arguments.
+"""The three built-in verifiers: simple rules over the final arguments.
 
-A policy names one as `reviews.verifier_rules.<function>` with its options. They are a
-second look at what the policy already decided, on the bytes that will run.
+A policy names one as `reviews.verifier_rules.<function>` with its options. They check
+again what the policy decided, on the bytes that will run. Each returns a Refusal, or
+None when it has no objection. `sealed` is the action in its canonical form.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 
 from .tool_services.verifiers import Refusal, Stage
 
-# One address, bare or as `Name <address>`. Nothing cleverer: mail parsers disagree on
-# comments, quotes and lists, and a second address could hide in the difference.
+# One address, bare or as `Name <address>`. Comments, quotes and lists are refused: mail
+# parsers disagree on them, and a second address could hide in the difference.
 _ENTRY = re.compile(r"(?:[^<>@,;:()\"\\]*<)?([^\s<>@,;:()\"\\]+@[A-Za-z0-9.-]+)>?")
 
 
@@ -27,7 +28,7 @@ def maximum_amount(
     amount: str = "amount",
     currency_from: str = "currency",
 ) -> Refusal | None:
-    """At most `maximum` (a decimal text) in `currency`; another currency is refused."""
+    """Refuse an amount above `maximum` (decimal text), or in another currency."""
     asked = _amount(sealed["args"].get(amount))
     if asked is None:
         return Refusal("amount_unreadable", f"{amount} is not a decimal amount.")
@@ -45,7 +46,7 @@ def recipient_domains(
     allow: Sequence[str],
     fields: Sequence[str] = ("to", "cc", "bcc"),
 ) -> Refusal | None:
-    """Every address in `fields` is at one of the domains `allow`, exactly."""
+    """Refuse an address in `fields` whose domain is not exactly one of `allow`."""
     domains = {domain.lower() for domain in allow}
     for entry in _entries(sealed["args"], fields):
         match = _ENTRY.fullmatch(entry.strip())
@@ -57,7 +58,7 @@ def recipient_domains(
 def required_fields(
     sealed: Mapping[str, Any], *, stage: Stage, fields: Sequence[str]
 ) -> Refusal | None:
-    """Every one of `fields` is present and says something."""
+    """Refuse when one of `fields` is missing or empty."""
     for name in fields:
         if _empty(sealed["args"].get(name)):
             return Refusal("field_missing", f"{name} is missing or empty.")
@@ -65,7 +66,7 @@ def required_fields(
 
 
 def _amount(value: Any) -> Decimal | None:
-    """A decimal text only: never a float, an exponent or a sign of infinity."""
+    """Accept decimal text only: no float, exponent, sign or infinity."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
         return Decimal(value)
     return None

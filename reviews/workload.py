@@ -1,6 +1,8 @@
-"""What a supervisor does when more waits than the desk can decide: more time for what
-is about to expire, and more hands. Each request is its own transaction with its own
-record, and no press moves more than a bounded number."""
+"""A supervisor's bulk actions when more requests wait than people can decide.
+
+They extend deadlines that are about to pass and assign requests to colleagues. Each
+request has its own transaction and log record, and one call changes a bounded number.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,10 @@ MOST_GIVEN = 5
 
 
 def extend_all(*, request_ids: Iterable[str], person: Person) -> int:
-    """More time for each, as far as the policy allows; how many got it.
+    """Extend up to 100 of these deadlines as far as the policy allows; return how many.
 
-    Who asks has picked what expires soon; what was decided or has no more time
-    meanwhile is passed over. Raises NotYours.
+    Requests that cannot be extended, for example because they were decided in the
+    meantime, are skipped. Raises NotYours.
     """
     check(person)
     return _each(
@@ -32,10 +34,11 @@ def extend_all(*, request_ids: Iterable[str], person: Person) -> int:
 
 
 def share(*, request_ids: Iterable[str], person: Person, to: Person) -> int:
-    """Give the first few to a colleague, who gets a mail; others may still answer them.
+    """Assign the first 5 of these requests to a colleague; return how many.
 
-    How many were given: what was decided meanwhile, or is not theirs to decide, is
-    passed over. Raises NotYours.
+    The colleague gets a mail; other people may still decide the requests. Requests
+    decided in the meantime, or that the colleague may not decide, are skipped. Raises
+    NotYours.
     """
     check(person)
     return _each(
@@ -45,7 +48,7 @@ def share(*, request_ids: Iterable[str], person: Person, to: Person) -> int:
 
 
 def check(person: Person) -> None:
-    """Raises NotYours for all but supervisors."""
+    """Raises NotYours unless the person decides as a supervisor."""
     if permissions.deciding_role(person) is not Role.SUPERVISOR:
         raise NotYours("Only a supervisor may do that. Nothing was changed.")
 
@@ -56,6 +59,6 @@ def _each(ids: Iterable[str], operation: Callable[[str], object]) -> int:
         try:
             operation(pk)
         except DomainError:
-            continue  # the others are as urgent
+            continue  # one failure must not keep the rest waiting
         done += 1
     return done

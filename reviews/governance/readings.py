@@ -1,5 +1,8 @@
-"""The business state as it was found again: when somebody takes a request up, and when
-its execution is claimed. A decision says which reading was on its page (gate.md 7)."""
+"""Readings of the business state after the proposal (gate.md 7).
+
+The state is read again when a person opens a request and when its execution is
+claimed. A decision names the reading that its page showed.
+"""
 
 from __future__ import annotations
 
@@ -16,26 +19,31 @@ from reviews.tool_services import readers
 from reviews.tool_services.readers import Reading
 
 OPENED, CLAIMED = "opened", "claimed"
-OWN = 0  # stands for the revision's own reading where a page names one
-NONE_SUCH = -1  # names a reading that was never made: `check` refuses it
+OWN = 0  # the number a page uses for the revision's own reading
+NONE_SUCH = -1  # the number of no reading: `check_reading` refuses it
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What was read again of some revisions, and what pages named of it."""
+    """The newest readings of some revisions, and the readings that pages named."""
 
-    newest: Mapping[int, StateReading]  # by revision
-    named: Mapping[int, StateReading]  # by its number
+    newest: Mapping[int, StateReading]  # by revision id
+    named: Mapping[int, StateReading]  # by the id of the reading
 
 
 def newest(revision: Revision) -> StateReading | None:
-    """The last reading that differed from the one before; None while the revision's
-    own still holds."""
+    """The newest reading of a revision; None while the revision's own is current.
+
+    A reading is stored only when it differs from the one before.
+    """
     return newest_of([revision]).get(revision.pk)
 
 
 def newest_of(revisions: Iterable[Revision]) -> dict[int, StateReading]:
-    """The same for many that were read again, by revision, in one query."""
+    """The newest reading of each revision, by revision id, in one query.
+
+    Revisions that were never read again are left out.
+    """
     rows = StateReading.objects.filter(
         revision__in=[one.pk for one in revisions], cause=OPENED
     )
@@ -44,8 +52,11 @@ def newest_of(revisions: Iterable[Revision]) -> dict[int, StateReading]:
 
 
 def readings(pages: Sequence[tuple[Revision, int | None]]) -> Readings:
-    """What `check` needs for these revisions and the numbers that their pages name, in
-    at most two queries; none where no page showed any."""
+    """Load what `check_reading` needs for these revisions, in at most two queries.
+
+    Each pair is a revision and the number its page named; None means that the page
+    showed no reading. No query when no page showed one.
+    """
     shown = [(revision, number) for revision, number in pages if number is not None]
     newest = newest_of(revision for revision, _ in shown) if shown else {}
     numbers = {number for _, number in shown if number != OWN}
@@ -54,10 +65,11 @@ def readings(pages: Sequence[tuple[Revision, int | None]]) -> Readings:
 
 
 def reread(revision: Revision) -> StateReading | None:
-    """Ask the tool's reader again and keep what it says where that differs.
+    """Call the tool's reader again and store its answer when the state has changed.
 
-    At most two seconds. A reader that fails now leaves what was read before. Caller
-    holds no transaction.
+    Takes at most two seconds. When the reader fails, the earlier reading stays current.
+    Returns the current reading, None for the revision's own. The caller holds no
+    transaction.
     """
     known = newest(revision)
     if revision.tool is None:
@@ -72,12 +84,12 @@ def reread(revision: Revision) -> StateReading | None:
 
 
 def asker_of(proposal: Proposal) -> readers.Asker:
-    """In whose name its tool's reader is asked again."""
+    """The agent and thread in whose name the tool's reader is called again."""
     return readers.Asker(proposal.agent, proposal.thread)
 
 
 def keep(revision: Revision, reading: Reading, *, cause: str) -> StateReading:
-    """One row, which never changes."""
+    """Store a reading as a row, which never changes."""
     said = reading.as_json()
     return StateReading.objects.create(
         revision=revision,
@@ -89,7 +101,7 @@ def keep(revision: Revision, reading: Reading, *, cause: str) -> StateReading:
 
 
 def digest(reading: Mapping[str, Any]) -> str:
-    """What a reading says of the state: of when and by whom it was read, nothing."""
+    """The digest of a reading's before-state and preconditions, without its origin."""
     said = {
         "before": reading.get("before"),
         "preconditions": reading.get("preconditions") or {},
@@ -98,19 +110,21 @@ def digest(reading: Mapping[str, Any]) -> str:
 
 
 def digest_of(row: StateReading | None, revision: Revision) -> str:
-    """The digest of a reading, or of the revision's own."""
+    """The digest of a stored reading, or of the revision's own for None."""
     return row.digest if row else digest(revision.reading)
 
 
 def said(row: StateReading | None, revision: Revision) -> Mapping[str, Any]:
-    """What a page shows: the reading, or the revision's own."""
+    """The reading that a page shows: the stored one, or the revision's own for None."""
     found: Mapping[str, Any] = row.reading if row else revision.reading
     return found
 
 
 def number(revision: Revision, said: str) -> int:
-    """The number of the newest reading with this digest, for who was shown only that;
-    NONE_SUCH where none says so."""
+    """The number of the newest reading with the digest `said`.
+
+    For clients that were given only the digest. NO_SUCH_READING when none has it.
+    """
     same = StateReading.objects.filter(revision=revision, cause=OPENED, digest=said)
     found = same.order_by("-at", "-pk").first()
     if found is not None:
@@ -121,10 +135,11 @@ def number(revision: Revision, said: str) -> int:
 def check(
     revision: Revision, number: int | None, found: Readings
 ) -> StateReading | None:
-    """The reading that was on the page, if what it says still stands.
+    """Return the reading that the page showed if the state is still the same.
 
-    `number` is the page's: OWN for the revision's, None where no page showed any, and
-    then the revision's is what counts. Raises Precondition.
+    `number` comes from the page: OWN_READING for the revision's own, None when the page
+    showed no reading; then nothing is checked. `found` comes from `load_readings`.
+    Raises Precondition when the state has changed.
     """
     if number is None:
         return None
@@ -140,8 +155,10 @@ def check(
 
 
 def _on_page(revision: Revision, number: int, found: Readings) -> StateReading | None:
-    """The row that a page's number names; None for the revision's own. Raises
-    Precondition for a number that is none of this revision's."""
+    """The row that a page's number names; None for the revision's own.
+
+    Raises Precondition for a number of another revision.
+    """
     if number == OWN:
         return None
     row = found.named.get(number)

@@ -1,8 +1,7 @@
-"""The keystone: what the policy says of one exact action. Propose, revise, MODIFY
-and the check before execution all ask here; nobody else asks the policy.
+"""What the policy says about one exact action, and the refusal when it forbids it.
 
-What is said of an action that the policy forbids: the rule, and the argument that
-it speaks of.
+Apart from simulation, only this module evaluates a policy: propose, revise, MODIFY,
+canaries and the check before execution all call it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from reviews.tool_services.readers import Reading
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One exact effect as proposed, with what our own look-ups said of it."""
+    """One exact action as proposed, with what the tool's reader said about it."""
 
     proposal: str
     tool: str
@@ -44,11 +43,11 @@ class Action:
     uncertain: float = 0.0
     unattended: bool = False
     risk_ceiling: Risk = Risk.CRITICAL
-    resembles: bool = False  # the agent names somebody much like a person here
-    agent_version: str = ""  # by the registry; no part of the bytes
+    resembles: bool = False  # the agent names someone similar to a person here
+    agent_version: str = ""  # from the registry; not part of the canonical form
 
     def with_args(self, args: Mapping[str, Any], reading: Reading | None) -> Action:
-        """The same action with other arguments, looked up again."""
+        """The same action with other arguments and the reading for them."""
         return replace(self, args=args, reading=reading)
 
     def canonical(self, tool_version: int) -> bytes:
@@ -67,7 +66,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """How much authority the policy demands, and everything that led to it."""
+    """How much authority the policy demands, and everything the answer is based on."""
 
     evaluation: Evaluation
     tool: Tool | None = None
@@ -90,11 +89,11 @@ class Ruling:
 
 
 def govern(action: Action, *, now: datetime, firmly: bool = True) -> Ruling:
-    """Validate the arguments, gather facts under their locks, evaluate.
+    """Validate the arguments, gather the facts under their locks, evaluate the policy.
 
-    Raises InvalidArgs with paths. Caller holds the thread or request lock; this
-    takes the advisory locks of the sums it reads. Who only looks, and decides nothing
-    by it, asks without them: `firmly=False`.
+    The caller holds the thread's or the request's lock; this takes the advisory locks
+    of the sums it reads. A preview that decides nothing passes `firmly=False` and takes
+    no locks. Raises InvalidArgs with the paths of the wrong arguments.
     """
     policy = active.active_or_none()
     tool = tools.current(action.tool, policy) if policy else None
@@ -105,7 +104,7 @@ def govern(action: Action, *, now: datetime, firmly: bool = True) -> Ruling:
         raise InvalidArgs(errors=problems)
     document = active.compiled(policy)
     inputs = _inputs(action, tool)
-    undecoded = _undecoded(definition, action)  # before the sums are held
+    undecoded = _undecoded(definition, action)  # slow, so before the sums are locked
     if firmly:
         policies_facts.lock(policies_facts.measures_of(document, inputs))
     gathered = policies_facts.collect(document, inputs, now=now)
@@ -124,8 +123,11 @@ def govern(action: Action, *, now: datetime, firmly: bool = True) -> Ruling:
 
 
 def observe(ruling: Ruling, *, now: datetime, asks: bool = True) -> None:
-    """Let the action weigh in later sums; what `asks` nobody runs in its window, or
-    never. Caller is in the governing transaction."""
+    """Count the action in later sums.
+
+    `asks` says that people are asked first; otherwise the action runs by the end of
+    its execution window, if at all. The caller is in the transaction of `govern`.
+    """
     if ruling.policy is None or ruling.inputs is None or ruling.definition is None:
         return
     document = active.compiled(ruling.policy)
@@ -140,11 +142,12 @@ def reevaluate(
     now: datetime,
     reading: Reading | None = None,
 ) -> Evaluation:
-    """What the active policy says now of what was known at proposal time.
+    """Evaluate `policy` with the facts known at proposal time.
 
-    Under another policy than it was proposed under the facts are as that one defines
-    them: one that asks for less never refuses for a fact that has another name by now.
-    `reading` is what the tool's reader says of `lacking`.
+    When the policy has changed since the proposal, the facts are converted to its
+    definitions, so that a more permissive policy never refuses because a fact was
+    renamed. `reading` is a new answer of the tool's reader, needed when
+    `is_reading_incomplete` says so.
     """
     current = tools.current(revision.known_tool.name, policy) if policy else None
     if policy is None or current is None:
@@ -157,8 +160,10 @@ def reevaluate(
 
 
 def lacking(revision: Revision, policy: PolicyVersion | None) -> bool:
-    """Whether the active policy declares keys or facts of the tool's reader that were
-    not read when this was proposed: then its reader is to be asked again."""
+    """Whether `policy` declares keys or facts that were not read at proposal time.
+
+    Then the tool's reader has to be called again before `reevaluate_revision`.
+    """
     current = tools.current(revision.known_tool.name, policy) if policy else None
     if current is None or not revision.facts:
         return False
@@ -202,9 +207,11 @@ def _rebased(
 
 
 def hold_sums(revisions: Iterable[Revision]) -> None:
-    """Nobody else weighs in the sums of these until the transaction ends: all at once,
-    so that two who hold several cannot wait for each other. Caller holds a
-    transaction."""
+    """Lock the sums that these revisions count in until the transaction ends.
+
+    One call takes all locks in order, so that two transactions cannot deadlock. The
+    caller is in a transaction.
+    """
     policy = active.active_or_none()
     if policy is not None:
         document = active.compiled(policy)
@@ -218,8 +225,10 @@ def hold_sums(revisions: Iterable[Revision]) -> None:
 
 
 def recount(revision: Revision, *, now: datetime) -> Evaluation:
-    """What the active policy says of facts stored at proposal time, with its sums as
-    they are now. Caller has `hold_sums`."""
+    """Evaluate the active policy with the stored facts and the present sums.
+
+    The caller has called `lock_sums` for this revision.
+    """
     policy = active.active_or_none()
     inputs = _known(revision, policy) if policy is not None else None
     if policy is None or inputs is None:
@@ -232,7 +241,7 @@ def recount(revision: Revision, *, now: datetime) -> Evaluation:
 
 
 def _known(revision: Revision, policy: PolicyVersion) -> Inputs | None:
-    """What sums a revision belongs to, as its tool is now; None when it is gone."""
+    """The inputs for a revision's sums under its present tool; None without one."""
     tool, said = tools.current(revision.known_tool.name, policy), revision.facts
     if tool is None:
         return None
@@ -267,7 +276,7 @@ def _within_ceiling(found: Evaluation, ceiling: Risk) -> Evaluation:
 
 
 def _undecoded(definition: ToolDefinition, action: Action) -> list[str]:
-    """The arguments of which the tool's view cannot state everything (gate.md 5)."""
+    """The arguments that the tool's presenter cannot show completely (gate.md 5)."""
     before = action.reading.before if action.reading else None
     shown = present(definition, action.args, before=before)
     return sorted({one.argument for one in shown.uninspectable})
@@ -293,7 +302,7 @@ _ARGUMENT = re.compile(r"\bargs\.([A-Za-z_]\w*)")
 
 
 def blocked_edit(ruling: Ruling) -> Policy:
-    """The refusal of an edit that the policy forbids, with the rules that say so."""
+    """The error for an edit that the policy forbids: each blocking rule with a path."""
     return Policy(
         errors=[
             {"path": _place_of(ruling, rule.id), "message": rule.text}
@@ -304,7 +313,7 @@ def blocked_edit(ruling: Ruling) -> Policy:
 
 
 def _amount_place(ruling: Ruling) -> str:
-    """The argument that says how much, else all of them."""
+    """The path of the amount; `args` when the tool declares none."""
     if ruling.definition is None:
         return "args"
     found = [pair.amount for pair in ruling.definition.money]
@@ -315,8 +324,8 @@ def _amount_place(ruling: Ruling) -> str:
 
 
 def _place_of(ruling: Ruling, rule_id: str) -> str:
-    """The argument that a rule speaks of: the first it names, else the amount that it
-    sums up."""
+    """The path a rule is about: the first argument its condition names, else the amount
+    when the condition uses a sum."""
     rules = active.compiled(ruling.policy).rules if ruling.policy else []
     condition = next((rule.when for rule in rules if rule.id == rule_id), "")
     named = _ARGUMENT.search(condition)

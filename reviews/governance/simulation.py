@@ -1,5 +1,7 @@
-"""What a policy document says of calls that nobody makes: tier, rules and title of
-each, without a database. Sums and counts are of the calls given, in their order."""
+"""Simulation: what a policy document would say about given calls, without a database.
+
+Sums and counts cover only the given calls, in their order.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ KNOWN = {"tool", "args", "agent", "thread", "uncertain", "unattended", "reading"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What would come of one call; `problem` where it cannot be said."""
+    """The result for one call; `problem` says why there is none."""
 
     line: int
     tool: str = ""
@@ -43,7 +45,7 @@ class Trial:
 
 @dataclass(slots=True)
 class Memory:
-    """What the calls so far add up to, by measure and key."""
+    """The sums and counts of the calls so far, by measure and key."""
 
     sums: dict[tuple[str, str, str], int] = field(default_factory=dict)
     counts: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -64,13 +66,16 @@ class Weight:
 
 
 class Wrong(Exception):
-    """The line is no call; the message says why."""
+    """The line is not a valid call; the message says why."""
 
 
 def run(document: Document, lines: Iterable[str], *, now: datetime) -> Iterator[Trial]:
-    """One trial for each line that is not empty: `{"tool", "args"}`, and if wanted
-    `agent`, `thread`, `uncertain`, `unattended`, `at`, and `reading` with the `before`,
-    `keys` and `facts` that the tool's reader would answer."""
+    """Yield one result for each line that is not empty; an invalid line has a problem.
+
+    A line is a JSON object with `tool` and `args`, and optionally `agent`, `thread`,
+    `uncertain`, `unattended`, `at` (ISO 8601 with a zone), and `reading` with the
+    `before`, `keys` and `facts` that the tool's reader would return.
+    """
     memory = Memory()
     for number, text in enumerate(lines, 1):
         if text.strip():
@@ -145,7 +150,7 @@ def _checked_facts(
     memory: Memory,
     now: datetime,
 ) -> tuple[dict[str, Any], list[Weight]]:
-    """Raises Wrong for arguments that do not fit."""
+    """Raises InvalidCall for arguments that do not fit the tool's schema."""
     wrong = errors(definition.validator, call["args"])
     if wrong := wrong or list(amounts.wrong(definition, call["args"])):
         raise Wrong("; ".join(f"{one['path']}: {one['message']}" for one in wrong))
@@ -218,6 +223,6 @@ def _remember(own: Iterable[Weight], memory: Memory) -> None:
 
 
 def as_lines(trials: Iterable[Trial]) -> Iterator[str]:
-    """One JSON object a line."""
+    """Yield each result as one line of JSON."""
     for trial in trials:
         yield json.dumps(trial.as_json(), ensure_ascii=False)

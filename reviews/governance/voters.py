@@ -1,5 +1,7 @@
-"""Who could still give a vote that counts, and whether they are enough: nothing waits
-for an answer that nobody may give (gate.md section 5)."""
+"""The people whose vote on a request could still count, and whether they are enough.
+
+Used to report requests that nobody can decide any more (gate.md section 5).
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,16 @@ from reviews.models import ApprovalRequest, Decision, RequestVersion, Stop
 from reviews.people.identities import mailbox_of
 from reviews.quorum import StepData
 
-Counted = Sequence[tuple[int, str]]  # the step's index, the public id of who fills it
+Counted = Sequence[tuple[int, str]]  # (step index, voter's public id)
 
 
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """Somebody who decides in a queue, and the role in which they would."""
+    """A person who decides in a queue, and the role in which they would vote."""
 
     person: Person
     role: Role
-    mailbox: str  # one person is one vote, whatever their accounts
+    mailbox: str  # identifies the person across accounts: one vote each
 
     @property
     def id(self) -> str:
@@ -35,7 +37,7 @@ class Voter:
 
 
 def of_queue(queue_id: int) -> list[Voter]:
-    """Everybody who decides in this queue now, by name; in one query."""
+    """Everybody who may decide in this queue now, sorted by name; one query."""
     held = Person.groups.through.objects.filter(person_id=OuterRef("pk"))
     decide = [Role.REVIEWER, Role.SUPERVISOR]
     stopped = Stop.objects.filter(
@@ -62,14 +64,14 @@ def of_queue(queue_id: int) -> list[Voter]:
 
 
 def counted(request_ids: Collection[str]) -> dict[str, list[tuple[int, str]]]:
-    """The votes that count on what is asked now, in one query."""
+    """The counting votes on the current version of each request, in one query."""
     found: dict[str, list[tuple[int, str]]] = {pk: [] for pk in request_ids}
     votes = Decision.objects.filter(
         request__in=found, version=F("request__version"), counts=True
     )
     columns = ("request_id", "step", "reviewer__public_id")
     for request, step, reviewer in votes.order_by("pk").values_list(*columns):
-        if step is not None:  # what counts has a place: the database says so
+        if step is not None:  # for mypy: a constraint pairs `counts` and `step`
             found[request].append((step, reviewer))
     return found
 
@@ -80,7 +82,7 @@ def left_now(
     version: RequestVersion,
     votes: Counted,
 ) -> list[Voter]:
-    """Whose yes to what is asked now would count."""
+    """The people whose approval of this version would count."""
     given = [step for step, _ in votes]
     out = _shut_out(request, version) | {voter for _, voter in votes}
     revision = version.revision
@@ -97,7 +99,7 @@ def lacking_now(
     version: RequestVersion,
     votes: Counted,
 ) -> Shortage | None:
-    """Which people the open places of a question lack; None when enough are left."""
+    """Which people the open steps of this version lack; None when enough are left."""
     out = _shut_out(request, version) | {voter for _, voter in votes}
     revision = version.revision
     could = _left(people, out, revision.amount_minor, revision.currency)
@@ -113,8 +115,10 @@ def lacking_when_asked(
     *,
     without: str,
 ) -> Shortage | None:
-    """Which people would be missing if these steps were asked of others than `without`
-    and those who filled a step that is complete; None when they would be enough."""
+    """Which people these steps would lack without the person `without` (a public id).
+
+    People who filled a completed step are left out as well. None when enough are left.
+    """
     missing = quorum.missing(version.steps, [step for step, _ in votes])
     complete = {voter for step, voter in votes if not missing[step]}
     out = _shut_out(request, version) | complete | {without}
@@ -124,12 +128,15 @@ def lacking_when_asked(
 
 
 def waiting_in_vain(request_id: str = "") -> Iterator[tuple[str, int, Shortage]]:
-    """Every open question, or this one, that too few people are left for: its id, its
-    version and whom it lacks. In a few queries, and two for each queue."""
+    """Yield each pending request that too few people can decide.
+
+    Yields its id, its version and the people it lacks. `request_id` limits the check to
+    one request. Takes a few queries in all, and one for each queue.
+    """
     rows = ApprovalRequest.objects.filter(status=RequestStatus.PENDING)
     if request_id:
         rows = rows.filter(pk=request_id)
-    # Not joined to what they ask: the planner might begin with all that ever asked.
+    # Without a join to the versions: the planner might start with all versions ever.
     waiting = list(
         rows.order_by("pk").values_list("pk", "version", "queue", "barred", "closed_to")
     )
@@ -149,7 +156,7 @@ def waiting_in_vain(request_id: str = "") -> Iterator[tuple[str, int, Shortage]]
 def _asked(
     request_ids: Collection[str],
 ) -> dict[tuple[str, int], tuple[Sequence[StepData], int | None, str]]:
-    """The steps, the amount and its currency of each version of these requests."""
+    """The steps, the amount and the currency of each version of these requests."""
     columns = ("steps", "revision__amount_minor", "revision__currency")
     versions = RequestVersion.objects.filter(request__in=request_ids)
     return {
@@ -172,7 +179,7 @@ def _left(
     amount_minor: int | None,
     currency: str,
 ) -> list[Voter]:
-    """Each person once who is not `out` and may decide such an amount."""
+    """One voter per person who is not in `out` and may decide this amount."""
     known = list(people)
     gone = {one.mailbox for one in known if one.id in out}
     able = {

@@ -1,4 +1,4 @@
-"""What the version of a tool that was approved says of itself."""
+"""Properties of the tool version that was approved for an execution."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from reviews.models import Execution
 
 
 def class_of(execution: Execution) -> ExecutionClass:
+    """What the tool's service promises about repetition."""
     return ExecutionClass(execution.grant.revision.known_tool.execution_class)
 
 
 def definition_of(execution: Execution) -> ToolDefinition:
+    """The tool's definition in the policy document."""
     return tools.definition(execution.grant.revision.known_tool)
 
 
 def can_be_asked(execution: Execution) -> bool:
-    """Whether it says where to look up what became of an effect."""
+    """Whether the tool defines a look-up for the outcome of an effect."""
     return definition_of(execution).look_up is not None

@@ -1,6 +1,8 @@
-"""Counting the votes of a request again from their rows: whether all that its version
-asks for are there [I18], whether those who gave them may still give them, and whether
-they are enough under the policy of now [I11]."""
+"""The votes behind a grant, counted again from the Decision rows.
+
+Checks that every vote the version asks for exists [I18], that the voters may still give
+them, and that they are enough under the present policy [I11].
+"""
 
 from __future__ import annotations
 
@@ -21,23 +23,26 @@ from reviews.quorum import StepData
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """A yes that counted, the role that its place asks for, and the bytes it was said
-    to; "" for who wrote them, and for a seat that was carried on without a vote."""
+    """An approval that counted.
+
+    `place` is the role that its step asks for. `seen` is the approved action hash; ""
+    for an editor's vote and for an approval carried over from an earlier version.
+    """
 
     person: Person
     place: str
     seen: str
-    proved: bool = True  # by a fresh step-up
+    proved: bool = True  # with a step-up
     at: datetime | None = None
 
     @property
     def role(self) -> Role | None:
-        """In which they would vote now."""
+        """The role in which they would vote now; None when they may not decide."""
         return permissions.deciding_role(self.person)
 
 
 def votes(request: ApprovalRequest) -> list[Vote]:
-    """Those on the version that was authorized, and those that it carried on."""
+    """The counting votes on the current version, and those it carries over."""
     versions = {
         version.number: version
         for version in RequestVersion.objects.filter(request=request).only(
@@ -66,9 +71,11 @@ def _vote(versions: Mapping[int, RequestVersion], row: Decision) -> Vote:
 
 
 def without_votes(requests: Iterable[ApprovalRequest]) -> set[str]:
-    """The ids of those of these requests whose votes do not fill every step of their
-    newest version, whatever their status says. Two queries however many they are;
-    the database function `reviews_lacks_votes` says the same of one request."""
+    """Ids of the requests whose votes do not fill every step of their newest version.
+
+    The status does not matter. Two queries for any number of requests. The database
+    function `reviews_lacks_votes` computes the same for one request.
+    """
     rows = {request.pk: request for request in requests}
     versions: dict[str, dict[int, RequestVersion]] = defaultdict(dict)
     sealed = RequestVersion.objects.filter(request__in=rows).select_related("revision")
@@ -90,7 +97,7 @@ def _is_voted(
     versions: Mapping[int, RequestVersion],
     cast: Sequence[Decision],
 ) -> bool:
-    """Whether these votes fill every step and every carried place of the version."""
+    """Whether these votes fill every step and every carried vote of the version."""
     version = versions.get(request.version)
     if version is None or request.version != max(versions):
         return False
@@ -108,7 +115,7 @@ def _is_voted(
 
 
 def _is_yes(vote: Decision, action_hash: str) -> bool:
-    """An approval names the bytes; an edit made them, and names those before."""
+    """Whether a vote is for these bytes: an edit made them, an approval names them."""
     if vote.verdict == Verdict.MODIFY:
         return True
     return vote.verdict == Verdict.APPROVE and vote.action_hash == action_hash
@@ -117,8 +124,11 @@ def _is_yes(vote: Decision, action_hash: str) -> bool:
 def still_hold(
     given: Iterable[Vote], request: ApprovalRequest, revision: Revision
 ) -> bool:
-    """Whether each of them still has the role of their place, is let into the queue,
-    may decide such an amount, and was not stopped since they voted. Reads only."""
+    """Whether every approver may still give their vote. Reads only.
+
+    Each must still have the role of their step, be admitted to the queue, have a
+    ceiling above the amount, and not have been stopped since the vote.
+    """
     given = list(given)
     stopped = _stopped(given)
     for vote in given:
@@ -143,8 +153,10 @@ def _stopped(given: Sequence[Vote]) -> list[Stop]:
 
 
 def _is_revoked(vote: Vote, stopped: Iterable[Stop]) -> bool:
-    """By a switch in force, or by one that came after the vote: who is switched on
-    again votes anew."""
+    """Whether a stop on the reviewer is in force or was set after the vote.
+
+    A lifted stop still revokes earlier votes: the reviewer has to vote again.
+    """
     # guard: revoked-vote
     return any(
         row.lifted_at is None or (vote.at is not None and row.at >= vote.at)
@@ -154,7 +166,7 @@ def _is_revoked(vote: Vote, stopped: Iterable[Stop]) -> bool:
 
 
 def enough(given: Sequence[Vote], asked: Evaluation) -> bool:
-    """Whether these people, as they said it, are what the policy asks for now."""
+    """Whether these votes satisfy what the policy demands now."""
     return (
         _fill(given, asked.steps)
         and (not asked.step_up or all(vote.proved for vote in given))

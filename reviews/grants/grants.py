@@ -1,4 +1,4 @@
-"""One-use permission for exactly one action hash, and the execution it allows."""
+"""Issuing and revoking grants, together with the executions they allow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ __all__ = [
 
 
 def idempotency_key(proposal_id: str, action_hash: str) -> str:
-    """What the provider sees: a function of proposal and bytes, never of an attempt."""
+    """The idempotency key sent to the tool's service.
+
+    It depends on the proposal and the action hash only, so all attempts share it.
+    """
     material = f"{proposal_id}|{action_hash}".encode()
     return "hp-" + hashlib.sha256(material).hexdigest()[:48]
 
@@ -55,8 +58,11 @@ def issue(
     now: datetime,
     announced_in: Queue | None = None,
 ) -> Execution:
-    """Permit what asks nobody, and queue its execution; the people of `announced_in`
-    are told of it at once. Caller is in the transaction that proposed it."""
+    """Issue the grant of a proposal that needs no approval, and queue its execution.
+
+    The people of the queue `announced_in` are notified. The caller is in the
+    transaction that creates the proposal.
+    """
     permit = _Permit(proposal, revision, announced_in=announced_in)
     return _issue([permit], actor, now)[0]
 
@@ -64,8 +70,10 @@ def issue(
 def issue_many(
     requests: Sequence[ApprovalRequest], *, actor: log.Actor, now: datetime
 ) -> list[Execution]:
-    """Permit the revisions that these ask about, and queue their executions. Caller is
-    in the transaction that authorised them, and holds their locks."""
+    """Issue grants for authorised requests, and queue their executions.
+
+    The caller is in the transaction that authorises them and holds their locks.
+    """
     permits = [_Permit(one.proposal, one.sealed.revision, one) for one in requests]
     return _issue(permits, actor, now)
 
@@ -95,8 +103,8 @@ def _grant(permit: _Permit, now: datetime) -> Grant:
         action_hash=permit.revision.action_hash,
         token_hash=token_hash(tag(grant_id)),
         issued_at=now,
-        # The execution window: for the first claim and every retry, whatever was left
-        # of the time to decide.
+        # The execution window covers the first claim and every retry. It does not
+        # depend on the time that was left to decide.
         expires_at=now + permit.definition.window,
     )
 
@@ -137,12 +145,12 @@ def revoke(
     code: str,
     detail: str = "",
 ) -> bool:
-    """Take back what waits to run, also once more after an attempt that changed
-    nothing: execution REFUSED, its grant REVOKED if it was never claimed, its sums
-    released. What came back with a backup may have run: it becomes UNKNOWN.
+    """Revoke a proposal's queued execution, including one that waits for a retry.
 
-    False when nothing was left to take back; Conflict when it was claimed just now.
-    Caller holds the request's lock if there is one.
+    The execution becomes REFUSED, its grant REVOKED unless it is spent, and its sums
+    are released. An execution that predates a restore may have run, so it becomes
+    UNKNOWN instead. Returns False when nothing was queued. Raises Conflict when it was
+    claimed at the same moment. The caller holds the request's lock if there is one.
     """
     # guard: revoke-queued
     queued = Execution.objects.filter(proposal=proposal, status=ExecutionStatus.QUEUED)

@@ -1,6 +1,8 @@
-"""Whose turn it is in a batch that stops at its first failure: its executions run one
-after another, in the order that was approved, and one that fails halts the rest until
-a person lets them run."""
+"""The order of executions in a batch that stops at its first failure.
+
+They run one after another in the approved order. A failure halts the rest until a
+person resumes the batch.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,17 @@ UNFINISHED = (ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED)
 
 
 class Place(NamedTuple):
-    """Where in which batch something was approved."""
+    """The batch in which a request was approved, and its position there."""
 
     batch: str
     position: int
 
 
 def places_of(requests: Collection[str]) -> dict[str, Place]:
-    """The places of those that were approved in a batch, in one query; without those
-    that were decided alone. The votes themselves say so."""
+    """The batch places of these requests by request id, read from the votes.
+
+    One query. Requests that were decided alone are left out.
+    """
     if not requests:
         return {}
     votes = Decision.objects.filter(
@@ -39,7 +43,7 @@ def places_of(requests: Collection[str]) -> dict[str, Place]:
 
 
 def waiting() -> Q:
-    """Executions whose batch is halted, or has an earlier one that is not finished."""
+    """Condition: the batch is halted, or an earlier execution of it is unfinished."""
     ahead = Execution.objects.filter(
         batch=OuterRef("batch"),
         batch_position__lt=OuterRef("batch_position"),
@@ -50,16 +54,17 @@ def waiting() -> Q:
 
 
 def must_wait(execution: Execution) -> bool:
-    """Whether it is not this execution's turn. One statement, so that what it sees of
-    the others is of one moment."""
+    """Whether this execution has to wait for others of its batch.
+
+    One statement, so that it sees a consistent state of the batch.
+    """
     if execution.batch_id is None:
         return False
     return Execution.objects.filter(waiting(), pk=execution.pk).exists()
 
 
 def is_halted(execution: Execution) -> bool:
-    """Whether its batch waits since a failure: nothing of it runs until a person lets
-    the batch go on."""
+    """Whether a failure halted the execution's batch, until a person resumes it."""
     if execution.batch_id is None:
         return False
     batches = Batch.objects.filter(pk=execution.batch_id, stop_at_failure=True)
@@ -67,8 +72,10 @@ def is_halted(execution: Execution) -> bool:
 
 
 def halt(execution: Execution, now: datetime) -> None:
-    """One that failed, or may have, keeps those behind it from starting. Caller has
-    just written that it did."""
+    """Halt the batch of an execution that failed or whose outcome is unknown.
+
+    The caller has written that outcome in the same transaction.
+    """
     if execution.batch_id is None:
         return
     Batch.objects.filter(
@@ -77,7 +84,7 @@ def halt(execution: Execution, now: datetime) -> None:
 
 
 def after(execution_id: str) -> list[str]:
-    """The execution that may start now that this one is over."""
+    """Ids (at most one) of the next execution in the batch that may start now."""
     mine = Execution.objects.filter(pk=execution_id, batch__stop_at_failure=True)
     queued = _queued().filter(batch__in=mine.values("batch"))
     first = queued.exclude(waiting()).order_by("batch_position")

@@ -1,13 +1,11 @@
-"""What stands for a grant outside: a signed token, made whenever it is asked for, and
-bound to everything that its row says. The row is the authority.
+"""Grant tokens: signed by Ed25519 keys, and bound to every value of the grant's row.
 
-Before it is redeemed a token is good for redeeming, and for nothing else: only what is
-given out by a claim, after every check, names the fence that a tool's service asks for.
+The row is the authority; a token is built from it whenever one is needed. A token
+without a fence can only be redeemed. A claim, after all its checks, gives out a token
+with the fence that a tool's service requires.
 
-The keys that sign grants: Ed25519, one that signs, some that will and some that did.
-
-All are published and accepted, so that a token lives through a change of keys. None of
-them ever signs the log.
+One key signs. The next and the retired keys are published and accepted as well, so that
+tokens stay valid across a key rotation. These keys never sign the audit log.
 """
 
 from __future__ import annotations
@@ -35,21 +33,21 @@ from policies import tools
 from reviews.models import Grant
 
 ALGORITHM = "EdDSA"
-# RFC 8725 3.11: no other token of anybody's can be taken for a grant.
+# Explicit typing (RFC 8725, 3.11): no other kind of token passes as a grant.
 TYPE = "holdpoint-grant+jwt"
-# Who a token is for and until when is compared with its row, not with a clock here.
+# Audience and times are compared with the row in `load_grant_by_token`, not here.
 _SIGNATURE_ALONE: Any = {
     f"verify_{name}": False for name in ("aud", "exp", "nbf", "iat", "iss", "sub")
 }
 
 
 class Forged(Exception):
-    """None of our keys signed this as a grant."""
+    """The text is not a grant token signed by one of our keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A pair, under the thumbprint of its public half (RFC 7638)."""
+    """A key pair. `kid` is the thumbprint of its public key (RFC 7638)."""
 
     kid: str
     private: Ed25519PrivateKey
@@ -58,7 +56,7 @@ class Key:
 
 
 def seeds() -> Iterator[bytes]:
-    """Every key's 32 bytes, the one that signs first."""
+    """Yield the 32-byte seed of every key, the signing key first."""
     here = settings.HOLDPOINT
     yield here.grant_key
     yield from here.grant_keys_next
@@ -66,15 +64,17 @@ def seeds() -> Iterator[bytes]:
 
 
 def sign(claims: Mapping[str, Any]) -> str:
-    """A compact JWS; the same key and claims always give the same one."""
+    """Sign claims as a compact JWS. Deterministic for the same key and claims."""
     key = _key(settings.HOLDPOINT.grant_key)
     headers = {"kid": key.kid, "typ": TYPE}
     return jwt.encode(dict(claims), key.private, ALGORITHM, headers=headers)
 
 
 def read(token: str) -> dict[str, Any]:
-    """The claims of a token that one of our keys signed, whenever that was. Raises
-    Forged."""
+    """Verify a token's signature and type, and return its claims.
+
+    Times and audience are not checked. Raises ForgedToken.
+    """
     try:
         header = jwt.get_unverified_header(token)
         key = _accepted().get(header.get("kid", ""))
@@ -86,7 +86,7 @@ def read(token: str) -> dict[str, Any]:
 
 
 def published() -> dict[str, Any]:
-    """The public halves as a JWK set (RFC 7517, RFC 8037)."""
+    """The public keys as a JWK set (RFC 7517, RFC 8037)."""
     return {"keys": [dict(key.jwk) for key in _accepted().values()]}
 
 
@@ -108,9 +108,10 @@ def _key(seed: bytes) -> Key:
 
 
 def claims(grant: Grant, *, fence: int = 0) -> dict[str, Any]:
-    """What a token says: which effect, upon what, for whom, and until when; with the
-    fence of the claim it was given out by. Times are whole seconds, never later than
-    the row's."""
+    """The claims of a grant's token; `fence` is the claim that gives it out, if any.
+
+    Times are whole seconds, rounded down.
+    """
     revision, execution = grant.revision, grant.execution
     tool = revision.known_tool
     issued = int(grant.issued_at.timestamp())
@@ -129,7 +130,7 @@ def claims(grant: Grant, *, fence: int = 0) -> dict[str, Any]:
         "policy_version": revision.policy_number,
         "agent": grant.proposal.agent,
         "thread": grant.proposal.thread,
-        # What the tool's own reader said the effect is upon.
+        # The keys that the tool's reader found the effect applies to.
         "target": revision.reading.get("keys") or {},
         "idempotency_key": execution.idempotency_key,
         "execution": execution.pk,
@@ -138,19 +139,20 @@ def claims(grant: Grant, *, fence: int = 0) -> dict[str, Any]:
 
 
 def mint(grant: Grant, *, fence: int = 0) -> str:
-    """The token of a grant, by the key that signs now."""
+    """The token of a grant, signed by the present signing key."""
     return sign(claims(grant, fence=fence))
 
 
 def token(grant_id: str) -> str:
-    """What the agent redeems a stored grant with. Raises NotFound."""
+    """The token with which the agent redeems a stored grant. Raises NotFound."""
     return mint(_load(grant_id))
 
 
 def find(value: str, *, agent: str) -> Grant:
     """The grant that this agent redeems with a token.
 
-    Raises NotFound, and GrantExpired for a token of a window that was moved since.
+    Raises NotFound, or GrantExpired when the grant's window was moved after the token
+    was built.
     """
     grant = _signed(value) if value.count(".") == 2 else _tagged(value)
     if grant.proposal.agent != agent:
@@ -181,14 +183,16 @@ def _load(grant_id: Any, **more: str) -> Grant:
     return grant
 
 
-# The previous release redeems `<grant id>.<MAC>` and finds a grant by the hash of it.
-# While one release takes over from the other, each redeems what that one gave out.
+# The previous release redeems `<grant id>.<MAC>` and finds a grant by the token's hash.
+# During an upgrade both releases run, and each redeems the other's tokens.
 def tag(grant_id: str) -> str:
+    """The grant's token in the format of the previous release."""
     mac = hmac.new(settings.HOLDPOINT.grant_key, grant_id.encode(), hashlib.sha256)
     return f"{grant_id}.{base64.urlsafe_b64encode(mac.digest()).decode().rstrip('=')}"
 
 
 def token_hash(value: str) -> str:
+    """The hash under which a grant stores its token of the previous release."""
     return "sha256:" + hashlib.sha256(value.encode()).hexdigest()
 
 

@@ -1,8 +1,8 @@
-"""What may have happened without an attempt that we know of: it is never begun, refused
-or called untouched, only UNKNOWN, and whoever can say what became of it is asked.
+"""Executions that may have run without an attempt on record (proof.md T25).
 
-What came back with a backup (proof.md T25). It may have run in the history that is
-lost, so nothing of it is ever called untouched, refused or lost: only unknown.
+After a restore from a backup, an older execution may have run in the lost history; a
+late report may also say so. Such an execution is not started, refused or described as
+not executed. It becomes UNKNOWN, and a look-up or a person settles it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ from . import approved_tool, sequence
 
 
 def is_inherited(execution: Execution) -> bool:
-    """Whether its proposal was made before the present epoch began; true of all while
-    two people have not looked."""
+    """Whether its proposal is older than the present epoch.
+
+    True for every execution while a restore waits for two people to confirm it.
+    """
     return restore_epochs.inherited(execution.proposal.created_at)
 
 
 def release(proposals: Sequence[str]) -> None:
-    """Nobody will say yes to these any more, so they weigh in no sum; but what came
-    back with a backup weighs on, for it may have been approved and may have run.
+    """Remove proposals that ended without approval from the sums.
 
-    Caller holds a transaction.
+    Proposals older than the present epoch stay in the sums, because they may have been
+    approved and run in the lost history. The caller is in a transaction.
     """
     until = restore_epochs.inherited_until()
     if until is None:
@@ -40,27 +42,34 @@ def release(proposals: Sequence[str]) -> None:
 
 
 def is_answered(execution: Execution) -> bool:
-    """Whether it was in doubt since the present epoch began: then whoever can say what
-    became of it before has been asked."""
+    """Whether its outcome became unknown after the present epoch began.
+
+    Then its service or people have been asked already what became of it.
+    """
     at = execution.unknown_at
     return at is not None and not restore_epochs.inherited(at)
 
 
 def is_revised_since(execution: Execution) -> bool:
-    """Whether its bytes were made after the present epoch began: what may have run
-    before were others, under another key."""
+    """Whether its revision was made after the present epoch began.
+
+    Then an earlier revision, with another idempotency key, may have run.
+    """
     revision = execution.grant.revision
     return revision.number > 1 and not restore_epochs.inherited(revision.created_at)
 
 
 def may_have_run(request: ApprovalRequest) -> bool:
-    """Whether a request without a yes came back open with a backup: in the history that
-    is lost it may have had one. By what this process saw last: no query."""
+    """Whether a request that was not approved may have been approved and run after all.
+
+    True when it was open at a restore: the lost history may hold an approval. Uses the
+    restores this process saw last, without a query.
+    """
     return _came_back(request, restore_epochs.known.restores)
 
 
 def may_have_run_by_now(request: ApprovalRequest) -> bool:
-    """The same, asked of the database: by processes that watch nothing."""
+    """The same with a query, for processes that do not watch for restores."""
     return _came_back(request, restore_epochs.restores())
 
 
@@ -77,7 +86,7 @@ def _came_back(
 
 
 def said_of(request: ApprovalRequest) -> str:
-    """What is true of the effect of a request that ended without a yes."""
+    """A sentence about the effect of a request that ended without approval."""
     if may_have_run(request):
         return "It may have run before the database was restored."
     return "Nothing was executed."
@@ -89,8 +98,11 @@ EXECUTOR = log.Actor("system", "executor")
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why nobody knows. Unless it `asks`, no service is asked by itself, and what one
-    says of these bytes settles nothing."""
+    """Why the outcome of an execution is unknown.
+
+    `asks` says that the service is asked automatically. Without it no look-up runs by
+    itself, and what the service says about these bytes does not settle the outcome.
+    """
 
     code: str
     detail: str
@@ -114,8 +126,10 @@ REPORTED = Doubt(
 
 
 def of_restore(execution: Execution) -> Doubt | None:
-    """Why what came back with a backup may have run in the history that is lost; None
-    for what did not come back, or was in doubt since: then people have been asked."""
+    """Why an execution that predates a restore may have run in the lost history.
+
+    None when it does not predate one, or when its outcome became unknown since then.
+    """
     if not is_inherited(execution) or is_answered(execution):
         return None
     # guard: revised-since
@@ -123,8 +137,10 @@ def of_restore(execution: Execution) -> Doubt | None:
 
 
 def lose(execution: Execution, why: Doubt, now: datetime) -> None:
-    """UNKNOWN without an attempt. Caller holds the execution's lock; it is QUEUED or
-    CLAIMED."""
+    """Mark a QUEUED or CLAIMED execution UNKNOWN without an attempt.
+
+    Spends the grant if it is live. The caller holds the execution's lock.
+    """
     grant = execution.grant
     if grant.status == GrantStatus.LIVE:
         transitions.grant.apply(grant, "spend", actor=why.actor, now=now)
@@ -144,8 +160,11 @@ def lose(execution: Execution, why: Doubt, now: datetime) -> None:
 def forget(
     execution: Execution, why: Doubt, now: datetime, ask_at: datetime | None
 ) -> None:
-    """CLAIMED -> UNKNOWN; its service is asked at `ask_at`, where it can be. Caller
-    holds the execution's lock."""
+    """Mark a CLAIMED execution UNKNOWN; halt its batch.
+
+    Its service is asked at `ask_at` if the tool defines a look-up. The caller holds the
+    execution's lock.
+    """
     transitions.execution.apply(
         execution,
         "lose",
@@ -160,5 +179,5 @@ def forget(
         },
         data={"execution": execution.pk, "fence": execution.fence, "code": why.code},
     )
-    facts.count_effect(execution.proposal_id, at=now)  # or later, and a report says so
+    facts.count_effect(execution.proposal_id, at=now)  # a late report may correct it
     sequence.halt(execution, now)

@@ -1,9 +1,8 @@
-"""The row of a lease and its records: what every way of ending one shares.
+"""Holds as rows: freeing them, logging them, and checking them before a decision.
 
-What a lease means for a decision: nothing that others do under it, and a mark on
-what follows one that was broken.
-
-How a hold ends by itself: given back, run out, or over with the decision.
+A hold is a person's on a request, stored as a Lease row. It ends when its holder gives
+it back, when its time runs out, or when the request is decided. While it lasts nobody
+else can decide; a decision after a broken hold is flagged.
 """
 
 from __future__ import annotations
@@ -33,11 +32,12 @@ NOTHING_LOST: dict[str, Any] = {
 
 
 def is_held(lease: Lease, now: datetime) -> bool:
-    """Whether somebody is at it: a lapsed lease holds nothing."""
+    """Whether somebody holds the request now; a lapsed hold does not count."""
     return lease.holder_id is not None and lease.until is not None and lease.until > now
 
 
 def ended(lease: Lease, by: Person, how: LostHow, now: datetime) -> dict[str, Any]:
+    """The columns that record how another person ended this hold."""
     return {
         "lost_by": lease.holder,
         "lost_to": by,
@@ -54,13 +54,18 @@ def free(
     now: datetime,
     data: Mapping[str, Any] | None = None,
 ) -> None:
+    """End a hold and log it under `kind`. The caller holds the lock of the lease."""
     tell(lease.request, kind, actor, now, data)
     clear([lease])
     notify.announce(lease.request.proposal_id)
 
 
 def clear(leases: Sequence[Lease], lost: Mapping[str, Any] | None = None) -> None:
-    """Nobody's again; who asked hears of it, unless there is nothing left to decide."""
+    """Free these holds, and tell the people who asked to be told.
+
+    Nobody is told about a request that is settled. `lost` sets the columns about a lost
+    hold. The caller holds the locks of the leases.
+    """
     if not leases:
         return
     Lease.objects.filter(pk__in=[lease.pk for lease in leases]).update(
@@ -87,6 +92,7 @@ def tell(
     data: Mapping[str, Any] | None = None,
     private: Mapping[str, Any] | None = None,
 ) -> None:
+    """Log an event of a hold with the context of its request."""
     log.append(
         kind,
         actor=actor,
@@ -98,8 +104,12 @@ def tell(
 
 
 def check(lease: Lease | None, person: Person, now: datetime, token: str = "") -> None:
-    """Nobody else may be at it. `token` is the one on the page that the decision comes
-    from. Raises Held or LeaseLapsed. Caller locked the lease and its request."""
+    """Check that nobody else holds the request.
+
+    `token` is the hold token of the page that sent the decision. Raises Held, or
+    LeaseLapsed when the person had a hold and lost it. The caller holds the locks of
+    the lease and its request.
+    """
     if lease is None or not is_held(lease, now) or lease.holder_id == person.pk:
         return
     if token:
@@ -114,7 +124,7 @@ def check(lease: Lease | None, person: Person, now: datetime, token: str = "") -
 
 
 def was_broken(lease: Lease | None, person: Person) -> bool:
-    """Whether a decision of this person overrides somebody else's hold."""
+    """Whether a decision of this person follows a broken hold of somebody else."""
     if lease is None or not lease.broken:
         return False
     own = lease.lost_how == LostHow.BROKEN and lease.lost_by_id == person.pk
@@ -126,8 +136,11 @@ CHUNK = 500
 
 @transaction.atomic(durable=True)
 def release(*, request_id: str, person: Person, token: str = "") -> bool:
-    """Give a request back; False when it was not theirs. A `token` names one taking:
-    a page that is left late does not give back what a newer one holds."""
+    """Give a hold back; False when the person does not hold the request.
+
+    With a `token` only the hold with that token is given back, so that a page closed
+    late does not end a newer hold of the same person. Locks: the lease.
+    """
     lease = locks.lease(request_id)
     if lease is None or lease.holder_id != person.pk:
         return False
@@ -140,7 +153,7 @@ def release(*, request_id: str, person: Person, token: str = "") -> bool:
 
 @transaction.atomic(durable=True)
 def lapse_chunk() -> int:
-    """Free up to 500 leases that ran out while somebody waits for them; how many."""
+    """Free up to 500 lapsed holds that somebody waits for; return how many."""
     now = clock.now()
     over = Lease.objects.filter(
         holder__isnull=False, until__lte=now, asked_by__len__gt=0
@@ -153,15 +166,18 @@ def lapse_chunk() -> int:
 
 
 def let_go(request: ApprovalRequest, person: Person, now: datetime) -> None:
-    """What this person holds is free again. Caller holds the request's lock."""
+    """Free the request if this person holds it. The caller holds the request's lock."""
     lease = locks.lease(request.pk)
     if lease is not None and lease.holder_id == person.pk:
         free(lease, "lease.released", log.Actor("person", person.public_id), now)
 
 
 def settle(held: Iterable[tuple[Lease | None, ApprovalRequest]]) -> None:
-    """Decisions were made: whoever was at these no longer is. Their records say so;
-    the leases write none. Caller holds the locks of all."""
+    """End the holds on requests that were decided.
+
+    The decisions are logged, so the end of these holds is not. The caller holds the
+    locks of all leases and requests.
+    """
     over = []
     for lease, request in held:
         if lease is not None and _says_something(lease):

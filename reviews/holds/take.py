@@ -1,7 +1,8 @@
-"""Taking a request up: by opening it, by staying there, by what its holder offered.
+"""Taking, renewing, breaking and offering a hold on a request.
 
-What others have to do with a hold: a supervisor who ends it, whoever it is offered
-to, and who wants to hear when it is free.
+A hold lasts five minutes and is renewed while its page is open. A person has at most
+three. A supervisor can break another person's hold, the holder can offer it to a
+colleague, and others can ask to be told when the request is free.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MAX_LEASES = 3
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """What came of asking for a request: whose it is now, and until when."""
+    """The result of asking for a hold: who holds the request now, and until when."""
 
     holder: Person | None
     mine: bool = False
@@ -50,11 +51,13 @@ class Hold:
 
 @transaction.atomic(durable=True)
 def take(*, request_id: str, person: Person, accept: bool = False) -> Hold:
-    """Hold a request that this person may decide; no change while another holds it.
+    """Take a hold on a request that this person may decide.
 
-    Taking it again gives a new token. `accept` also takes what its holder offered to
-    this person. Of more than three, the one renewed longest ago gives way.
-    Raises NotFound, NotYours, Escalated, Decided, Expired.
+    Nothing changes while another person holds it, unless `accept` is set and the holder
+    offered it to this person. Taking it again gives a new token. When the person would
+    have more than three, the hold that was renewed longest ago is freed.
+    Raises NotFound, NotYours, Escalated, Decided or Expired. Locks: the request, the
+    person's holds (advisory), the lease.
     """
     request = locks.approval_request(request_id)
     now = clock.now()
@@ -64,6 +67,7 @@ def take(*, request_id: str, person: Person, accept: bool = False) -> Hold:
 
 
 def check_open(request: ApprovalRequest, now: datetime) -> None:
+    """Raises Decided or Expired. The caller holds the request's lock."""
     incidents.catch_up(request, now)
     if request.status != RequestStatus.PENDING:
         raise Decided("There is nothing to decide here any more. Nothing was changed.")
@@ -72,20 +76,21 @@ def check_open(request: ApprovalRequest, now: datetime) -> None:
 
 
 def take_first(*, request_ids: Iterable[str], person: Person) -> str:
-    """Hold the first of these that is free for this person; its id, or nothing."""
+    """Hold the first of these requests that is free; return its id, or ""."""
     for request_id in request_ids:
         try:
             if take(request_id=request_id, person=person).mine:
                 return request_id
         except DomainError:
-            continue  # it was settled or taken since it was listed
+            continue  # settled or taken since the list was read
     return ""
 
 
 def renew(*, request_id: str, person: Person) -> Hold | None:
-    """Five more minutes for who is still there; None when it is no longer theirs.
+    """Renew a hold for five minutes; None when the person no longer has it.
 
-    One that lapsed and nobody took is taken again. Raises what `take` raises.
+    A lapsed hold that nobody else has taken is taken again, with the errors of
+    `take_hold`.
     """
     mine = Lease.objects.filter(
         pk=request_id, holder=person, request__status=RequestStatus.PENDING
@@ -101,8 +106,10 @@ def renew(*, request_id: str, person: Person) -> Hold | None:
 def hold(
     request: ApprovalRequest, person: Person, now: datetime, *, accept: bool = False
 ) -> Hold:
-    """Give the lease to somebody who may decide it, unless another holds it. Caller
-    holds the request's lock."""
+    """Give the hold to a person who may decide the request, unless another has it.
+
+    The caller has checked the person and holds the request's lock.
+    """
     locks.leases_of(person.public_id)
     before = locks.lease(request.pk)
     offered = before is not None and accept and before.offered_to_id == person.pk
@@ -140,8 +147,10 @@ def _write(
 
 
 def _lost(before: Lease | None, person: Person, now: datetime) -> dict[str, Any]:
-    """What is still to be told of a hold that another ended, once this person has
-    it: its former holder is told nothing of what they have again."""
+    """The columns about a lost hold once this person has taken the request.
+
+    A person who holds it again is not told any more that they lost it.
+    """
     if before is None:
         return NOTHING_LOST
     if before.holder_id not in {None, person.pk} and is_held(before, now):
@@ -156,7 +165,7 @@ def _lost(before: Lease | None, person: Person, now: datetime) -> dict[str, Any]
 def _tell_taken(
     request: ApprovalRequest, person: Person, before: Lease | None, now: datetime
 ) -> None:
-    """Coming back to one's own is a renewal and no record."""
+    """Log who took the hold from whom; taking one's own again is a renewal."""
     actor = log.Actor("person", person.public_id)
     former = before.holder if before is not None else None
     if former == person:
@@ -182,10 +191,11 @@ def _make_room(person: Person, request: ApprovalRequest, now: datetime) -> None:
 
 @transaction.atomic(durable=True)
 def break_hold(*, request_id: str, person: Person, reason: str) -> None:
-    """A supervisor ends somebody else's hold, and says why. Its holder is told, and
-    the decision that follows is marked.
+    """End somebody else's hold as a supervisor, with a reason.
 
-    Raises NotFound, NotYours, Reason, Conflict when nobody holds it.
+    The holder is told, and the next decision is flagged. Raises NotFound, NotYours,
+    Reason when none is given, or Conflict when nobody else holds the request. Locks:
+    the request, the lease.
     """
     request = locks.approval_request(request_id)
     now = clock.now()
@@ -206,11 +216,12 @@ def break_hold(*, request_id: str, person: Person, reason: str) -> None:
 
 @transaction.atomic(durable=True)
 def hand_over(*, request_id: str, person: Person, to: Person) -> None:
-    """Offer it to somebody else who may decide it. It stays with its holder until the
-    other takes it, so that nothing waits for who is not there; what was free is held
-    by offering it.
+    """Offer a hold to a colleague who may decide the request.
 
-    Raises NotFound, NotYours, Escalated, Decided, Expired, Invalid, Conflict.
+    The hold stays with its holder until the colleague takes it. Offering a free request
+    takes a hold on it first. Raises NotFound, NotYours, Escalated, Decided, Expired,
+    Invalid when the colleague may not decide it, or Conflict when another person holds
+    it. Locks: as `take_hold`.
     """
     request = locks.approval_request(request_id)
     now = clock.now()
@@ -229,7 +240,10 @@ def hand_over(*, request_id: str, person: Person, to: Person) -> None:
 
 @transaction.atomic(durable=True)
 def ask(*, request_id: str, person: Person) -> bool:
-    """Remember who wants to hear when it is free; False when it is free already."""
+    """Record that the person wants to be told when the request is free.
+
+    False when it is free already. Locks: the lease.
+    """
     lease = locks.lease(request_id)
     if lease is None or not is_held(lease, clock.now()):
         return False

@@ -1,5 +1,6 @@
-"""The gate's rows. Revisions, request versions and decisions never change; a status
-changes only through `transitions`; triggers and checks back both (gate.md 3)."""
+"""The gate's tables. Revisions, request versions and decisions never change, and a
+status changes only through `transitions`; triggers and checks enforce both (gate.md 3).
+"""
 
 from __future__ import annotations
 

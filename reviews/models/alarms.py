@@ -1,5 +1,4 @@
-"""What must not be overlooked (gate.md 7): standing alarms, and what was reported too
-late to count."""
+"""Alarms, and reports that arrived too late to count (gate.md 7)."""
 
 from __future__ import annotations
 
@@ -20,20 +19,20 @@ STANDING = Q(status__in=["open", "acknowledged"])
 
 
 class Alarm(models.Model):
-    """One thing that went against a promise, until somebody has dealt with it."""
+    """Something that contradicts a promise, until somebody has dealt with it."""
 
     kind = models.CharField(max_length=16, choices=pairs(AlarmKind))
-    # What it is about: an execution's id, or that of whatever the kind is about.
+    # An execution's id, or the id of another object that this kind is about.
     subject = models.CharField(max_length=80)
     status = models.CharField(max_length=12, choices=pairs(AlarmStatus))
     proposal = models.ForeignKey(
         Proposal, null=True, on_delete=models.PROTECT, related_name="alarms"
     )
-    # Whose people deal with it; null for what is everybody's.
+    # The queue whose people deal with it; null for all people.
     queue = models.ForeignKey(
         Queue, null=True, on_delete=models.PROTECT, related_name="alarms"
     )
-    data = models.JSONField(default=dict)  # facts and codes, never anybody's words
+    data = models.JSONField(default=dict)  # facts and codes, never free text
     opened_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
     times = models.PositiveIntegerField(default=1)
@@ -72,7 +71,7 @@ class Alarm(models.Model):
                     | Q(closed_how="itself", closed_by__isnull=True)
                 ),
             ),
-            # What may have done harm is closed by somebody who says why.
+            # An alarm that may mean harm was done is closed by a person with a note.
             models.CheckConstraint(
                 name="alarm_grave_by_person",
                 condition=~Q(
@@ -96,23 +95,25 @@ class Alarm(models.Model):
 
 
 class LateReport(models.Model):
-    """What somebody said of an effect when it could no longer count. It changes
-    nothing by itself, and it never changes."""
+    """A report about an effect that arrived too late to count. Kept as evidence.
+
+    The row never changes, and the report does not change the execution by itself.
+    """
 
     execution = models.ForeignKey(
         Execution, on_delete=models.PROTECT, related_name="late_reports"
     )
-    fence = models.PositiveBigIntegerField()  # the one it came with
+    fence = models.PositiveBigIntegerField()  # the fence the report carried
     status = models.CharField(max_length=9)  # as reported
-    # What the execution was then, under which fence.
+    # The execution's status and fence when the report arrived.
     found = models.CharField(max_length=9)
     found_fence = models.PositiveIntegerField()
     action_hash = models.CharField(max_length=80)
     result_shown = models.JSONField(null=True)  # redacted
     result_digest = models.CharField(max_length=80, blank=True)
-    code = models.CharField(max_length=64, blank=True)  # redacted, as the rest
+    code = models.CharField(max_length=64, blank=True)  # redacted, like the other texts
     detail = models.TextField(blank=True)
-    counted = models.BooleanField(default=False)  # late, and yet in time to be taken
+    counted = models.BooleanField(default=False)  # it still settled the execution
     actor_kind = models.CharField(max_length=8)
     actor_id = models.CharField(max_length=64, blank=True)
     at = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""What the rows share: opaque ids and checks that repeat the words in the database."""
+"""Shared by the models: opaque ids, and the checks and choices of enum columns."""
 
 from __future__ import annotations
 
@@ -39,10 +39,14 @@ def new_repair_id() -> str:
 
 
 def pairs(enum: type[Any]) -> list[tuple[str, str]]:
+    """The `choices` of a model field, from an enum."""
     return [(item.value, item.value) for item in enum]
 
 
 def one_of(name: str, field: str, enum: type[Any]) -> models.CheckConstraint:
-    """A check that a column holds one of the words, for writers that skip Django."""
+    """A database check that a column holds a value of the enum.
+
+    It also binds writers that bypass Django.
+    """
     values = [item.value for item in enum]
     return models.CheckConstraint(name=name, condition=Q(**{f"{field}__in": values}))

@@ -1,4 +1,4 @@
-"""Requests decided together, bound by the digest of their ordered list (gate.md 6)."""
+"""Batches: requests decided together, bound to a digest of the list (gate.md 6)."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from .requests import ApprovalRequest
 
 
 class Batch(models.Model):
-    """An ordered list of alike requests. When a member changes, so does its digest."""
+    """An ordered list of similar requests. The digest changes with every member."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_batch_id)
     status = models.CharField(max_length=9, choices=pairs(BatchStatus))
-    # What its members have in common: tool, rules, tier, agent, shape of arguments.
+    # Digest of what its members share: tool, rules, tier, agent, shape of arguments.
     key = models.CharField(max_length=80)
     tool = models.ForeignKey(Tool, on_delete=models.PROTECT)
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT)
     agent = models.CharField(max_length=64)
     group = models.CharField(max_length=128, blank=True)
     formed_at = models.DateTimeField()
-    closes_at = models.DateTimeField()  # nobody joins later
+    closes_at = models.DateTimeField()  # no request joins later
     settled_at = models.DateTimeField(null=True)
-    # Of the list that was decided; empty until then.
+    # The digest of the decided list; empty until then.
     digest = models.CharField(max_length=80, blank=True)
     stop_at_failure = models.BooleanField(default=True)
-    # Since when its other executions wait after one failed.
+    # When a failed execution halted the others.
     halted_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -61,7 +61,7 @@ class Batch(models.Model):
 
 
 class BatchItem(models.Model):
-    """One member. A member that left keeps its row, with when it went."""
+    """One member. A member that left keeps its row, with the time it left."""
 
     batch = models.ForeignKey(Batch, on_delete=models.PROTECT, related_name="items")
     request = models.ForeignKey(

@@ -1,8 +1,7 @@
-"""What a person does at a request before and beside deciding: hold it, type, note.
+"""Rows of the desk: holds, drafts, notes, and exports of the audit log.
 
-None of these decides anything; the decision's own guard does (gate.md 6).
-
-Exports of the log: asked for on a page, written by a job, kept in parts.
+None of these has a part in a decision's validity; the decision's own checks have
+(gate.md 6). A person requests an export on a page, and a job writes it in parts.
 """
 
 from __future__ import annotations
@@ -21,7 +20,11 @@ from .requests import ApprovalRequest
 
 
 class Lease(models.Model):
-    """Who holds a request just now; without a holder it is free. It always ends."""
+    """A person's hold on a request. Without a holder the request is free.
+
+    Every hold ends by itself at `until`. The glossary calls this a hold; a lease is a
+    worker's on an execution.
+    """
 
     request = models.OneToOneField(
         ApprovalRequest,
@@ -38,17 +41,17 @@ class Lease(models.Model):
     token = models.CharField(max_length=40, blank=True)
     taken_at = models.DateTimeField(null=True)
     until = models.DateTimeField(null=True)
-    # To whom the holder offered it; it is theirs once they take it.
+    # The person the holder offered it to; it becomes theirs when they take it.
     offered_to = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
         on_delete=models.PROTECT,
         related_name="offers",
     )
-    # Public ids of those who want to know when it is free again.
+    # Public ids of people who asked to be told when it is free.
     asked_by = ArrayField(models.CharField(max_length=40), default=list)
-    # Whose hold another ended, who, when and how: for them to be told, until they hold
-    # it again or somebody decides.
+    # The person who lost a hold, who ended it, when and how. Shown to the person who
+    # lost it, until they hold the request again or somebody decides it.
     lost_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
     )
@@ -57,7 +60,7 @@ class Lease(models.Model):
     )
     lost_at = models.DateTimeField(null=True)
     lost_how = models.CharField(max_length=12, choices=pairs(LostHow), blank=True)
-    # A hold was broken since the last decision: the next one is marked with it.
+    # A hold was broken since the last decision; the next decision is flagged.
     broken = models.BooleanField(default=False)
 
     class Meta:
@@ -103,7 +106,7 @@ class Lease(models.Model):
 
 
 class Draft(models.Model):
-    """What a person typed and did not send. It outlives every refusal, for a day."""
+    """What a person typed and did not submit. Kept for a day, also after a refusal."""
 
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="drafts"
@@ -129,7 +132,7 @@ class Draft(models.Model):
 
 
 class Note(models.Model):
-    """What a person wrote on the record of a request beside a verdict."""
+    """What a person wrote on a request apart from a verdict."""
 
     request = models.ForeignKey(
         ApprovalRequest, on_delete=models.PROTECT, related_name="notes"
@@ -151,7 +154,7 @@ class Note(models.Model):
 
 
 class Export(models.Model):
-    """One file of log records that fit a filter."""
+    """One file with the log records that match a filter."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_export_id)
     person = models.ForeignKey(
@@ -160,9 +163,9 @@ class Export(models.Model):
     status = models.CharField(max_length=7, choices=pairs(ExportStatus))
     format = models.CharField(max_length=8)  # "csv" or "jsonl"
     query = models.CharField(max_length=1000, blank=True)
-    # The last record it covers, so that what is written meanwhile stays out.
+    # The last record it covers; records written while it runs are left out.
     until_record = models.BigIntegerField(default=0)
-    # How far the job has come: the last record written, rows so far, rows in all.
+    # Progress of the job: the last record written, rows so far, rows in total.
     at_record = models.BigIntegerField(default=0)
     rows = models.PositiveIntegerField(default=0)
     rows_in_all = models.PositiveIntegerField(default=0)
@@ -189,7 +192,7 @@ class Export(models.Model):
 
 
 class ExportPart(models.Model):
-    """A slice of the file, so that a killed job goes on where it was."""
+    """A slice of the file, so that a killed job can resume."""
 
     export = models.ForeignKey(Export, on_delete=models.CASCADE, related_name="parts")
     number = models.PositiveIntegerField()

@@ -1,7 +1,4 @@
-"""One-use permissions and the ledger of attempts under them (gate.md 7).
-
-What the service said when it was asked what became of an effect.
-"""
+"""Grants, the executions under them, and answers to look-ups (gate.md 7)."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from .proposals import Proposal, Revision
 
 
 class Grant(models.Model):
-    """One-use permission for exactly one action hash."""
+    """A one-use permission for exactly one action hash."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_grant_id)
     proposal = models.ForeignKey(
@@ -40,7 +37,7 @@ class Grant(models.Model):
             models.Index(
                 fields=["expires_at"], name="grant_live", condition=Q(status="live")
             ),
-            models.Index(  # few, for what runs spends its grant
+            models.Index(  # small: every executed grant is spent
                 fields=["expires_at"],
                 name="grant_unspent",
                 condition=~Q(status="spent"),
@@ -52,12 +49,12 @@ class Grant(models.Model):
 
 
 _LOOK_UP = "grant__revision__tool__definition__look_up"
-# Of a tool that says nowhere how to look up what became of it.
+# Executions whose tool defines no look-up.
 BLIND = Q(**{_LOOK_UP: None}) | Q(**{f"{_LOOK_UP}__isnull": True})
 
 
 class Execution(models.Model):
-    """The ledger of attempts under one grant."""
+    """The record of the attempts under one grant."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_execution_id)
     proposal = models.ForeignKey(
@@ -67,13 +64,13 @@ class Execution(models.Model):
         Grant, on_delete=models.PROTECT, related_name="execution"
     )
     status = models.CharField(max_length=9, choices=pairs(ExecutionStatus))
-    # The batch it was decided in and its place there; null when decided alone.
+    # The batch it was decided in and its position there; null when decided alone.
     batch = models.ForeignKey(
         Batch, null=True, on_delete=models.PROTECT, related_name="executions"
     )
     batch_position = models.PositiveIntegerField(null=True)
-    by_agent = models.BooleanField(default=False)  # the agent performs it itself
-    # The queue whose people were told that it runs; null for what was not announced.
+    by_agent = models.BooleanField(default=False)  # the agent performs the effect
+    # The queue whose people were told that it runs; null when it was not announced.
     announced_in = models.ForeignKey(
         Queue, null=True, on_delete=models.PROTECT, db_index=False, related_name="+"
     )
@@ -81,9 +78,9 @@ class Execution(models.Model):
     fence = models.PositiveIntegerField(default=0)
     attempts = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
-    # A person let it be tried again, and nothing of that has begun.
+    # When a person allowed a retry that has not begun yet.
     retried_at = models.DateTimeField(null=True)
-    due_at = models.DateTimeField()  # not before; moved on by the back-off of a retry
+    due_at = models.DateTimeField()  # earliest start; a retry's back-off moves it
     result = models.BinaryField(null=True)  # encrypted
     result_shown = models.JSONField(null=True)  # redacted
     result_digest = models.CharField(max_length=80, blank=True)
@@ -91,22 +88,22 @@ class Execution(models.Model):
     detail = models.TextField(blank=True)
     queued_at = models.DateTimeField()
     claimed_at = models.DateTimeField(null=True)
-    # Of the key that the agent redeemed this fence with; empty when it gave none.
+    # Digest of the key the agent redeemed this fence with; empty when it sent none.
     redeem_digest = models.CharField(max_length=80, blank=True, db_default="")
-    # When the holder of this fence last said that it asks for the effect now, or its
-    # agent was last given what it needs to perform it.
+    # When the holder of this fence last reported that it is about to call the service,
+    # or when the agent was last given what it needs to perform the effect.
     began_at = models.DateTimeField(null=True)
-    # Since when its outcome is unknown, how often the service was asked about it since,
-    # and when it is asked again; null when it is not, or not by itself any more.
+    # Since when the outcome is unknown, how many look-ups ran since then, and when the
+    # next one is due; `ask_at` is null when no look-up runs automatically.
     unknown_at = models.DateTimeField(null=True)
     asked = models.PositiveIntegerField(default=0, db_default=0)
     ask_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
-    # It succeeded as a look-up says: its last attempt performed nothing.
+    # A look-up found that it had succeeded; the last attempt performed nothing.
     looked_up = models.BooleanField(default=False, db_default=False)
-    # When the service was last asked whether what was refused, or what its agent says
-    # failed, happened all the same; it is asked again at `ask_at` while its answer is
-    # not clear.
+    # When the service was last asked whether an effect happened although the execution
+    # was refused or its agent reported a failure. While the answer is unclear, the next
+    # look-up runs at `ask_at`.
     audited_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -171,7 +168,7 @@ class Execution(models.Model):
                 name="execution_announced",
                 condition=Q(announced_in__isnull=False),
             ),
-            models.Index(  # of all queues
+            models.Index(  # across all queues
                 fields=["-queued_at"],
                 name="execution_announced_newest",
                 condition=Q(announced_in__isnull=False),
@@ -188,16 +185,16 @@ class Execution(models.Model):
 
 
 class LookUp(models.Model):
-    """One answer about one execution whose outcome nobody knew. Never changed."""
+    """One answer of a service about an unknown outcome. The row never changes."""
 
     execution = models.ForeignKey(
         Execution, on_delete=models.PROTECT, related_name="look_ups"
     )
     number = models.PositiveIntegerField()
     at = models.DateTimeField()
-    by_kind = models.CharField(max_length=8)  # "system", or the "person" who asked
+    by_kind = models.CharField(max_length=8)  # "system", or "person" on request
     by_id = models.CharField(max_length=64)
-    # succeeded, failed, not_found or unknown: `detail` is the service's own word.
+    # succeeded, failed, not_found or unknown; `detail` is the service's own text.
     said = models.CharField(max_length=9)
     code = models.CharField(max_length=64, blank=True)
     detail = models.TextField(blank=True)

@@ -1,4 +1,4 @@
-"""What belongs to one person: tokens, preferences, saved views, what they were sent."""
+"""Rows that belong to one person: tokens, preferences, saved views, notices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .requests import ApprovalRequest
 
 
 class PersonalToken(models.Model):
-    """A person's API token, stored hashed. It never suffices for a step-up."""
+    """A person's API token, stored as a digest. It never satisfies a step-up."""
 
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="tokens"
@@ -32,7 +32,7 @@ class PersonalToken(models.Model):
 
 
 class Preferences(models.Model):
-    """How one person wants the desk: `reviews.people.preferences` knows the shapes."""
+    """One person's preferences; `reviews.people.preferences` defines their members."""
 
     person = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -50,7 +50,7 @@ class Preferences(models.Model):
 
 
 class SavedView(models.Model):
-    """A named filter of a list; the query string is all of it."""
+    """A named filter of a list, stored as its query string."""
 
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views"
@@ -71,31 +71,31 @@ class SavedView(models.Model):
 
 
 class Notice(models.Model):
-    """One message to one person: planned once, then sent or let go, never both."""
+    """One message to one person: planned once, then either sent or dropped."""
 
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="notices"
     )
-    # What it is about: one of the three.
+    # Its subject: exactly one of the three.
     request = models.ForeignKey(
         ApprovalRequest, null=True, on_delete=models.CASCADE, related_name="notices"
     )
     execution = models.ForeignKey(
         Execution, null=True, on_delete=models.CASCADE, related_name="notices"
     )
-    # Of an alarm each is told once: its `occasion` is the alarm's id.
+    # Each person is told once about an alarm: `occasion` is the alarm's id.
     alarm = models.ForeignKey(
         Alarm, null=True, on_delete=models.CASCADE, related_name="notices"
     )
     version = models.PositiveIntegerField(default=0)
     kind = models.CharField(max_length=24)
-    # Tells apart what may happen again to the same version: it was free twice.
+    # Distinguishes repeated events of the same version, such as being freed twice.
     occasion = models.CharField(max_length=24, blank=True)
     at = models.DateTimeField()
     due_at = models.DateTimeField()
-    digest = models.BooleanField(default=False)  # goes with others, as one mail
+    digest = models.BooleanField(default=False)  # sent with others in one mail
     sent_at = models.DateTimeField(null=True)
-    let_go = models.CharField(max_length=16, blank=True)  # why it never went
+    let_go = models.CharField(max_length=16, blank=True)  # why it was dropped
 
     class Meta:
         constraints: ClassVar = [
@@ -138,7 +138,7 @@ class Notice(models.Model):
 
 
 class Sighting(models.Model):
-    """That a person has seen an announced effect, and whether it was a near miss."""
+    """A person has seen an announced effect, and may have marked it a near miss."""
 
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="sightings"

@@ -1,4 +1,4 @@
-"""What agents want done, in immutable revisions (gate.md 4)."""
+"""Proposals, their immutable revisions, and later readings of the state (gate.md 4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .base import new_proposal_id, one_of, pairs
 
 
 class Proposal(models.Model):
-    """What an agent wants done. The gate knows the agent and its thread as text."""
+    """An action that an agent proposes. The gate stores agent and thread as text."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_proposal_id)
     agent = models.CharField(max_length=64)
@@ -26,8 +26,8 @@ class Proposal(models.Model):
     revision = models.PositiveIntegerField(default=1)
     # Public ids of people who may not decide: the owner and the delegation chain.
     barred = ArrayField(models.CharField(max_length=64), default=list)
-    # Of others who may not decide, and do not see it for that: those with a similar
-    # name, and those who may not decide what started it.
+    # Public ids of others who may not decide, and are not shown the proposal because of
+    # this: people with a similar name, and people barred from the proposal behind it.
     kept_out = ArrayField(models.CharField(max_length=64), default=list, db_default=[])
     on_behalf_of = models.JSONField(default=dict)
     parent = models.CharField(max_length=40, blank=True)
@@ -37,7 +37,7 @@ class Proposal(models.Model):
     source = models.CharField(max_length=64, blank=True)
     # The rule that blocked it; empty unless the answer was `blocked`.
     blocked_by = models.CharField(max_length=64, blank=True)
-    # Somebody outside is to be told what becomes of it.
+    # An endpoint of the agent is to receive webhook events about it.
     heard = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField()
 
@@ -62,15 +62,15 @@ class Proposal(models.Model):
         return self.revisions.get(number=self.revision)
 
     def bars(self, public_id: str) -> bool:
-        """Whether this person stands behind it, and so may not decide it [I9]."""
+        """Whether this person is behind the proposal and so may not decide it [I9]."""
         return public_id in self.barred or public_id in self.kept_out
 
 
 class Revision(models.Model):
     """An immutable version of a proposal: canonical bytes and their hash.
 
-    Texts are stored redacted. `facts` are what the policy saw, for the re-check
-    before execution.
+    Texts are stored redacted. `facts` are what the policy evaluated; the check before
+    execution uses them again.
     """
 
     proposal = models.ForeignKey(
@@ -82,7 +82,7 @@ class Revision(models.Model):
     action_hash = models.CharField(max_length=80)
     author_kind = models.CharField(max_length=16)
     author_id = models.CharField(max_length=64)
-    # Which version of the agent proposed it, by the registry.
+    # The version of the agent that proposed it, from the registry.
     agent_version = models.CharField(max_length=64, blank=True)
     rationale = models.TextField(blank=True)
     expected_outcome = models.TextField(blank=True)
@@ -115,12 +115,12 @@ class Revision(models.Model):
 
     @property
     def policy_number(self) -> int | None:
-        """The policy version it was judged by, for the log."""
+        """The number of the policy version that evaluated it, for the log."""
         return active.number_of(self.policy_id) if self.policy_id else None
 
     @property
     def known_tool(self) -> Tool:
-        """The tool of a revision that was not blocked for want of one."""
+        """The tool. Raises LookupError when the revision has none and was blocked."""
         if self.tool is None:
             raise LookupError(f"{self} names a tool that nobody registered.")
         return self.tool
@@ -133,15 +133,17 @@ class Revision(models.Model):
 
     @property
     def preconditions(self) -> dict[str, Any]:
-        """What the agent said must hold, from the canonical bytes."""
+        """The agent's preconditions, read from the canonical bytes."""
         found: dict[str, Any] = json.loads(bytes(self.canonical))["preconditions"]
         return found
 
 
 class StateReading(models.Model):
-    """The business state as it was found again after the proposal: when somebody took
-    the request up, and when its execution was claimed. The first reading is the
-    revision's own."""
+    """The business state as read again after the proposal.
+
+    It is read when a person opens the request and when the execution is claimed. The
+    first reading is stored on the revision.
+    """
 
     revision = models.ForeignKey(
         Revision, on_delete=models.PROTECT, related_name="readings"

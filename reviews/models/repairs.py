@@ -1,6 +1,6 @@
-"""What was changed by hand because it was stuck or wrong, and by which two people.
+"""Repairs, which change a stuck row by hand, and reversals of effects (gate.md 7).
 
-That an effect is to be undone by another, and who asked for it (gate.md 7).
+A repair takes two people: one proposes it and another confirms it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OPEN_REPAIR = "repair_one_open"
 
 
 class Repair(models.Model):
-    """One change that no operation makes by itself: what it was, what it is to be."""
+    """A change of a stuck row by hand, with the values before and after."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_repair_id)
     status = models.CharField(max_length=8, choices=pairs(RepairStatus))
@@ -73,8 +73,11 @@ class Repair(models.Model):
 
 
 class Reversal(models.Model):
-    """One proposal that undoes one effect. Over once it came to nothing; until then,
-    and once it ran, no other may be proposed."""
+    """A proposal that undoes an effect.
+
+    `over_at` is set when it ended without running. An effect has at most one reversal
+    that is open or has run.
+    """
 
     execution = models.ForeignKey(
         Execution, on_delete=models.PROTECT, related_name="reversals"
@@ -82,7 +85,7 @@ class Reversal(models.Model):
     proposal = models.OneToOneField(
         Proposal, on_delete=models.PROTECT, related_name="reverses"
     )
-    by = models.CharField(max_length=40)  # whose idea it was; they do not decide it
+    by = models.CharField(max_length=40)  # who asked for it; they may not decide it
     at = models.DateTimeField()
     over_at = models.DateTimeField(null=True)
 

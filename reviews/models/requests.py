@@ -1,4 +1,4 @@
-"""The question put to people, its sealed versions and what they answered."""
+"""Approval requests, their sealed versions, decisions and page evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .proposals import Proposal, Revision, StateReading
 
 
 class ApprovalRequest(models.Model):
-    """The question put to people; one per proposal, in numbered versions."""
+    """The question put to people: one per proposal, in numbered versions."""
 
     id = models.CharField(max_length=40, primary_key=True, default=new_request_id)
     proposal = models.OneToOneField(
@@ -34,15 +34,14 @@ class ApprovalRequest(models.Model):
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT, db_index=False)
     opened_at = models.DateTimeField()
     expires_at = models.DateTimeField()
-    expires_at_most = models.DateTimeField()  # no extension goes beyond
+    expires_at_most = models.DateTimeField()  # no extension goes beyond this
     recall_until = models.DateTimeField(null=True)
     reminded_at = models.DateTimeField(null=True)
-    # Under a declared incident: until when its deadline is moved on already, and for
-    # how long in all its time has stood still. Only `reviews.stops.incidents` writes
-    # them.
+    # For incidents: up to when the stored deadline has been moved, and for how long in
+    # total its clock has stood still. Only `reviews.stops.incidents` writes them.
     frozen_through = models.DateTimeField(null=True)
     frozen_for = models.DurationField(default=timedelta, db_default=timedelta(0))
-    # The one supervisor or specialist it was given to; others may still decide it.
+    # The supervisor or specialist it is assigned to; others may still decide it.
     assignee = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -51,15 +50,16 @@ class ApprovalRequest(models.Model):
         db_index=False,
     )
     settled_at = models.DateTimeField(null=True)
-    # Copies of what proposal, revision and sealed version say, so that a list finds its
-    # rows by one index among any number; `requests.listed` alone computes them.
+    # Copies of values of proposal, revision and sealed version, so that every list is
+    # served by one index. Only `requests.versions.build_list_columns` computes them.
     agent = models.CharField(max_length=64)
     tool_name = models.CharField(max_length=64)
     repeat_key = models.UUIDField()  # of agent, tool and canonical arguments
     rank = models.PositiveSmallIntegerField()  # risk band, then the agent's priority
     supervisors_only = models.BooleanField()  # no open step that a reviewer could fill
     barred = ArrayField(models.CharField(max_length=64), default=list)
-    # Who may not decide this version: voted on it, counted before, or passed it up.
+    # People who may not decide this version: they voted on it, cast an earlier vote
+    # that counts, escalated it, or are kept out of the proposal.
     closed_to = ArrayField(models.CharField(max_length=40), default=list)
     _sealed: RequestVersion | None = None
 
@@ -153,8 +153,10 @@ class ApprovalRequest(models.Model):
 
     @property
     def sealed(self) -> RequestVersion:
-        """The version people are asked about now, with its revision and tool. None of
-        these ever changes, so there is one query for each number."""
+        """The current sealed version, with its revision and tool.
+
+        These rows never change, so each version number takes one query.
+        """
         if self._sealed is None or self._sealed.number != self.version:
             versions = self.versions.select_related("revision__tool")
             self._sealed = versions.get(number=self.version)
@@ -162,7 +164,7 @@ class ApprovalRequest(models.Model):
 
 
 class RequestVersion(models.Model):
-    """A sealed snapshot of what is asked: revision, tier, open steps, deadline."""
+    """An immutable record of what is asked: revision, tier, open steps, deadline."""
 
     request = models.ForeignKey(
         ApprovalRequest, on_delete=models.PROTECT, related_name="versions"
@@ -174,9 +176,9 @@ class RequestVersion(models.Model):
     risk = models.CharField(max_length=8, choices=pairs(Risk))
     queue = models.ForeignKey(Queue, on_delete=models.PROTECT)
     steps = models.JSONField()  # [{"role": …, "required": n}], the steps still open
-    # People who filled a step of an earlier version: counted, and may not vote again.
+    # People who filled a step of an earlier version: it counts, so no second vote.
     carried = ArrayField(models.CharField(max_length=40), default=list)
-    # People who passed it up: they may vote again only after a return.
+    # People who escalated it: they may vote again only after a return.
     escalated_by = ArrayField(models.CharField(max_length=40), default=list)
     requires_reason = models.BooleanField(default=False)
     step_up = models.BooleanField(default=False)
@@ -199,7 +201,7 @@ class RequestVersion(models.Model):
 
 
 class Decision(models.Model):
-    """One verdict by one person on one version, with the hash they saw."""
+    """One person's verdict on one version, with the action hash they saw."""
 
     request = models.ForeignKey(
         ApprovalRequest, on_delete=models.PROTECT, related_name="decisions"
@@ -209,19 +211,19 @@ class Decision(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="decisions"
     )
     verdict = models.CharField(max_length=8, choices=pairs(Verdict))
-    # Whether it fills a place in a step; `step` is that step's index.
+    # Whether it counts towards a step; `step` is the index of that step.
     counts = models.BooleanField(default=False)
     step = models.PositiveSmallIntegerField(null=True)
     reason_code = models.CharField(max_length=16, blank=True)
     reason = models.TextField(blank=True)
     action_hash = models.CharField(max_length=80)
     authority = models.JSONField()  # {"role", "queue", "step_up", "batch"}
-    # What else is true of it: fast, check_missed, narrow, batch, lease_broken, …
+    # Further facts: fast, check_missed, narrow, batch, lease_broken, …
     flags = ArrayField(models.CharField(max_length=16), default=list)
     took_ms = models.PositiveIntegerField(null=True)  # since the page was rendered
     # The attention check and its answers: {"question", "answers", "right"}.
     check_asked = models.JSONField(default=dict)
-    # The reading that was on the page; null for the revision's own.
+    # The reading shown on the page; null for the revision's own.
     reading = models.ForeignKey(StateReading, null=True, on_delete=models.PROTECT)
     at = models.DateTimeField()
 
@@ -251,7 +253,7 @@ class Decision(models.Model):
 
 
 class Snapshot(models.Model):
-    """What the decider was shown: the very page, and what it was made from."""
+    """Page evidence: the page the decider saw, and the data it was rendered from."""
 
     decision = models.OneToOneField(
         Decision,

@@ -1,4 +1,4 @@
-"""What proposals can be found by."""
+"""The full-text index of proposals."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from .proposals import Revision
 
 
 class SearchEntry(models.Model):
-    """The words of one revision: its sentence as pages print it, tool, run, rules, the
-    policy's keys and amounts; nothing that is redacted or sensitive. Made after it, and
-    may be made again."""
+    """The indexed words of one revision.
+
+    They come from the effect sentence, tool, run, rules, and the policy's keys and
+    amounts; redacted and sensitive values are left out. The entry is written after the
+    revision and can be rebuilt.
+    """
 
     revision = models.OneToOneField(
         Revision,

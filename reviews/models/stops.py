@@ -1,4 +1,4 @@
-"""The switches that hold agents, tools and people back."""
+"""Stops and pauses of runs, agents, tools and reviewers, and declared incidents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .base import one_of, pairs
 
 
 class Stop(models.Model):
-    """A switch that is off. Lifted rows stay as history."""
+    """A stop or a pause over one scope and key. Lifted rows are kept as history."""
 
     scope = models.CharField(max_length=10, choices=pairs(Scope))
     key = models.CharField(max_length=200, blank=True)
@@ -48,8 +48,10 @@ class Stop(models.Model):
 
 
 class Incident(models.Model):
-    """While it is open, the deadlines of its scope's open requests stand still. Ended
-    rows stay as history."""
+    """A declared incident. While it is open, deadlines in its scope stand still.
+
+    Ended rows are kept as history.
+    """
 
     queue = models.ForeignKey(  # null: every queue
         Queue, null=True, on_delete=models.PROTECT, related_name="incidents"

@@ -1,7 +1,8 @@
-"""Names and addresses of people as a hasty reader sees them: the person that a text of
-an agent means, and whether two accounts are one person's. Pure.
+"""Matching of names and addresses, to find the people behind a proposal.
 
-The people who stand behind what an agent proposes, and so may not decide it.
+Says which person an agent's text names, which person it could be mistaken for, and
+whether two accounts belong to one person. People behind a proposal may not decide it.
+All but `bar_owner` is without I/O.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from reviews.models import ApprovalRequest, Proposal
 from reviews.presenters import unicode
 from reviews.redaction import normalise
 
-# A shorter text is too common to be called similar to a name.
+# Shorter texts are too common to count as similar to a name, or as mistyped.
 LEAST_ALIKE, LEAST_MISTYPED = 3, 6
 _PREFIX = re.compile(r"(?:mailto|user|username|person|people|email|mail|acct|uid)[:=]")
 _BRACKETS = re.compile(r"([^<>]*)<([^<>]*)>")
@@ -35,7 +36,7 @@ _TOGETHER = (("rn", "m"), ("vv", "w"), ("i", "l"))
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What names one person: what is theirs exactly, and what looks like them."""
+    """One person's exact names, and the shapes of texts that resemble them."""
 
     names: frozenset[str]
     shapes: frozenset[str]
@@ -45,7 +46,7 @@ class Identity:
 def identity_of(
     public_id: str, username: str, email: str, first_name: str, last_name: str
 ) -> Identity:
-    """Everything that a person is called by."""
+    """The names and shapes of a person, cached."""
     first, last = _fold(first_name), _fold(last_name)
     full = f"{first} {last}".strip()
     names = {_fold(public_id), *_spelt(username), *_spelt(email), full}
@@ -58,18 +59,21 @@ def identity_of(
 
 
 def mailbox_of(address: str) -> str:
-    """The mailbox, with letters that only look Latin read as Latin."""
+    """The mailbox of an address, with lookalike letters read as Latin."""
     return fold_mailbox(_fold(address))
 
 
 def is_same(address: str, other: str) -> bool:
-    """Whether two accounts with these addresses are one person's."""
+    """Whether two addresses are the same mailbox, and so belong to one person."""
     return bool(address) and mailbox_of(address) == mailbox_of(other)
 
 
 def names_of(text: str) -> set[str]:
-    """What a text names by itself, in the ways that people and programs write a name:
-    as an address with or without a name, after `mailto:` or `user:`."""
+    """The names that a whole text stands for.
+
+    Understands the usual ways of writing one: an address with or without a name, a
+    prefix such as `mailto:` or `user:`.
+    """
     return {name for one in _written(_fold(text)) for name in _spelt(one)} - {""}
 
 
@@ -79,8 +83,7 @@ def names_someone(text: str, identity: Identity) -> bool:
 
 
 def looks_like(text: str, identity: Identity) -> bool:
-    """Whether the text, or a part of it, could be taken for one of the person's
-    names."""
+    """Whether the text or a part of it could be mistaken for one of the names."""
     parts = _parts(_fold(text))
     if any(not identity.names.isdisjoint(_spelt(part)) for part in parts):
         return True
@@ -93,7 +96,7 @@ def looks_like(text: str, identity: Identity) -> bool:
 @lru_cache(maxsize=8192)
 def _fold(text: str) -> str:
     seen = normalise.fold(unicodedata.normalize("NFKC", text)).text
-    # Twice: a capital may look Latin only once it is small.
+    # Twice: some capitals look Latin only in lower case.
     return fold_text(unicode.skeleton(unicode.skeleton(seen)))
 
 
@@ -103,7 +106,7 @@ def _spelt(text: str) -> set[str]:
 
 
 def _written(text: str) -> Iterator[str]:
-    """The text, and what is left of it without what programs put around a name."""
+    """Yield the text, and the text without prefixes, query and brackets."""
     text = unquote(text)
     yield text
     bare = text
@@ -129,7 +132,7 @@ def _shapes(part: str) -> set[str]:
 
 
 def _shape(text: str) -> str:
-    """Letters and digits alone, without accents, those that look the same as one."""
+    """Reduce to letters and digits without accents, with lookalikes made equal."""
     bare = unicodedata.normalize("NFD", text)
     kept = "".join(char for char in bare.translate(_LIKE) if char.isalnum())
     for like, letter in _TOGETHER:
@@ -148,8 +151,7 @@ def _is_similar(shape: str, known: str) -> bool:
 
 
 def _fits(shape: str, known: str) -> bool:
-    """Whether foreign letters, whatever they look like, stand in for a few of a name's
-    own."""
+    """Whether at most half the letters differ, each replaced by a foreign one."""
     pairs = list(zip(shape, known, strict=True))
     foreign = sum(not one.isascii() for one, _ in pairs)
     same = all(one == two for one, two in pairs if one.isascii())
@@ -157,7 +159,7 @@ def _fits(shape: str, known: str) -> bool:
 
 
 def _is_mistyped(one: str, two: str) -> bool:
-    """Whether one letter is missing, other, or changed places with its neighbour."""
+    """Whether they differ by one letter added, missing, changed or swapped."""
     if abs(len(one) - len(two)) > 1:
         return False
     start = 0
@@ -174,8 +176,10 @@ def _is_mistyped(one: str, two: str) -> bool:
 
 
 def bar(agent: str, person: Person) -> None:
-    """Keep a person from deciding what of this agent waits: they became its owner. What
-    is decided stays so. Caller holds a transaction."""
+    """Bar an agent's new owner from deciding the agent's open requests.
+
+    Settled requests stay as they are. The caller is in a transaction.
+    """
     transactions.require("Barring an owner")
     me = person.public_id
     waiting = ApprovalRequest.objects.filter(agent=agent, status__in=OPEN)

@@ -1,5 +1,8 @@
-"""How one person wants the desk. None of it changes what may be done, by whom or
-until when; the database keeps it, so that it is the same on every machine."""
+"""A person's preferences: display, shortcut keys and notifications.
+
+They change nothing about what may be done, by whom or until when. They are stored in
+the database, so that they are the same on every machine.
+"""
 
 from __future__ import annotations
 
@@ -21,25 +24,24 @@ NO_ZONE = "Name a zone like Europe/Berlin, or UTC."
 
 
 class Shape(BaseModel):
-    """Frozen, and lenient about members that an older version wrote."""
+    """Base of the preference models: frozen, and ignores members of older versions."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 @cache
 def _zones() -> frozenset[str]:
-    """The names of all time zones. The library goes through its files for them, which
-    takes longer than the rest of most pages."""
+    """The names of all time zones. Cached, because reading them is slow."""
     return frozenset(available_timezones())
 
 
 def is_zone(name: str) -> bool:
-    """Whether a time zone has that name."""
+    """Whether there is a time zone of this name."""
     return name in _zones()
 
 
 def known_zone(name: str) -> str:
-    """The same name. Raises ValueError where it is no time zone's."""
+    """Return the name if it is a time zone's. Raises ValueError."""
     if not is_zone(name):
         raise ValueError(NO_ZONE)
     return name
@@ -50,54 +52,54 @@ def _zone_or_none(name: str) -> str:
 
 
 def zone_of(name: str) -> tzinfo:
-    """The zone of that name; UTC where none is known by it."""
+    """The time zone of this name; UTC when there is none."""
     return ZoneInfo(name) if is_zone(name) else UTC
 
 
 class Display(Shape):
-    """What pages look like, and in which zone they say times."""
+    """How pages look, and the time zone in which they show times."""
 
     theme: Literal["system", "light", "dark"] = "system"
     density: Literal["comfortable", "compact"] = "comfortable"
     diff: Literal["auto", "unified", "side"] = "auto"
     advance: Literal["off", "on", "unless_rejected"] = "off"
     timers: Literal["minutes", "clock"] = "minutes"
-    zone: Annotated[str, AfterValidator(_zone_or_none)] = ""  # not known: UTC
+    zone: Annotated[str, AfterValidator(_zone_or_none)] = ""  # empty: UTC
 
 
 class Keys(Shape):
-    """Single-key shortcuts: whether at all, and which differ from the usual."""
+    """Single-key shortcuts: whether they are on, and the person's own keys."""
 
     on: bool = True
-    mine: dict[str, str] = {}  # the usual key -> this person's
+    mine: dict[str, str] = {}  # default key -> the person's own key
 
 
 class Notifications(Shape):
-    """What reaches this person, and how. Times are in `zone`."""
+    """Which notifications this person gets, when and how. Times are in `zone`."""
 
     email: dict[Risk, When] = {}
-    desk: dict[Risk, Literal["now", "never"]] = {}  # the bar that says "3 new"
-    minutes: Annotated[int, Field(ge=1, le=1440)] = 10  # for `unclaimed`
+    desk: dict[Risk, Literal["now", "never"]] = {}  # the bar on pages, such as "3 new"
+    minutes: Annotated[int, Field(ge=1, le=1440)] = 10  # the delay of `unclaimed`
     digest_at: time = time(8)
     quiet_from: time | None = None
     quiet_until: time | None = None
-    on_call: bool = False  # quiet hours do not hold for what must be told
-    once_taken: bool = True  # say no more when somebody has it
+    on_call: bool = False  # urgent mails ignore the quiet hours
+    once_taken: bool = True  # no more mails once somebody holds it
     per_hour: Annotated[int, Field(ge=1, le=1000)] = 60
     zone: Annotated[str, AfterValidator(known_zone)] = "UTC"
 
     def mail(self, risk: str) -> When:
-        """When a mail about a request of this risk goes out."""
+        """When to send a mail about a request of this risk."""
         return self.email.get(Risk(risk), "now")
 
     @property
     def muted(self) -> list[str]:
-        """Risks whose arrival no page announces."""
+        """Risk levels whose new requests no page announces."""
         return [risk.value for risk, when in self.desk.items() if when == "never"]
 
 
 class Prefs(NamedTuple):
-    """All of one person's."""
+    """All preferences of one person."""
 
     display: Display = Display()
     keys: Keys = Keys()
@@ -108,7 +110,7 @@ _Shape = TypeVar("_Shape", bound=Shape)
 
 
 def of(person: Person | None) -> Prefs:
-    """One query, remembered on the person; the usual for who saved nothing."""
+    """A person's preferences, or the defaults. One query, cached on the person."""
     if person is None:
         return Prefs()
     found = remembered(person)
@@ -119,13 +121,13 @@ def of(person: Person | None) -> Prefs:
 
 
 def remembered(person: Person | None) -> Prefs | None:
-    """The same without a query: nothing unless they were asked for before."""
+    """The cached preferences; None when they have not been loaded yet. No query."""
     found: Prefs | None = getattr(person, "_prefs", None)
     return found
 
 
 def shaped(row: Preferences | None) -> Prefs:
-    """A stored row in its shapes; what no longer fits one is as usual."""
+    """Parse a stored row; a part that is no longer valid gets its defaults."""
     if row is None:
         return Prefs()
     return Prefs(
@@ -150,7 +152,7 @@ def save(
     keys: Keys | None = None,
     notifications: Notifications | None = None,
 ) -> Prefs:
-    """Keep what is given and leave the rest as it was."""
+    """Store the given parts and leave the others unchanged."""
     given = {"display": display, "keys": keys, "notifications": notifications}
     changes = {
         name: shape.model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""Named filters of a list, each person's own. They change nothing of the gate."""
+"""Saved views: a person's named filters of a list."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MOST = 20  # views of one list
 
 
 def of(person: Person, page: str) -> list[SavedView]:
-    """The person's views of a list, by name."""
+    """The person's saved views of a list (`page`), sorted by name."""
     return list(SavedView.objects.filter(person=person, page=page).order_by("name"))
 
 
 @transaction.atomic(durable=True)
 def save(*, person: Person, page: str, name: str, query: str) -> SavedView:
-    """Keep a filter under a name. Raises Invalid, or Conflict for a name in use."""
+    """Save a filter under a name. Raises Invalid, or Conflict for a name in use."""
     own = SavedView.objects.filter(person=person, page=page)
     if own.count() >= MOST:
         raise Invalid(f"{MOST} views are the most. Delete one first.")
@@ -30,7 +30,7 @@ def save(*, person: Person, page: str, name: str, query: str) -> SavedView:
 
 @transaction.atomic(durable=True)
 def delete(*, person: Person, view_id: int) -> str:
-    """Remove one of the person's own; the list it was of. Raises NotFound."""
+    """Delete one of the person's views; return its page. Raises NotFound."""
     own = SavedView.objects.filter(person=person, pk=view_id).first()
     if own is None:
         raise NotFound

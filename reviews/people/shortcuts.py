@@ -1,5 +1,8 @@
-"""Every key of the desk, once. Buttons name theirs by `data-key`, help and preferences
-print this table, and the script translates what a person chose instead. Pure."""
+"""The table of all keyboard shortcuts of the desk, and a person's own keys. No I/O.
+
+Buttons name their key in `data-key`, the help and preferences pages print this table,
+and the script translates a person's own keys into the default ones.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-CHORD = "g "  # what begins so is two strokes: g, then the other
-# Words for keys that do not print themselves.
+CHORD = "g "  # the prefix of a shortcut of two strokes: g, then another key
+# Labels of keys that have no printable character.
 NAMES = {" ": "Space", "Escape": "Esc", "Control+Enter": "Ctrl Enter"}
 
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """One action by its usual key; a `fixed` one is not to be chosen anew."""
+    """One action and its default key; a `fixed` key cannot be changed."""
 
     key: str
     where: str
@@ -63,53 +66,55 @@ SHORTCUTS = (
     Shortcut("g p", "Go to", "Policies"),
 )
 USUAL = {one.key: one for one in SHORTCUTS}
-TAKEN = frozenset("g123456789 ")  # a prefix, the reasons, and rows of a batch
+TAKEN = frozenset("g123456789 ")  # prefix, reason keys, batch row key
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One action with the key it has for this person."""
+    """One action and the key that this person uses for it."""
 
     shortcut: Shortcut
     key: str
 
     @property
     def strokes(self) -> list[str]:
-        """What a keyboard says: `G`, `Q`."""
+        """The labels of the keys to press, such as `G`, `Q`."""
         if self.key in NAMES or self.shortcut.fixed:
             return named(self.key).split(" ")
         return [named(part) for part in self.key.split(" ")]
 
     @property
     def field(self) -> str:
-        """The name of its field in the form of preferences."""
+        """The name of its field in the preferences form."""
         return f"key-{SHORTCUTS.index(self.shortcut)}"
 
     @property
     def last(self) -> str:
-        """What is typed into that field: the stroke after `g`, or the only one."""
+        """The value of that field: the stroke after `g`, or the only stroke."""
         return self.key.removeprefix(CHORD)
 
 
 def named(key: str) -> str:
+    """The label of a key, such as `G` or `Esc`."""
     return NAMES.get(key, key.upper() if len(key) == 1 else key)
 
 
 def choices(mine: Mapping[str, str]) -> list[Choice]:
-    """Every action with its key under what this person chose."""
+    """Every action with its key; `mine` maps default keys to the person's own."""
     return [Choice(one, mine.get(one.key, one.key)) for one in SHORTCUTS]
 
 
 def by_place(mine: Mapping[str, str]) -> list[tuple[str, list[Choice]]]:
-    """The same under where they work, in the order of the table."""
+    """The shortcuts grouped by where they work, in the order of the table."""
     found = groupby(choices(mine), key=lambda one: one.shortcut.where)
     return [(where, list(members)) for where, members in found]
 
 
 def problems(mine: Mapping[str, str]) -> dict[str, str]:
-    """What is wrong with a choice of keys, by usual key: a sentence that says with
-    what it collides. Actions of different pages may not share a key either, so that
-    no key does two things to anybody's hand."""
+    """What is wrong with a person's own keys: a sentence for each default key.
+
+    Two actions may not share a key, even on different pages.
+    """
     found: dict[str, str] = {}
     owner: dict[str, Shortcut] = {}
     for one in choices(mine):
@@ -140,7 +145,7 @@ def _collision(key: str, one: Shortcut, other: Shortcut) -> str:
 
 
 def changed(mine: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Only what differs from the usual, and only what may."""
+    """Yield (default key, own key) for each changeable action with a different key."""
     for one in choices(mine):
         if not one.shortcut.fixed and one.key != one.shortcut.key:
             yield one.shortcut.key, one.key

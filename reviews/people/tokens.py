@@ -1,5 +1,7 @@
-"""Personal API tokens: bearer secrets with the mark `hpp`. What needs a step-up is
-closed to them, and each of them ends by itself."""
+"""Personal API tokens: bearer secrets that start with `hpp` and always expire.
+
+They cannot be used for anything that needs a step-up.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ USUAL_DAYS, MOST_DAYS = 90, 365
 
 @transaction.atomic(durable=True)
 def mint(*, person: Person, name: str, days: int = USUAL_DAYS) -> str:
-    """A new token of this person for so many days, shown this once. Raises Invalid."""
+    """Create a token that is valid for `days`; return its text, which is not stored.
+
+    Raises Invalid.
+    """
     if not 1 <= days <= MOST_DAYS:
         raise Invalid(errors=[at("days", f"from 1 to {MOST_DAYS}")])
     minted, now = bearer_tokens.mint(MARK), clock.now()
@@ -37,7 +42,7 @@ def mint(*, person: Person, name: str, days: int = USUAL_DAYS) -> str:
 
 @transaction.atomic(durable=True)
 def revoke(*, person: Person, token_id: int) -> None:
-    """End one of the person's own tokens now. Raises NotFound."""
+    """Revoke one of the person's own tokens. Raises NotFound."""
     own = PersonalToken.objects.filter(person=person, pk=token_id)
     token = live().filter(pk__in=own.values("pk")).first()
     if token is None:
@@ -47,21 +52,22 @@ def revoke(*, person: Person, token_id: int) -> None:
 
 
 def end_all(person: Person, now: datetime) -> int:
-    """End every token of a person who is deactivated; returns how many. Caller holds a
-    transaction."""
+    """Revoke every token of a person; return how many. Caller is in a transaction."""
     return live().filter(person=person).update(revoked_at=now)
 
 
 def live() -> QuerySet[PersonalToken]:
-    """Tokens that nobody ended: a change of the person's password ends them all. Some
-    of them may have expired."""
+    """Tokens that are not revoked, including expired ones.
+
+    A change of the person's password revokes all tokens made before it.
+    """
     changed = F("person__password_changed_at")
     kept = Q(person__password_changed_at__isnull=True) | Q(created_at__gt=changed)
     return PersonalToken.objects.filter(kept, revoked_at__isnull=True)
 
 
 def authenticate(text: str) -> Person:
-    """Whose live token this is. Raises BadKey, the same for every fault."""
+    """The person a live token belongs to. Raises the same BadKey for every failure."""
     prefix, secret = bearer_tokens.split(MARK, text)
     token = (
         live()

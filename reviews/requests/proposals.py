@@ -1,6 +1,6 @@
-"""A proposal's own life: submitted, superseded, withdrawn.
+"""Submitting, revising, superseding and withdrawing a proposal.
 
-An agent replaces what it proposed.
+These are steps: the operations of `agents.proposals` open the transaction.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ UNDER_WAY = (
     ExecutionStatus.CLAIMED,
     ExecutionStatus.UNKNOWN,
 )
-LEAST_SECONDS = 60  # a shorter wait is refused, never turned into NOTIFY
+LEAST_SECONDS = 60  # a shorter time-out is refused, never treated as NOTIFY
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a proposal comes from and how it is to be treated."""
+    """Where a proposal comes from, who may not decide it, and how to handle it."""
 
     barred: Sequence[str] = ()
     kept_out: Sequence[str] = ()
@@ -55,7 +55,7 @@ class Origin:
     priority: str = "normal"
     source: str = ""
     expires_in: int | None = None
-    heard: bool = False  # somebody outside is to be told what becomes of it
+    heard: bool = False  # the agent has an endpoint for webhook events
 
 
 def submit(
@@ -67,12 +67,14 @@ def submit(
     by: log.Actor | None = None,
     asks: bool = False,
 ) -> Proposal:
-    """Store the proposal, ask the policy, and do what follows from its tier. `by` is
-    the person who proposes it in the agent's place; `asks` wants somebody's approval
-    also where the policy alone would allow it.
+    """Store a proposal, evaluate the policy, and open a request or issue a grant.
 
-    A step of the agents' propose operation. Raises AgentStopped, InvalidArgs,
-    RationaleMissing, TooLittleTime, Conflict. Caller holds the thread's lock.
+    `by` is the person who proposes in the agent's place. `asks` requires an approval
+    even where the policy does not. A blocked proposal is stored and nothing more
+    happens.
+
+    A step of the agents' propose operation; the caller holds the thread's lock. Raises
+    AgentStopped, InvalidArgs, RationaleMissing, TooLittleTime, NotFound or Conflict.
     """
     stops.check_may_propose(action.agent, action.thread, action.tool)
     actor = by or log.Actor("agent", action.agent)
@@ -108,7 +110,7 @@ def submit(
 
 
 def check_time(expires_in: int | None) -> None:
-    """Raises TooLittleTime when nobody could answer in so few seconds."""
+    """Raises TooLittleTime when `expires_in` seconds are too few for an answer."""
     if expires_in is not None and expires_in < LEAST_SECONDS:
         raise TooLittleTime(
             errors=[
@@ -118,7 +120,7 @@ def check_time(expires_in: int | None) -> None:
 
 
 def check_rationale(ruling: Ruling, narrative: Narrative) -> None:
-    """Raises RationaleMissing where the tool asks for one."""
+    """Raises RationaleMissing when a required rationale is missing."""
     if ruling.evaluation.requires_rationale and not narrative.rationale.strip():
         raise RationaleMissing(
             errors=[{"path": "rationale", "message": "this tool requires one"}]
@@ -181,7 +183,7 @@ def _log_submitted(
 
 
 def _supersede(proposal_id: str, agent: str, actor: log.Actor, now: datetime) -> None:
-    """The named proposal's request ends as SUPERSEDED. Raises NotFound, Conflict."""
+    """End the named proposal's request as SUPERSEDED. Raises NotFound or Conflict."""
     request = locks.request_of(proposal_id)
     # guard: own-superseded
     if request is None or request.proposal.agent != agent:
@@ -197,10 +199,10 @@ def _supersede(proposal_id: str, agent: str, actor: log.Actor, now: datetime) ->
 def withdraw(
     proposal_id: str, *, agent: str, actor: log.Actor, now: datetime, code: str
 ) -> None:
-    """Take a proposal back: an open request ends, what waits to run is refused.
+    """Withdraw a proposal: end its open request, or refuse its queued execution.
 
-    Raises NotFound, or Decided when there is nothing left to take back. Caller holds
-    the thread's lock or is a sweep that holds none.
+    Raises NotFound, or Decided when there is nothing left to withdraw. The caller holds
+    the thread's lock, or is a sweep that holds none. Locks: the request.
     """
     proposal = Proposal.objects.filter(pk=proposal_id, agent=agent).first()
     if proposal is None:
@@ -222,7 +224,10 @@ def withdraw(
 
 @transaction.atomic(durable=True)
 def withdraw_stopped(*, proposal_id: str, code: str) -> None:
-    """Take back one proposal of something that was stopped, as the system."""
+    """Withdraw one proposal in the scope of a stop, with the system as the actor.
+
+    Raises NotFound or Decided.
+    """
     now = clock.now()
     proposal = Proposal.objects.get(pk=proposal_id)
     actor = log.Actor("system", "stop")
@@ -231,9 +236,11 @@ def withdraw_stopped(*, proposal_id: str, code: str) -> None:
 
 
 def be_heard(agent: str) -> int:
-    """From now on somebody listens to what becomes of this agent's proposals: tell of
-    those under way too. Caller holds a transaction; whatever ends at this very moment
-    may end unheard."""
+    """Send webhook events for this agent's unfinished proposals too; return how many.
+
+    Called when the agent gets its first endpoint. The caller is in a transaction. A
+    proposal that ends at the same moment may end without an event.
+    """
     own = Proposal.objects.filter(agent=agent)
     asked = own.filter(request__status__in=OPEN)
     again = Q(
@@ -246,7 +253,7 @@ def be_heard(agent: str) -> int:
 
 
 def _own_request(proposal_id: str, agent: str) -> ApprovalRequest:
-    """The locked request of this agent's proposal. Raises NotFound, Conflict."""
+    """Lock the request of this agent's proposal. Raises NotFound or Conflict."""
     proposal = Proposal.objects.filter(pk=proposal_id, agent=agent).first()
     if proposal is None:
         raise NotFound
@@ -280,11 +287,12 @@ def revise(
     now: datetime,
     expires_in: int | None = None,
 ) -> ApprovalRequest:
-    """Replace what is proposed; every vote given is void.
+    """Replace the proposed action of an open request; all votes on it are void.
 
-    A step of the agents' revise operation. Raises NotFound, Decided, Expired,
-    Withdrawn, AgentStopped, InvalidArgs, RationaleMissing, TooLittleTime, Policy (the
-    new action is blocked: the old one stays). Caller holds the thread's lock.
+    A step of the agents' revise operation; the caller holds the thread's lock. Raises
+    NotFound, Conflict, Decided, Expired, Withdrawn, AgentStopped, InvalidArgs,
+    RationaleMissing, TooLittleTime, or Policy when the new action is blocked, which
+    leaves the old one in place. Locks: the request.
     """
     stops.check_may_propose(action.agent, action.thread, action.tool)
     check_time(expires_in)
@@ -307,8 +315,10 @@ def revise(
 def _fresh_deadline(
     request: ApprovalRequest, ruling: Ruling, expires_in: int | None, now: datetime
 ) -> datetime:
-    """A new version has the whole time-out of its rules, within the most that the
-    first one had. Raises TooLittleTime when nobody could answer in what is left."""
+    """The deadline of a new version: its whole time-out, up to the request's maximum.
+
+    Raises TooLittleTime when too little time would be left for an answer.
+    """
     seconds = versions.seconds_to_answer(ruling.evaluation, expires_in)
     begins = incidents.running_from(request, now)
     expires_at = min(begins + timedelta(seconds=seconds), request.expires_at_most)

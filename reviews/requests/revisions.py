@@ -1,4 +1,4 @@
-"""What is proposed, as immutable revisions, and how one takes the place of another."""
+"""Revisions: the immutable versions of a proposal, and how a new one replaces one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from . import versions
 
 @dataclass(frozen=True, slots=True)
 class Narrative:
-    """What the agent says of its proposal: raw here, redacted before it is stored."""
+    """What the agent says about its proposal. Raw here; redacted before storage."""
 
     rationale: str = ""
     expected_outcome: str = ""
@@ -38,7 +38,7 @@ def add_revision(
     author: log.Actor,
     now: datetime,
 ) -> Revision:
-    """Insert an immutable revision with its canonical bytes and redacted texts."""
+    """Store an immutable revision with its canonical bytes and redacted texts."""
     tool = ruling.tool
     blob = action.canonical(tool.version if tool else 0)
     hider = redactor(action, ruling)
@@ -75,7 +75,7 @@ def add_revision(
 
 
 def redactor(action: Action, ruling: Ruling) -> Redactor:
-    """What hides the secrets in the texts of this proposal."""
+    """The redactor for the texts of this proposal."""
     return redacting.of(
         action.agent,
         action.thread,
@@ -96,8 +96,12 @@ def replace_revision(
     event: str,
     least: Tier = Tier.AUTO,
 ) -> Revision:
-    """Revision n+1 and request version n+1, which asks for `least` at the least.
-    Caller holds the request's lock."""
+    """Store revision n+1 and seal request version n+1, at tier `least` or above.
+
+    `event` is "revise" (by the agent) or "modify" (by a reviewer). The deadline and the
+    reminder are taken from the request object in hand. The caller holds the request's
+    lock.
+    """
     proposal = request.proposal
     revision = add_revision(
         proposal, proposal.revision + 1, action, narrative, ruling, author, now
@@ -135,8 +139,7 @@ def replace_revision(
 def _asked_anew(
     request: ApprovalRequest, revision: Revision, ruling: Ruling, tier: Tier
 ) -> dict[str, Any]:
-    """The request row's new columns; deadline and reminder are those of the row in
-    hand."""
+    """The changed columns of the request, with the deadline that the caller set."""
     return {
         "version": request.version + 1,
         "action_hash": revision.action_hash,

@@ -1,4 +1,4 @@
-"""Opening the question and sealing its versions: steps that operations compose."""
+"""Opening an approval request and sealing its versions: steps for operations."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from reviews.governance.ruling import Ruling
 from reviews.models import ApprovalRequest, Proposal, RequestVersion, Revision
 from reviews.quorum import StepData
 
-# What made a version that asks for a supervisor more.
+# Causes of a version that asks for an additional supervisor.
 HANDED_UP = ("escalated", "verifier")
 ONE_MORE: StepData = {"role": Role.SUPERVISOR.value, "required": 1}
-# The order of lists: a band of risk first, in it the agent's own priority.
+# Lists are ordered by risk band first, then by the agent's priority.
 BANDS = {Risk.CRITICAL: 0, Risk.HIGH: 1, Risk.MEDIUM: 2, Risk.LOW: 2}
 PRIORITIES = {"critical": 0, "normal": 1, "low": 2}
 
 
 def asked_tier(evaluation: Evaluation, least: Tier = Tier.APPROVE) -> Tier:
-    """The tier people are asked at: once asked, a person answers, whatever changed."""
+    """The tier of a request: at least APPROVE, so a person answers it in any case."""
     return max(evaluation.tier, Tier.APPROVE, least, key=lambda tier: tier.rank)
 
 
@@ -39,7 +39,7 @@ def open_request(
     now: datetime,
     expires_in: int | None,
 ) -> ApprovalRequest:
-    """Put the question: request PENDING with version 1. Caller holds the thread."""
+    """Open a PENDING request with version 1. The caller holds the thread's lock."""
     evaluation = ruling.evaluation
     seconds = seconds_to_answer(evaluation, expires_in)
     request = ApprovalRequest(
@@ -75,7 +75,7 @@ def listed(
     steps: Sequence[StepData],
     closed_to: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The columns of the request row by which lists find and order it."""
+    """The columns of a request that lists filter and sort by."""
     return {
         "agent": proposal.agent,
         "tool_name": proposal.tool_name,
@@ -90,7 +90,7 @@ def listed(
 
 
 def repeat_key(proposal: Proposal, revision: Revision) -> UUID:
-    """The same for the same agent, tool and canonical arguments, in whatever run."""
+    """A key that is equal for equal agent, tool and canonical arguments, in any run."""
     said = {
         "agent": proposal.agent,
         "tool": proposal.tool_name,
@@ -100,13 +100,15 @@ def repeat_key(proposal: Proposal, revision: Revision) -> UUID:
 
 
 def seconds_to_answer(evaluation: Evaluation, expires_in: int | None) -> int:
-    """The time-out of a new version; the agent may only shorten it."""
+    """Seconds until a new version expires; the agent can only shorten the time-out."""
     return min(evaluation.timeout, expires_in or evaluation.timeout)
 
 
 def queue_of(ruling: Ruling) -> Queue:
-    """The queue the ruling names, mostly its tool's own; the policy's loading made
-    sure that it exists."""
+    """The queue that the ruling names, usually the tool's own.
+
+    It exists, because loading a policy creates its queues.
+    """
     name = ruling.evaluation.queue
     if ruling.tool is not None and ruling.tool.queue.name == name:
         return ruling.tool.queue
@@ -114,7 +116,7 @@ def queue_of(ruling: Ruling) -> Queue:
 
 
 def steps_of(evaluation: Evaluation) -> list[StepData]:
-    """The evaluation's steps as they are stored; who asks at all asks one reviewer."""
+    """The evaluation's steps in stored form; one reviewer when it names none."""
     steps: list[StepData] = [
         {"role": step.role.value, "required": step.required}
         for step in evaluation.steps
@@ -133,9 +135,10 @@ def seal(
     carried: Sequence[str] = (),
     escalated_by: Sequence[str] = (),
 ) -> RequestVersion:
-    """Write the immutable version that `request.version` names.
+    """Store the immutable version that `request.version` names, with its digest.
 
-    The request row already carries tier, queue and deadline. Caller holds its lock.
+    The request already has its tier, queue and deadline. `steps` overrides the
+    evaluation's. The caller holds the request's lock.
     """
     version = RequestVersion(
         request=request,
@@ -164,14 +167,14 @@ def seal(
 
 
 def _policy_of(revision: Revision) -> int:
-    """Its id alone: the document is large. What is asked was judged by some policy."""
+    """The id only, because the document is large. Raises LookupError without one."""
     if revision.policy_id is None:
         raise LookupError(f"{revision} was judged by no policy.")
     return revision.policy_id
 
 
 def _list_anew(version: RequestVersion) -> None:
-    """Put the row's copies right where the new version says something else."""
+    """Update the request's list columns that differ in the new version."""
     request = version.request
     now = listed(
         request.proposal,
@@ -210,25 +213,27 @@ def _sealed(version: RequestVersion) -> dict[str, Any]:
 
 
 def evaluation_of(revision: Revision) -> Evaluation:
-    """What the policy said of this revision when it was made."""
+    """The policy's evaluation of this revision when it was created."""
     return Evaluation.from_json(revision.evaluation)
 
 
 class Asked(NamedTuple):
-    """How much authority a question asks for."""
+    """The authority that a request asks for."""
 
     tier: Tier
     steps: list[StepData]
 
 
 def was_escalated(request: ApprovalRequest) -> bool:
-    """Whether a person or a verifier handed this question up, in any version."""
+    """Whether a person or a verifier escalated this request in any version."""
     return request.versions.filter(cause__in=HANDED_UP).exists()
 
 
 def escalated_until(request: ApprovalRequest, seconds: int) -> datetime:
-    """The deadline once it is handed up: it moves on the first time only, by the rule's
-    time-out, and never past the rule's most."""
+    """The deadline after an escalation.
+
+    Only the first escalation extends it, by `seconds`, up to the request's maximum.
+    """
     if was_escalated(request):
         return request.expires_at
     later = request.expires_at + timedelta(seconds=seconds)
@@ -236,7 +241,7 @@ def escalated_until(request: ApprovalRequest, seconds: int) -> datetime:
 
 
 def is_handed_up(request: ApprovalRequest) -> bool:
-    """Whether it was handed up and not given back since."""
+    """Whether it was escalated and not returned since."""
     said = request.versions.filter(cause__in=[*HANDED_UP, "returned"])
     newest = said.order_by("-number").values_list("cause", flat=True).first()
     return newest in HANDED_UP
@@ -249,9 +254,11 @@ def asked_again(
     by_agent: bool,
     least: Tier = Tier.AUTO,
 ) -> Asked:
-    """What a new revision asks for: the policy's answer, and a supervisor more where a
-    verifier asks for it, or where the agent replaced what was handed up: its data
-    never lowers the tier [I15]."""
+    """The authority that a new revision requires.
+
+    That is the policy's answer, plus a supervisor when `least` is ESCALATE or when the
+    agent revises an escalated request: an agent's data never lowers the tier [I15].
+    """
     asked = Asked(asked_tier(evaluation), steps_of(evaluation))
     if asked.tier is Tier.ESCALATE:
         return asked
@@ -261,5 +268,5 @@ def asked_again(
 
 
 def escalated_steps(version: RequestVersion, given: Sequence[int]) -> list[StepData]:
-    """The unfinished steps and one supervisor's more (gate.md section 6)."""
+    """The unfinished steps and an additional supervisor's (gate.md section 6)."""
     return [*quorum.unfinished(version.steps, given), ONE_MORE]

@@ -1,5 +1,4 @@
-"""Accounts that end, and that are opened again: with them the person's sessions, tokens
-and approvals."""
+"""Deactivating and reactivating accounts, with their sessions, tokens and approvals."""
 
 from __future__ import annotations
 
@@ -19,11 +18,13 @@ from . import stops
 
 @transaction.atomic(durable=True)
 def deactivate(*, person: Person, by: Person) -> None:
-    """End an account: its sessions and tokens at once, its password for good. What the
-    person approved and has not run is asked again of others or refused.
+    """Deactivate an account, end its sessions and tokens, and discard its password.
 
-    Raises NotYours for anyone but an administrator and for oneself, or Conflict when
-    the account is deactivated already.
+    If the person decides or has decided, their decisions are stopped: what they
+    approved and has not run is decided again by others or refused.
+
+    Raises NotYours unless `by` is another administrator, or Conflict when the account
+    is inactive already.
     """
     people.check_administrator(by)
     if person.pk == by.pk:
@@ -43,10 +44,11 @@ def deactivate(*, person: Person, by: Person) -> None:
 
 @transaction.atomic(durable=True)
 def reactivate(*, person: Person, by: Person) -> None:
-    """Open the account again; it has no password until it is given one. The switch over
-    the person's decisions stays until somebody lifts it on its page.
+    """Activate the account again, without a password until somebody sets one.
 
-    Raises NotYours for anyone but an administrator, Conflict when it is active.
+    The stop over the person's decisions stays until somebody lifts it.
+
+    Raises NotYours unless `by` is an administrator, or Conflict when it is active.
     """
     people.check_administrator(by)
     found = Person.objects.filter(pk=person.pk, is_active=False)

@@ -1,11 +1,11 @@
-"""A declared incident: while people fight a fire, no request runs out of time because
-nobody looked (gate.md section 5). What may be executed does not live longer by it.
+"""Declared incidents, during which the deadlines of open requests stand still.
 
-A declared incident makes clocks stand still: the stored deadline of every open
-request in its scope is kept ahead, and at the end what is too much is taken back.
+People who handle an incident have no time to decide, so no request in its scope may
+expire (gate.md section 5). Grants and their execution windows are not extended.
 
-A row's `frozen_through` is how far that is accounted for. Until then its time is used
-up by nobody: what is left is `expires_at - frozen_through`, whenever one looks.
+During an incident a sweep keeps the stored deadlines ahead of the clock; when it ends,
+the excess is taken back. `frozen_through` says up to when a request's deadline has been
+moved, so the time left is always `expires_at - frozen_through`.
 """
 
 from __future__ import annotations
@@ -37,35 +37,40 @@ from reviews.choices import OPEN
 from reviews.models import ApprovalRequest, Incident
 from reviews.permissions import Permission
 
-# Deadlines are kept this far ahead of the clock, and moved on when less than `LEAST`
-# is left of that: for so long the sweep may stand still, and people still decide.
+# Frozen deadlines are kept this far ahead of the clock, and moved again when less than
+# `LEAST_LEAD` is left. The sweep may fail for that long before people are affected.
 LEAD = timedelta(minutes=15)
 LEAST = timedelta(minutes=10)
 
 
 def _over_row() -> QuerySet[Incident]:
-    """The open incidents over the request of the outer query."""
+    """The open incidents whose scope covers the request of the outer query."""
     mine = Q(queue__isnull=True) | Q(queue=OuterRef("queue"))
     return Incident.objects.filter(mine, ended_at__isnull=True)
 
 
 def is_frozen() -> Exists:
-    """The condition of a request whose clock an open incident stops: asked of the
-    incidents themselves, so that no row has to be in time for it."""
+    """Condition on requests: an open incident stops the clock.
+
+    It queries the incidents, so it also holds for rows that no sweep has moved yet.
+    """
     return Exists(_over_row())
 
 
 def over(queue_id: int) -> Incident | None:
-    """The open incident over this queue that was declared first."""
+    """The earliest declared open incident that covers this queue, or None."""
     mine = Q(queue__isnull=True) | Q(queue=queue_id)
     found = Incident.objects.filter(mine, ended_at__isnull=True)
     return found.order_by("at").first()
 
 
 def move(request_ids: Iterable[str], until: datetime, *, ends: bool = False) -> int:
-    """Account for these requests up to a moment, each from where it was accounted for
-    or from when its clock first stood still; with `ends` it runs again from there.
-    How many. Caller holds a transaction and the locks of the rows."""
+    """Move the deadlines of these requests by the frozen time up to `until`.
+
+    The frozen time counts from `frozen_through`, or from the start of the freeze. With
+    `ends` the clocks run again from `until`. Returns how many changed. The caller is in
+    a transaction and holds the locks of the rows.
+    """
     began = Subquery(
         _over_row().order_by("at").values("at")[:1], output_field=DateTimeField()
     )
@@ -84,9 +89,12 @@ def move(request_ids: Iterable[str], until: datetime, *, ends: bool = False) -> 
 def catch_up(
     request: ApprovalRequest, now: datetime, *, always: bool = False
 ) -> ApprovalRequest:
-    """Under an incident a deadline that seems to be over is not: it was not moved on
-    in time. `always` also accounts for one that is not over, before its deadline is
-    set anew. One query, and none for what is in time. Caller holds the row's lock."""
+    """Move a request's deadline if an incident covers it and the sweep is late.
+
+    By default only when the deadline has passed; `always` also when it has not, for a
+    caller that sets a new deadline. Returns the request, refreshed. Without need it
+    takes no query. The caller holds the request's lock.
+    """
     ahead = request.frozen_through is not None and request.frozen_through > now
     if ahead or not (always or request.expires_at <= now):
         return request
@@ -99,10 +107,12 @@ def catch_up(
 
 
 def begin_anew(request_ids: Iterable[str], now: datetime) -> int:
-    """Leave each of these at least the time that it was given in all, from where its
-    clock stands: what passed before that is nobody's. How many. Caller holds a
-    transaction and the locks of the rows."""
-    # PostgreSQL's GREATEST leaves NULL out.
+    """Give these requests at least their whole original time again; return how many.
+
+    The time counts from now, or from `frozen_through` if that is later. The caller is
+    in a transaction and holds the locks of the rows.
+    """
+    # PostgreSQL's GREATEST ignores NULL.
     stands = Greatest(Value(now, output_field=DateTimeField()), "frozen_through")
     given = ExpressionWrapper(
         stands + (F("expires_at") - F("opened_at") - F("frozen_for")), DateTimeField()
@@ -118,22 +128,22 @@ def begin_anew(request_ids: Iterable[str], now: datetime) -> int:
 
 
 def running_from(request: ApprovalRequest, now: datetime) -> datetime:
-    """From when time that is given now counts: where the clock stands, not earlier."""
+    """When time given now starts to count: now, or `frozen_through` if later."""
     return max(now, request.frozen_through or now)
 
 
 def left(request: ApprovalRequest, now: datetime) -> timedelta:
-    """What is left to answer in; while the clock stands still always the same."""
+    """The time left to answer; constant while the clock stands still."""
     return max(request.expires_at - (request.frozen_through or now), timedelta(0))
 
 
 def is_open(request: ApprovalRequest, now: datetime) -> bool:
-    """Whether its time is not over, also where the sweep is late."""
+    """Whether there is time left to answer, even when the sweep is late."""
     return request.frozen_through is not None or request.expires_at > now
 
 
 def waited(request: ApprovalRequest) -> timedelta:
-    """All the time it was ever given, without that in which its clock stood still."""
+    """The total time given to answer, without the time the clock stood still."""
     return request.expires_at - request.opened_at - request.frozen_for
 
 
@@ -143,10 +153,11 @@ TIMER = log.Actor("system", "timer")
 
 @transaction.atomic(durable=True)
 def declare(*, person: Person, reason: str, queue: Queue | None = None) -> Incident:
-    """From now on no deadline of this queue runs down; of every queue without one.
+    """Declare an incident over one queue, or over all queues without one.
 
-    Raises NotYours, Reason for none, or Conflict when one is open already. A task then
-    moves the stored deadlines on; until it has, expiry asks for open incidents.
+    A task then moves the stored deadlines; expiry also checks for open incidents, so
+    nothing expires before that. Raises NotYours, Reason when none is given, or Conflict
+    when this scope has an open incident. Locks: deadlines.
     """
     permissions.check(person, Permission.DECLARE)
     if not reason.strip():
@@ -165,10 +176,11 @@ def declare(*, person: Person, reason: str, queue: Queue | None = None) -> Incid
 
 @transaction.atomic(durable=True)
 def end(*, incident_id: int, person: Person) -> Incident:
-    """Deadlines run again: each request has the time that it had left, and one opened
-    meanwhile all of its own. What another incident is over stays frozen.
+    """End an incident: deadlines run again, with the time they had left.
 
-    Raises NotFound, NotYours, Conflict when it is over already.
+    A request opened during the incident has its whole time. Requests that another open
+    incident covers stay frozen. Raises NotFound, NotYours, or Conflict when it has
+    ended already. Locks: deadlines, requests by pk.
     """
     permissions.check(person, Permission.DECLARE)
     locks.deadlines()
@@ -177,7 +189,7 @@ def end(*, incident_id: int, person: Person) -> Incident:
         raise NotFound
     waiting = _waiting(row)
     now = clock.now()
-    move(waiting, now)  # exactly, from wherever each was accounted for
+    move(waiting, now)  # exact: takes back what was moved in advance
     ended = Incident.objects.filter(pk=row.pk, ended_at__isnull=True)
     if ended.update(ended_at=now, ended_by=person.public_id) != 1:
         raise Conflict("It is over already. Nothing was changed.")
@@ -188,14 +200,14 @@ def end(*, incident_id: int, person: Person) -> Incident:
 
 
 def _waiting(row: Incident) -> list[str]:
-    """Ids of the open requests in its scope, locked in the order of their pk."""
+    """Lock the open requests in its scope in the order of pk; return their ids."""
     mine = Q(queue=row.queue_id) if row.queue_id else Q()
     found = ApprovalRequest.objects.filter(mine, status__in=OPEN)
     return list(locks.requests_in_order(found).values_list("pk", flat=True))
 
 
 def _run_again(request_ids: list[str]) -> int:
-    """All of these but what another incident is still over."""
+    """Let the clocks run again, except under another incident; return how many."""
     found = ApprovalRequest.objects.filter(
         ~is_frozen(), pk__in=request_ids, frozen_through__isnull=False
     )
@@ -204,8 +216,11 @@ def _run_again(request_ids: list[str]) -> int:
 
 @transaction.atomic(durable=True)
 def hold_deadlines() -> list[str]:
-    """Move up to 500 frozen deadlines on that are not far enough ahead, and let those
-    run again that no incident is over any more; the ids of the requests moved."""
+    """Move up to 500 frozen deadlines that are not far enough ahead of the clock.
+
+    Also restarts up to 500 clocks that no incident stops any more. Returns the ids of
+    the requests whose deadlines moved. Locks: deadlines, requests (skipping locked).
+    """
     if not _anything():
         return []
     locks.deadlines()
@@ -224,8 +239,7 @@ def hold_deadlines() -> list[str]:
 
 
 def _anything() -> bool:
-    """Whether any clock stands still or should run again: mostly none, and then the
-    sweep takes no lock."""
+    """Whether the sweep has anything to do; usually not, and then it takes no lock."""
     running = Incident.objects.filter(ended_at__isnull=True)
     frozen = ApprovalRequest.objects.filter(
         status__in=OPEN, frozen_through__isnull=False
@@ -239,7 +253,7 @@ def _some(rows: QuerySet[ApprovalRequest]) -> list[str]:
 
 
 def _tell(kind: str, row: Incident, person: Person, now: datetime, **more: Any) -> None:
-    """The log, and one letter for each supervisor in its scope."""
+    """Log the event, and enqueue one message to each supervisor in its scope."""
     private = more.pop("private", None)
     queue = row.queue.name if row.queue else ""
     log.append(

@@ -1,5 +1,7 @@
-"""What a Stop row is over: what a stop takes back, which is everything under it that
-has not run, and what a pause keeps."""
+"""The scope of a stop: the proposals and executions that it affects.
+
+A stop withdraws everything in its scope that has not run; a pause keeps it waiting.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from reviews.models import ApprovalRequest, Decision, Proposal, RequestVersion, 
 
 
 def under(stop: Stop) -> list[str]:
-    """Ids of the proposals to take back, oldest first; none under a mere pause."""
+    """Ids of the proposals that a stop withdraws, oldest first; none for a pause."""
     if stop.mode == StopMode.PAUSED or stop.lifted_at is not None:
         return []
     mine = Proposal.objects.filter(within(Scope(stop.scope), stop.key))
@@ -22,19 +24,19 @@ def under(stop: Stop) -> list[str]:
 
 
 def paused() -> Q:
-    """Of executions: whether a switch keeps them as they are, and none refuses them."""
+    """Condition on executions: a pause in force covers them, and no stop does."""
     return Q(_under(StopMode.PAUSED)) & ~Q(_under(StopMode.STOPPED))
 
 
 def taken_back() -> Exists:
-    """Of executions: whether a stop has come over it since it was granted, lifted or
-    not."""
+    """Condition on executions: a stop covers them that is in force or was set after
+    the grant, even if it has been lifted since."""
     since = Q(lifted_at__isnull=True) | Q(at__gte=OuterRef("grant__issued_at"))
     return Exists(_over_row().filter(since, mode=StopMode.STOPPED))
 
 
 def revoked() -> Exists:
-    """Of executions: whether somebody whose vote counts was stopped since it."""
+    """Condition on executions: an approver was stopped since their counting vote."""
     since = Q(lifted_at__isnull=True) | Q(at__gte=OuterRef("at"))
     theirs = Stop.objects.filter(
         since, scope=Scope.REVIEWER, key=OuterRef("reviewer__public_id")
@@ -66,8 +68,11 @@ def _over_row() -> QuerySet[Stop]:
 
 
 def within(scope: Scope, key: str, path: str = "") -> Q:
-    """What a switch is over. `path` leads from the rows asked for to their proposal:
-    `"proposal__"` for executions."""
+    """Condition on proposals: they are in the scope of a stop with this key.
+
+    `path` is the lookup path from the queried rows to their proposal, for example
+    `"proposal__"` for executions.
+    """
     if scope is Scope.EVERYTHING:
         return Q()
     if scope is Scope.AGENT:
@@ -81,8 +86,10 @@ def within(scope: Scope, key: str, path: str = "") -> Q:
 
 
 def approved_by(reviewer: str) -> QuerySet[ApprovalRequest]:
-    """Requests in whose answer this person's approval counts: their vote on the version
-    of now, or their place in a step that was complete before it."""
+    """Requests in which this person's approval counts (`reviewer` is a public id).
+
+    It counts as a vote on the current version, or carried over from an earlier one.
+    """
     mine = Decision.objects.filter(reviewer__public_id=reviewer, counts=True)
     of_now = mine.filter(request=OuterRef("pk"), version=OuterRef("version"))
     carried = RequestVersion.objects.filter(
@@ -95,5 +102,5 @@ def approved_by(reviewer: str) -> QuerySet[ApprovalRequest]:
 
 
 def counts(request: ApprovalRequest, reviewer: str) -> bool:
-    """The same of one request, for who holds its lock."""
+    """Whether this person's approval counts in one request. Caller holds its lock."""
     return approved_by(reviewer).filter(pk=request.pk).exists()

@@ -1,5 +1,7 @@
-"""Every switch is a Stop row: thread, agent, tool, reviewer, everything. Paused keeps
-what waits; stopped refuses and withdraws it."""
+"""Stops and pauses over a thread, an agent, a tool, a reviewer or everything.
+
+A pause keeps what is waiting; a stop refuses and withdraws it. Each is a Stop row.
+"""
 
 from __future__ import annotations
 
@@ -15,39 +17,41 @@ from reviews import permissions
 from reviews.choices import Scope, StopMode
 from reviews.models import Stop
 
-# By hand: one round trip of the gate asks five times. The switch of everything has no
-# key. A stop that was lifted is over what had been granted when it came.
+# Raw SQL because one pass through the gate runs it five times. The stop of everything
+# has an empty key. A lifted stop still covers what was granted before it was set.
 # guard: stopped-since
 _OVER = """
 SELECT scope, key, mode FROM reviews_stop
 WHERE key = ANY(%(keys)s)
   AND (lifted_at IS NULL OR mode = 'stopped' AND at >= %(since)s)
 """
-ANY = "stops"  # announced: every page that shows something stoppable looks again
+ANY = "stops"  # wake-up channel of every page that shows something stoppable
 Action = tuple[str, str, str]  # agent, thread, tool
 LONGEST_KEY = 200  # characters: an agent's slug, a slash and a thread's name
 
 
 def thread_key(agent: str, thread: str) -> str:
-    """The key of a thread's switch."""
+    """The key of a stop over a thread."""
     return f"{agent}/{thread}"
 
 
 def in_force(agent: str, thread: str, tool: str) -> StopMode | None:
-    """The strictest switch over one action now: stopped, paused or None."""
+    """The strictest mode in force over one action: STOPPED, PAUSED or None."""
     action = (agent, thread, tool)
     return in_force_over([action])[action]
 
 
 def over(action: Action, granted_at: datetime) -> StopMode | None:
-    """The strictest switch that keeps an effect from beginning: one in force, or a stop
-    that has come since it was granted, lifted or not. What a stop took back once is
-    asked anew."""
+    """The strictest mode that keeps a granted effect from starting, or None.
+
+    Besides stops and pauses in force, every stop set since the grant counts, even if it
+    has been lifted: what a stop has revoked must be proposed again.
+    """
     return _over([action], granted_at)[action]
 
 
 def in_force_over(actions: Collection[Action]) -> dict[Action, StopMode | None]:
-    """The same as `in_force` for many actions, in one query."""
+    """The strictest mode in force over each of many actions, in one query."""
     return _over(actions, None)
 
 
@@ -82,7 +86,7 @@ def _strictest(modes: Iterable[str]) -> StopMode | None:
 
 
 def check_may_propose(agent: str, thread: str, tool: str) -> None:
-    """Raises AgentStopped. A paused agent may still propose: people keep deciding."""
+    """Raises AgentStopped under a stop. A paused agent may still propose."""
     if in_force(agent, thread, tool) is StopMode.STOPPED:  # guard: propose-stop
         raise AgentStopped
 
@@ -98,11 +102,14 @@ def stop(
     reason_code: str = "",
     owns: bool = False,
 ) -> Stop:
-    """Switch something off, at once; a pause is replaced by a stop, never a stop by a
-    pause. `reason_code` says the reason once more, for counting.
+    """Stop or pause something at once.
 
-    Raises NotYours, Invalid for a key that nothing has, or Conflict when the same
-    switch is off already. A task then withdraws and refuses what waits, in chunks.
+    A stop replaces a pause, never the other way round. A task then withdraws and
+    refuses what waits, in chunks. `reason_code` is the reason as a code for statistics.
+    `owns` says that the person owns the agent.
+
+    Raises NotYours, Invalid for an impossible key, or Conflict when a stop over the
+    same scope and key is in force already.
     """
     permissions.check_can_stop(person, scope, mode, owns=owns)
     key = _checked_key(scope, key)
@@ -129,8 +136,10 @@ def pause_run(
     reason: str,
     reason_code: str,
 ) -> None:
-    """Beside another change of this transaction: nothing more of the run starts. What
-    is switched off already stays so. Raises NotYours."""
+    """Pause a run within the caller's transaction.
+
+    A pause or stop that is in force stays as it is. Raises NotYours.
+    """
     permissions.check_can_stop(person, Scope.THREAD, StopMode.PAUSED)
     row = Stop(
         scope=Scope.THREAD,
@@ -144,8 +153,11 @@ def pause_run(
 
 
 def stop_reviewer(*, reviewer: Person, person: Person, now: datetime) -> bool:
-    """Beside the deactivation of this transaction: their approvals of what has not run
-    are revoked. Whether they were not stopped already. Raises NotYours."""
+    """Stop a reviewer within the transaction that deactivates their account.
+
+    Their approvals of what has not run are revoked. Returns False when a stop was in
+    force already. Raises NotYours.
+    """
     permissions.check_can_stop(person, Scope.REVIEWER, StopMode.STOPPED)
     _check_other(reviewer.public_id, person)
     row = Stop(
@@ -160,14 +172,14 @@ def stop_reviewer(*, reviewer: Person, person: Person, now: datetime) -> bool:
 
 
 def _switched_off(row: Stop, person: Person, reason_code: str) -> Stop | None:
-    """The row as it is kept; None when the same switch is off already, also since this
-    very moment."""
+    """Store, log and publish the stop; None when its scope and key have one in force,
+    including one that was set at the same moment."""
     said = {"mode": row.mode, "reason": row.reason, "by": row.by, "at": row.at}
     try:
         kept, made = Stop.objects.get_or_create(
             scope=row.scope, key=row.key, lifted_at=None, defaults=said
         )
-    except IntegrityError:  # another's, which is lifted again by now
+    except IntegrityError:  # another stop got there first and has been lifted since
         return None
     if not made:
         return None
@@ -177,8 +189,7 @@ def _switched_off(row: Stop, person: Person, reason_code: str) -> Stop | None:
 
 
 def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:
-    """Make room for the stop that follows in the same transaction: at no moment is
-    nothing in force."""
+    """Lift a pause in favour of the stop that follows in the same transaction."""
     pauses = Stop.objects.filter(scope=scope, key=key, mode=StopMode.PAUSED)
     row = pauses.filter(lifted_at__isnull=True).first()
     if row is not None:
@@ -187,13 +198,13 @@ def _end_pause(scope: Scope, key: str, person: Person, now: datetime) -> None:
 
 
 def _check_other(key: str, person: Person) -> None:
-    """Raises NotYours for oneself: nobody takes their own votes out of the account."""
+    """Raises NotYours for the person's own key: nobody revokes their own votes."""
     if key == person.public_id:
         raise NotYours("Your own approvals must be revoked by someone else.")
 
 
 def _checked_key(scope: Scope, key: str) -> str:
-    """Everything is one switch, or a second key would hide that it is off already."""
+    """The key to store; always empty for everything, so that there is only one stop."""
     if len(key) > LONGEST_KEY:
         raise Invalid(errors=[at("target", "nothing has so long a name")])
     return "" if scope is Scope.EVERYTHING else key
@@ -201,9 +212,10 @@ def _checked_key(scope: Scope, key: str) -> str:
 
 @transaction.atomic(durable=True)
 def lift(*, stop_id: int, person: Person, reason: str) -> Stop:
-    """Switch back on. Everything takes two people: the first one's call only asks.
+    """Lift a stop or a pause.
 
-    Raises NotFound, NotYours, or Conflict when another got there first.
+    Lifting a stop over everything takes two people: the first call only records the
+    wish. Raises NotFound, NotYours, or Conflict when it has been lifted already.
     """
     permissions.check(person, permissions.Permission.LIFT)
     row = Stop.objects.filter(pk=stop_id).first()
