@@ -1,4 +1,5 @@
-"""What is said of an effect too late to count: kept as a row, and judged."""
+"""Late reports: store what is reported about an effect too late to count, and decide
+which alarm it causes."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ from reviews.models import Alarm, Execution, LateReport
 
 from .standing import about, same_effect
 
-MOST_KEPT = 50  # of one execution: what repeats itself tells nothing more
-# Whatever was raised about a late report of the same effect has said it already.
+MOST_KEPT = 50  # late reports of one execution; more would tell nothing new
+# An alarm of one of these kinds already covers a late report of the same execution.
 ABOUT_REPORTS = (
     AlarmKind.LATE_REPORT,
     AlarmKind.TWICE,
@@ -41,8 +42,12 @@ def keep(
     now: datetime,
     counted: bool = False,
 ) -> LateReport | None:
-    """Keep a report and raise what it gives cause for. None for one that only repeats
-    what is known. Caller holds the execution's lock, and takes no other after this."""
+    """Store a report and raise the alarm that it causes; None for one that only repeats
+    what is known.
+
+    `said` holds the report's columns. `counted` means that the report also became the
+    recorded outcome. Caller holds the execution's lock, and takes no other after this.
+    """
     report = LateReport(
         execution=execution,
         found=ExecutionStatus.CLAIMED if counted else execution.status,
@@ -64,24 +69,25 @@ def keep(
 
 
 def repeats(execution: Execution, said: Mapping[str, Any]) -> bool:
-    """Whether a report of these columns only says again what was recorded under its
+    """Whether a report with these columns only repeats what is recorded under its
     fence. Caller holds the execution's lock."""
     return _repeats(execution, LateReport(execution=execution, **said))
 
 
 def said_done(execution: Execution) -> QuerySet[LateReport]:
-    """Reports that it happened which came too late to count."""
+    """Reports of success that came too late to count."""
     return execution.late_reports.filter(status="succeeded", counted=False)
 
 
 def says_it_happened(execution: Execution) -> bool:
-    """Whether somebody reported too late that it happened, and nobody has dealt with
-    that yet. Who begins something by it holds the execution's lock."""
+    """Whether a late report says that it happened, and no person has closed its alarm
+    since. A caller that acts on the answer holds the execution's lock."""
     return unanswered().filter(execution=execution).exists()
 
 
 def unanswered() -> QuerySet[LateReport]:
-    """The same of all executions: reports whose alarm no person has closed since."""
+    """Late reports of success, of all executions, whose alarm no person has closed
+    since."""
     closed = Alarm.objects.filter(
         subject=OuterRef("execution"),
         kind__in=ABOUT_REPORTS,
@@ -92,7 +98,8 @@ def unanswered() -> QuerySet[LateReport]:
 
 
 def _repeats(execution: Execution, report: LateReport) -> bool:
-    """The holder of the last attempt asks again whether it was heard."""
+    """Whether the holder of the last attempt only repeats its report. An outcome that a
+    person or a look-up recorded is not its report."""
     recorded = execution.code not in {BY_PERSON, BY_LOOK_UP}
     return (
         recorded
@@ -114,7 +121,7 @@ def _is_kept(execution: Execution, report: LateReport) -> bool:
 
 
 def _kind(execution: Execution, report: LateReport) -> AlarmKind | None:
-    """The gravest that a report gives cause for."""
+    """The most serious alarm kind that the report causes; None when it is harmless."""
     if report.action_hash != execution.grant.action_hash:
         return AlarmKind.OTHER_BYTES
     if report.status != "failed" and not _held(execution, report.fence):
@@ -126,7 +133,7 @@ def _kind(execution: Execution, report: LateReport) -> AlarmKind | None:
 
 
 def _held(execution: Execution, fence: int) -> bool:
-    """Whether an attempt of this number was ever allowed to begin."""
+    """Whether an attempt with this fence was ever allowed to begin."""
     refused = execution.status == ExecutionStatus.REFUSED and fence == execution.fence
     return (
         execution.grant.status == GrantStatus.SPENT
@@ -136,8 +143,8 @@ def _held(execution: Execution, fence: int) -> bool:
 
 
 def _is_second(execution: Execution, report: LateReport) -> bool:
-    """Whether it stands beside the success of another attempt. What a look-up or a
-    person says is no effect of its own."""
+    """Whether it reports a second effect beside the success of another attempt. A
+    success that a look-up or a person recorded is not an effect of its own."""
     by_attempt = not execution.looked_up and execution.code not in {
         BY_PERSON,
         BY_LOOK_UP,
@@ -151,8 +158,8 @@ def _is_second(execution: Execution, report: LateReport) -> bool:
 
 
 def _is_harmless(execution: Execution, report: LateReport) -> bool:
-    """A worker that had been given up says nothing new, or somebody will look anyway:
-    the sweep comes back to it when they do not find it."""
+    """Whether a delayed worker reports nothing new, or a later attempt will look it up
+    anyway; if that finds nothing, the alarm sweep raises the alarm."""
     if report.status != "succeeded":
         return execution.status != ExecutionStatus.UNKNOWN
     looks = {ExecutionStatus.CLAIMED, ExecutionStatus.QUEUED}

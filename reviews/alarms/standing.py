@@ -1,11 +1,7 @@
-"""What an alarm is raised for while it happens, by whoever holds the execution.
+"""Raise alarms and close them.
 
-What a supervisor does with an alarm: look at it, and close it with a note.
-
-Messages that workers could not read: counted in the broker, told by an alarm.
-
-Raising an alarm, and letting one close itself, inside the transaction that found
-out.
+An alarm is raised in the transaction that finds the problem, and closed automatically
+once the problem is gone. A supervisor acknowledges an alarm and closes it with a note.
 """
 
 from __future__ import annotations
@@ -37,7 +33,8 @@ CHUNK = 100  # alarms that one sweep raises or closes
 
 
 def check_may_answer(person: Person, alarm: Alarm) -> None:
-    """A supervisor of its queue, or any for what is everybody's. Raises NotYours."""
+    """Check that this person is a supervisor of the alarm's queue, or any supervisor
+    for an alarm without a queue. Raises NotYours."""
     permissions.check(person, Permission.ANSWER_ALARMS)
     if alarm.queue_id and alarm.queue_id not in permissions.queues_of(person):
         raise NotYours("You are not admitted to this queue. Nothing was recorded.")
@@ -45,7 +42,8 @@ def check_may_answer(person: Person, alarm: Alarm) -> None:
 
 @transaction.atomic(durable=True)
 def acknowledge(*, alarm_id: int, person: Person) -> Alarm:
-    """Say that somebody looks at it. Raises NotFound, NotYours, Conflict."""
+    """Acknowledge an open alarm: this person looks into it. Raises NotFound, NotYours,
+    Conflict. Locks: the alarm."""
     alarm = locks.alarm(alarm_id)
     check_may_answer(person, alarm)
     if alarm.status != AlarmStatus.OPEN:
@@ -58,9 +56,9 @@ def acknowledge(*, alarm_id: int, person: Person) -> Alarm:
 
 @transaction.atomic(durable=True)
 def close(*, alarm_id: int, person: Person, note: str) -> Alarm:
-    """Say what it was and what was done about it.
+    """Close an alarm with a note on what it was and what was done about it.
 
-    Raises NotFound, NotYours, Unwritten without a note, Conflict.
+    Raises NotFound, NotYours, Unwritten without a note, Conflict. Locks: the alarm.
     """
     alarm = locks.alarm(alarm_id)
     check_may_answer(person, alarm)
@@ -111,11 +109,12 @@ def raise_(
     actor: log.Actor = WATCH,
     of_queue: bool = True,
 ) -> Alarm:
-    """Have people told of it, once: raised again while it stands it is only counted.
-    It is a matter of the proposal's queue, unless it is everybody's.
+    """Raise an alarm, which notifies people once: if the same alarm is still open, this
+    only counts the repetition.
 
-    `data` holds facts and codes, never anybody's words. Caller holds a transaction, and
-    takes no other lock after this.
+    The alarm belongs to the proposal's queue; without `of_queue` it belongs to all
+    supervisors. `data` holds facts and codes, never a person's or an agent's words.
+    Caller holds a transaction, and takes no other lock after this.
     """
     standing = locks.standing_alarm(kind, subject)
     if standing is not None:
@@ -151,7 +150,7 @@ def _said(alarm: Alarm) -> dict[str, Any]:
 
 
 def _queue_of(proposal: Proposal | None) -> int | None:
-    """Where it was asked, or the home of its tool."""
+    """The queue of the proposal's request, or else of its tool."""
     if proposal is None:
         return None
     asked = ApprovalRequest.objects.filter(proposal=proposal)
@@ -161,8 +160,8 @@ def _queue_of(proposal: Proposal | None) -> int | None:
 
 
 def close_itself(kind: AlarmKind, *, subject: str, now: datetime, code: str) -> bool:
-    """What it warned of holds no more; whether there was one. Caller holds a
-    transaction, and takes no other lock after this."""
+    """Close an open alarm whose problem is gone; `code` says why. Returns whether there
+    was one. Caller holds a transaction, and takes no other lock after this."""
     alarm = locks.standing_alarm(kind, subject)
     if alarm is None:
         return False
@@ -177,7 +176,7 @@ def close_itself(kind: AlarmKind, *, subject: str, now: datetime, code: str) -> 
     return True
 
 
-# Somebody wanted it not to run: that is no surprise to anybody.
+# Refusals that somebody caused on purpose: no alarm is needed.
 DELIBERATE = frozenset(
     {
         "stopped",
@@ -202,8 +201,8 @@ def about(execution: Execution, kind: AlarmKind, now: datetime, **facts: Any) ->
 
 
 def refused(execution: Execution, *, code: str, now: datetime) -> None:
-    """What people said yes to, or were told of, did not run. Caller holds the
-    execution's lock, and takes no other after this."""
+    """Raise the alarms that a refused execution causes: an approved or announced effect
+    did not run. Caller holds the execution's lock, and takes no other after this."""
     if code == "bytes_changed":
         about(execution, AlarmKind.OTHER_BYTES, now, stage="stored")
     if code == "votes_missing":
@@ -213,7 +212,7 @@ def refused(execution: Execution, *, code: str, now: datetime) -> None:
 
 
 def was_promised(execution: Execution) -> bool:
-    """Whether people approved it, or were told that it runs."""
+    """Whether people approved the effect, or were notified that it runs."""
     if execution.announced_in_id is not None:
         return True
     asked = ApprovalRequest.objects.filter(proposal=execution.proposal_id)
@@ -221,8 +220,9 @@ def was_promised(execution: Execution) -> bool:
 
 
 def succeeded(execution: Execution, now: datetime) -> None:
-    """It ran: was it allowed to, with these bytes, and this once? Asks nothing of the
-    database but after a lost attempt or a window. Caller holds the execution's lock."""
+    """Raise an alarm if a successful effect ran without a spent grant, with other
+    bytes, or beside a second success. Queries the database only after a lost attempt or
+    a closed window. Caller holds the execution's lock."""
     grant = execution.grant
     if grant.status != GrantStatus.SPENT:
         about(execution, AlarmKind.WITHOUT_GRANT, now, grant=grant.status)
@@ -237,7 +237,7 @@ def succeeded(execution: Execution, now: datetime) -> None:
 
 
 def _rivals(execution: Execution) -> Iterator[LateReport]:
-    """Successes that earlier attempts reported, of which this is not the same one."""
+    """Successes that other attempts reported and that are not this same effect."""
     if execution.fence < 2 or execution.looked_up:
         return
     rivals = execution.late_reports.filter(status="succeeded", counted=False)
@@ -247,21 +247,22 @@ def _rivals(execution: Execution) -> Iterator[LateReport]:
 
 
 def same_effect(execution: Execution, report: LateReport) -> bool:
-    """Whether a provider that honours our key answered twice for one effect."""
+    """Whether both describe one effect: a keyed provider gave the same answer twice."""
     tool = execution.grant.revision.known_tool
     keyed = tool.execution_class == ExecutionClass.KEYED
     return keyed and report.result_digest == execution.result_digest
 
 
 def counted(execution: Execution, effects: int | None, now: datetime) -> None:
-    """What a service counts under our reference. Caller holds the execution's lock."""
+    """Raise an alarm if the service counts more than one effect under our reference;
+    `effects` is None when it does not count. Caller holds the execution's lock."""
     if effects is not None and effects > 1:
         about(execution, AlarmKind.TWICE, now, count=effects)
 
 
 def without_votes(request: ApprovalRequest, now: datetime) -> None:
-    """Its recall window is over, and the votes that would authorise it are not there.
-    Caller holds the request's lock, and takes no other after this."""
+    """Raise an alarm about a request whose recall window is over and whose votes are
+    missing. Caller holds the request's lock, and takes no other after this."""
     raise_(
         AlarmKind.WITHOUT_VOTES,
         subject=f"{request.pk} v{request.version}",
@@ -274,7 +275,8 @@ def without_votes(request: ApprovalRequest, now: datetime) -> None:
 def unsaid_without_votes(
     requests: QuerySet[ApprovalRequest],
 ) -> QuerySet[ApprovalRequest]:
-    """Without those whose present version such an alarm was raised about."""
+    """Exclude the requests whose current version already has an alarm about missing
+    votes."""
     subject = Concat(
         OuterRef("pk"), Value(" v"), OuterRef("version"), output_field=TextField()
     )
@@ -287,7 +289,8 @@ BROKER = "broker"
 
 @transaction.atomic(durable=True)
 def dropped(*, count: int) -> Alarm | None:
-    """Have people told that so many more messages of the broker were dropped."""
+    """Raise an alarm that workers dropped `count` more unreadable broker messages, or
+    add them to the open one; None when `count` is 0."""
     if count < 1:
         return None
     alarm = raise_(

@@ -1,5 +1,5 @@
-"""Questions that wait for people who are not there: too few are left who may give the
-approvals that are missing (gate.md section 5)."""
+"""Alarms about requests that nobody can decide: too few people are left who may give
+the missing approvals (gate.md section 5)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ KIND = AlarmKind.UNDECIDABLE
 
 
 def watch() -> int:
-    """Raise what nobody can decide, whatever made it so, and close what people can
-    decide again or is settled; how many. Safe to run any number of times at once."""
+    """Raise an alarm for each request that nobody can decide, and close the alarms of
+    requests that are decidable again or settled. Returns how many changed. Concurrent
+    runs are safe."""
     vain = {pk: number for pk, number, _ in voters.waiting_in_vain()}
     alarms = Alarm.objects.filter(kind=KIND)
     standing = set(alarms.filter(STANDING).values_list("subject", flat=True))
@@ -33,7 +34,7 @@ def watch() -> int:
 
 
 def _dealt_with(vain: dict[str, int]) -> set[str]:
-    """Those whose alarm about this very version a person closed."""
+    """The requests whose alarm about exactly this version a person closed."""
     closed = Alarm.objects.filter(
         kind=KIND, subject__in=vain, closed_how=ClosedHow.PERSON
     )
@@ -43,7 +44,8 @@ def _dealt_with(vain: dict[str, int]) -> set[str]:
 
 @transaction.atomic(durable=True)
 def find_undecidable(*, request_id: str) -> bool:
-    """Raise one, unless people can decide it by now. Raises NotFound."""
+    """Raise the alarm for one request, unless people can decide it by now. Returns
+    whether it was raised. Raises NotFound. Locks: the request, the alarm."""
     request = locks.approval_request(request_id)
     found = next(voters.waiting_in_vain(request.pk), None)
     if found is None:
@@ -56,7 +58,7 @@ def find_undecidable(*, request_id: str) -> bool:
         proposal=request.proposal,
         data={"version": number, "lacking": str(lacking)},
         now=clock.now(),
-        # Where no supervisor of its queue is left to read it, all of them do.
+        # If its queue has no supervisor left, the alarm goes to all supervisors.
         of_queue=any(one.role is Role.SUPERVISOR for one in people),
     )
     return True
@@ -64,7 +66,8 @@ def find_undecidable(*, request_id: str) -> bool:
 
 @transaction.atomic(durable=True)
 def end_undecidable(*, request_id: str) -> bool:
-    """Let the alarm close itself. Raises NotFound."""
+    """Close the alarm of one request, unless people still cannot decide it. Returns
+    whether it was closed. Raises NotFound. Locks: the request, the alarm."""
     request = locks.approval_request(request_id)
     if next(voters.waiting_in_vain(request.pk), None) is not None:
         return False

@@ -1,8 +1,8 @@
-"""What stands against a promise in the rows, whoever wrote them: the guarantee behind
-what is noticed while it happens. Each search walks a partial index of what is rare, and
-no further back than the horizon, so that its cost does not grow with history.
+"""The alarm sweep: search the rows for broken promises that were not noticed when they
+happened, and raise their alarms.
 
-The sweep of what nobody noticed while it happened.
+Each search uses a partial index over rare rows and looks back no further than HORIZON,
+so its cost does not grow with history.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ from .standing import CHUNK, DELIBERATE, close_itself
 from .standing import about as standing_about
 
 HORIZON = timedelta(hours=24)
-# After its window a queued execution has this long to be refused by those who do that.
+# After its window, a queued execution has this long to be refused before an alarm.
 GRACE = timedelta(minutes=1)
 Search = Callable[[datetime], QuerySet[Execution]]
 
 
 class _Hash(Func):
-    """What the stored bytes hash to, as the database computes it."""
+    """The action hash of the stored bytes, computed by the database."""
 
     template = "('sha256:' || encode(sha256(%(expressions)s), 'hex'))"
     output_field = TextField()
 
 
 class _LacksVotes(Func):
-    """Whether the votes that a request asks for are not there: migration 0014."""
+    """Whether the votes that a request needs are missing; defined in migration 0014."""
 
     function = "reviews_lacks_votes"
     output_field = BooleanField()
 
 
 def refused(now: datetime) -> QuerySet[Execution]:
-    """Approved, and refused before it ran."""
+    """Executions that were approved or announced, and refused before they ran."""
     found = Execution.objects.filter(
         status=ExecutionStatus.REFUSED, finished_at__gt=now - HORIZON
     ).exclude(code__in=DELIBERATE)
@@ -64,8 +64,8 @@ def refused(now: datetime) -> QuerySet[Execution]:
 
 
 def stuck(now: datetime) -> QuerySet[Execution]:
-    """Approved, and still queued after its window; but what came back with a backup
-    may have run, and is never said not to have."""
+    """Executions that were approved or announced, and are still queued after their
+    window. Those that came back with a backup may have run, so they are left out."""
     until = restore_epochs.inherited_until()
     own = Q() if until is None else Q(proposal__created_at__gte=until)
     found = Execution.objects.filter(
@@ -78,7 +78,7 @@ def stuck(now: datetime) -> QuerySet[Execution]:
 
 
 def ungranted(now: datetime) -> QuerySet[Execution]:
-    """It began, and its grant was never spent for it."""
+    """Executions that began although their grant was never spent."""
     found = Execution.objects.filter(
         ~Q(grant__status=GrantStatus.SPENT),
         grant__expires_at__gt=now - HORIZON,
@@ -93,8 +93,8 @@ def ungranted(now: datetime) -> QuerySet[Execution]:
 
 
 def altered(status: ExecutionStatus) -> Search:
-    """The stored bytes of what is under way are no longer those that were granted, or
-    not those that the log records."""
+    """Build the search for unfinished executions whose stored bytes differ from those
+    that were granted or logged."""
 
     def search(now: datetime) -> QuerySet[Execution]:
         found = Execution.objects.annotate(
@@ -111,7 +111,7 @@ def altered(status: ExecutionStatus) -> Search:
 
 
 def unvoted(status: ExecutionStatus) -> Search:
-    """What people were asked about is under way, and their votes are not there."""
+    """Build the search for unfinished executions whose request lacks its votes."""
 
     def search(now: datetime) -> QuerySet[Execution]:
         asked = F("proposal__request")
@@ -132,8 +132,8 @@ def unvoted(status: ExecutionStatus) -> Search:
 
 
 def denied(now: datetime) -> QuerySet[Execution]:
-    """A lost attempt says that it happened, nobody else found it, and nobody has dealt
-    with that since."""
+    """Executions that a late report calls done although they are recorded as failed,
+    refused or unknown, and whose report no alarm covers."""
     dealt = Q(closed_at__isnull=True) | Q(closed_at__gte=OuterRef("at"))
     about = Alarm.objects.filter(
         dealt, subject=OuterRef("execution"), kind__in=ABOUT_REPORTS
@@ -152,7 +152,7 @@ def denied(now: datetime) -> QuerySet[Execution]:
 
 
 def after_all(now: datetime) -> QuerySet[Alarm]:
-    """Said to be never executed, and by now it is."""
+    """Open alarms that say an effect never ran, although it has run by now."""
     ran = Execution.objects.filter(
         pk=OuterRef("subject"), status=ExecutionStatus.SUCCEEDED
     )
@@ -174,13 +174,13 @@ SEARCHES: tuple[tuple[AlarmKind, str, Search], ...] = (
 
 
 def _new(rows: QuerySet[Execution], *kinds: AlarmKind) -> QuerySet[Execution]:
-    """Without those that such an alarm was ever raised about: it was dealt with."""
+    """Exclude executions that ever had an alarm of these kinds: it was dealt with."""
     said = Alarm.objects.filter(subject=OuterRef("pk"), kind__in=kinds)
     return rows.filter(~Exists(said)).order_by()
 
 
 def _promised(rows: QuerySet[Execution]) -> QuerySet[Execution]:
-    # One value for each row: an EXISTS under an OR would read every request there is.
+    # A subquery gives one value a row; an EXISTS under an OR would scan all requests.
     asked = ApprovalRequest.objects.filter(proposal=OuterRef("proposal"))
     rows = rows.annotate(asked_status=Subquery(asked.values("status")[:1]))
     return rows.filter(
@@ -189,8 +189,8 @@ def _promised(rows: QuerySet[Execution]) -> QuerySet[Execution]:
 
 
 def watch() -> int:
-    """Raise what stands in the rows, and close what holds no more; how many. Safe to
-    run any number of times at once."""
+    """Raise the alarms that the searches find, and close those that no longer hold.
+    Returns how many changed. Concurrent runs are safe."""
     now, changed = clock.now(), 0
     for kind, name, search in SEARCHES:
         for execution_id in search(now).values_list("pk", flat=True)[:CHUNK]:
@@ -202,7 +202,8 @@ def watch() -> int:
 
 @transaction.atomic(durable=True)
 def find(*, kind: AlarmKind, name: str, search: Search, pk: str) -> bool:
-    """Raise one, unless it was raised or ceased to be meanwhile. Raises NotFound."""
+    """Raise one alarm, unless the search no longer finds the execution. Returns whether
+    it was raised. Raises NotFound. Locks: the grant, the execution, the alarm."""
     execution = locks.execution(pk)
     now = clock.now()
     if not search(now).filter(pk=pk).exists():
@@ -214,7 +215,8 @@ def find(*, kind: AlarmKind, name: str, search: Search, pk: str) -> bool:
 
 @transaction.atomic(durable=True)
 def ran_after_all(*, execution_id: str) -> bool:
-    """Let the alarm close itself. Raises NotFound."""
+    """Close the alarm that one effect never ran, if it has run. Returns whether it was
+    closed. Raises NotFound. Locks: the grant, the execution, the alarm."""
     locks.execution(execution_id)
     now = clock.now()
     if not after_all(now).filter(subject=execution_id).exists():

@@ -1,4 +1,5 @@
-"""What each kind of alarm says, means and asks for. Our own words and facts only."""
+"""The text of each kind of alarm: what it says, what it means and what to do. It holds
+no words of a person or an agent."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from reviews.choices import AlarmKind
 
 
 class Words(NamedTuple):
-    """`title` is said of one alarm, `means` explains it, `do` says what comes next."""
+    """`title` names one alarm, `means` explains it, `do` says what to do next."""
 
     title: str
     means: str

@@ -1,8 +1,5 @@
-"""Batches for people's programs: the same list, digest and checks as the page, without
-its samples.
-
-What the batches' calls take and give, as OpenAPI tells it.
-"""
+"""Batch endpoints for people's programs: the same list, digest and checks as the page,
+without its samples. The schemas describe them in OpenAPI."""
 
 from __future__ import annotations
 
@@ -33,13 +30,13 @@ RequestId = Annotated[str, Field(max_length=40)]
 
 class DecideBatchIn(Schema):
     """One verdict on an exact ordered list. `digest` is SHA-256 over the RFC 8785 bytes
-    of the items' `entry` in this order; `GET` gives it for any selection."""
+    of the items' `entry` in this order; `GET` returns it for any selection."""
 
     model_config = ConfigDict(extra="forbid")
 
     digest: Annotated[str, Field(max_length=80)]
     items: Annotated[list[RequestId], Field(min_length=1, max_length=MOST)]
-    # Members that were seen and are left out: in neither list is what came since.
+    # Members that were seen and left out. A member in neither list joined later.
     left_out: list[RequestId] = Field(default_factory=list, max_length=MOST)
     verdict: Literal["approve", "reject", "escalate"]
     reason_code: Annotated[str, Field(max_length=16)] = ""
@@ -111,8 +108,8 @@ def list_batches(
     limit: Annotated[int, Query(PAGE, ge=1, le=PAGE)] = PAGE,
     cursor: str = "",
 ) -> HttpResponse:
-    """Batches that wait in this person's queues, in the order in which they formed,
-    then those decided in a week, newest first."""
+    """List the batches that wait in this person's queues, in the order in which they
+    formed, then those decided within a week, newest first."""
     lines, more = lists.after(
         person_of(request), cursors.read(cursor), size=limit, now=clock.now()
     )
@@ -125,7 +122,8 @@ def get_batch(
     batch_id: str,
     leave_out: Annotated[list[str], Query([])],
 ) -> HttpResponse:
-    """One batch with its members in order, and the digest of those not left out."""
+    """Return one batch with its members in order, and the digest of those that
+    `leave_out` does not name."""
     loaded = _load(person_of(request), batch_id)
     return JsonResponse(_describe(loaded, frozenset(leave_out)))
 

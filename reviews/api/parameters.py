@@ -1,5 +1,5 @@
-"""Query parameters of people's calls: a name that no call knows is refused, or a list
-would be longer than its caller believes."""
+"""Query parameters of people's calls: an unknown name is refused, because a mistyped
+filter would return a longer list than the caller expects."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from django.http import HttpRequest, HttpResponse
 
 from journal.errors import Invalid, at
 
-BODY = "body"  # what every call names its JSON
+BODY = "body"  # argument name of the JSON body in every endpoint
 
 Call = Callable[..., HttpResponse]
 
 
 def only_known(call: Call) -> Call:
-    """The same call; it raises Invalid for a parameter that it does not take."""
+    """Wrap an endpoint so that it raises Invalid for an unknown query parameter."""
 
     @wraps(call)
     def checked(request: HttpRequest, **values: Any) -> HttpResponse:

@@ -1,5 +1,6 @@
-"""What people call with a session or a personal token; never with an agent's key
-(I17). The pages' checks and codes, without the pages' time floor."""
+"""Endpoints for people, called with a session or a personal token, never with an
+agent's key (I17). They have the same checks and error codes as the pages, but no
+minimum time on the page."""
 
 from __future__ import annotations
 
@@ -42,7 +43,10 @@ READING = "The request's `reading` that was shown; moved on since is `preconditi
 
 
 class PersonAuth(AuthBase):
-    """A personal token, or the session of the page with its CSRF check."""
+    """Authenticate by a personal token, or by the page's session with its CSRF check.
+
+    Raises BadKey, and NotAPerson for an agent's key.
+    """
 
     openapi_type = "http"
     openapi_scheme = "bearer"
@@ -84,12 +88,12 @@ class DecideIn(Schema):
     reason: Annotated[str, Field(max_length=4096)] = ""
     args: dict[str, Any] | None = None
     reading: Annotated[str, Field(max_length=80, description=READING)] = ""
-    # A fresh step-up; only with a session, for a token never suffices.
+    # For a step-up; ignored with a personal token, which never suffices.
     password: Annotated[str, Field(max_length=1024)] = ""
 
 
 def person_of(request: HttpRequest) -> Person:
-    """The calling person, as `PersonAuth` found them."""
+    """The calling person, as authenticated by `PersonAuth`."""
     person: Person = request.auth  # type: ignore[attr-defined]
     return person
 
@@ -103,7 +107,7 @@ def list_requests(
     limit: Annotated[int, Query(PAGE, ge=1, le=PAGE)] = PAGE,
     cursor: str = "",
 ) -> HttpResponse:
-    """Requests this person may see, the nearest deadline first."""
+    """List the requests that this person may see, the nearest deadline first."""
     person = person_of(request)
     rows = visibility.requests(person).filter(status=status)
     if agent:
@@ -122,13 +126,13 @@ def list_requests(
 
 @router.get("/requests/{request_id}", response=RequestDetailOut)
 def get_request(request: HttpRequest, request_id: str) -> HttpResponse:
-    """One request, or 404 when it is not this person's to see."""
+    """Return one request, or 404 when this person may not see it."""
     return _described(person_of(request), request_id)
 
 
 @router.post("/requests/{request_id}/decide", response=RequestDetailOut)
 def decide(request: HttpRequest, request_id: str, body: DecideIn) -> HttpResponse:
-    """Record a verdict."""
+    """Record a verdict on one request."""
     person = person_of(request)
     asked = _visible(person, request_id)
     said = Said(
@@ -153,7 +157,7 @@ def _edited(
 
 
 def _shown(asked: ApprovalRequest, reading: str) -> int | None:
-    """The number of the reading that a program was shown; None when it names none."""
+    """The number of the reading that the caller names; None when it names none."""
     if not reading:
         return None
     return readings.number(asked.sealed.revision, reading)
@@ -161,7 +165,7 @@ def _shown(asked: ApprovalRequest, reading: str) -> int | None:
 
 def _step_up(request: HttpRequest, said: Said, password: str) -> Proof | None:
     if getattr(request, "by_token", False):
-        return None  # a token never suffices, whatever else it brings
+        return None  # a token never suffices, even with a password
     return submission.prove(request, said.person, password, said.bound, clock.now())
 
 

@@ -1,11 +1,8 @@
-"""One request as an answer to people's programs: what its page prints, from the same
-regions, so that neither says more than the other.
+"""Requests as JSON for people's programs.
 
-Requests with all that is told of them to one person, for a page of any size in the
-same few queries.
-
-Arguments as they leave for people's programs: what the schema marks sensitive is a
-chip, as on the page, and a chip that comes back in an edit means "as it was".
+The values come from the same regions as the page, so that neither shows more than the
+other. A list of any length takes the same few queries. A sensitive argument is replaced
+by a chip, as on the page; a chip sent back in an edit means the value is unchanged.
 """
 
 from __future__ import annotations
@@ -49,14 +46,14 @@ from .schemas import (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request as it is asked now, and whether this person may answer it."""
+    """One request in its current version, and which verdicts this person may give."""
 
     request: ApprovalRequest
     version: RequestVersion
-    given: list[int]  # approvals that count, by the place of their step
-    why_not: str  # why an approval would not be taken from this person
-    verdicts: list[Verdict]  # what would be
-    newest: StateReading | None  # None while the revision's own holds
+    given: list[int]  # the step index of each approval that counts
+    why_not: str  # why this person may not approve; empty if they may
+    verdicts: list[Verdict]  # the verdicts that this person may give
+    newest: StateReading | None  # None while the revision's own reading is current
 
     @property
     def revision(self) -> Revision:
@@ -79,14 +76,15 @@ class Asked:
 
     @property
     def reading(self) -> str:
-        """The digest of the state that a verdict would be on."""
+        """The digest of the state that a verdict would be based on."""
         return state_readings.digest_of(self.newest, self.revision)
 
 
 def after(
     rows: QuerySet[ApprovalRequest], place: Place | None
 ) -> QuerySet[ApprovalRequest]:
-    """What follows a place, the nearest deadline first, as `of` wants it."""
+    """Select the requests after a place, the nearest deadline first, with the related
+    rows that `load_for_person` needs."""
     found = rows.select_related("proposal", "queue").order_by("expires_at", "pk")
     if place is None:
         return found
@@ -95,8 +93,9 @@ def after(
 
 
 def of(person: Person, requests: Collection[ApprovalRequest]) -> list[Asked]:
-    """These requests, in their order, in eight queries however many there are, and two
-    for each of their queues. They were loaded with their proposals and queues."""
+    """Load these requests for one person, in the given order: eight queries for any
+    number of them, and two for each of their queues. Caller loaded their proposals and
+    queues."""
     ids = [request.pk for request in requests]
     versions = membership.sealed(requests)
     readings = state_readings.newest_of(one.revision for one in versions.values())
@@ -121,13 +120,13 @@ Change = Callable[[Any, Any], Any]
 
 
 def hidden(revision: Revision) -> dict[str, Any]:
-    """The arguments with a chip for every sensitive value."""
+    """The arguments with a chip in place of every sensitive value."""
     conceal = _conceal(revision)
     return _walked(revision, revision.args, lambda value, _: conceal(value))
 
 
 def restored(revision: Revision, args: Mapping[str, Any]) -> dict[str, Any]:
-    """Edited arguments with the values that their unchanged chips stand for."""
+    """Edited arguments with every unchanged chip replaced by the value behind it."""
     conceal = _conceal(revision)
     return _walked(
         revision, args, lambda value, was: was if value == conceal(was) else value
@@ -149,7 +148,7 @@ def _walked(
 
 
 def _changed(value: Any, was: Any, path: str, names: list[str], change: Change) -> Any:
-    """`change` applied to each sensitive leaf, with what stood there before."""
+    """Apply `change` to each sensitive leaf, with the value that was there before."""
     if isinstance(value, Mapping):
         before = was if isinstance(was, Mapping) else {}
         return {
@@ -171,7 +170,7 @@ LISTS: tuple[str, ...] = ("tags", "size", "diff", "views", "other", "uninspectab
 
 
 def line(asked: Asked) -> dict[str, Any]:
-    """A request as an item of a list."""
+    """Build a request as an item of a list."""
     row, version = asked.request, asked.version
     brief = describe.brief_of(version.revision)
     return {
@@ -205,7 +204,7 @@ def line(asked: Asked) -> dict[str, Any]:
 
 
 def in_full(person: Person, asked: Asked) -> dict[str, Any]:
-    """The same with all that the page shows of its version."""
+    """Build a request with everything that the page shows of its version."""
     number = asked.version.number
     older = page_evidence.version(asked.request.pk, number - 1) if number > 1 else None
     regions = Regions(person, asked.version, reading=asked.newest, since=older)
@@ -271,6 +270,6 @@ def _all(schema: type[Schema], values: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def _one(schema: type[Schema], value: Any) -> dict[str, Any]:
-    """What the schema names of a value, and nothing else of it."""
+    """Only those fields of a value that the schema names."""
     said: dict[str, Any] = schema.from_orm(value).model_dump(mode="json")
     return said

@@ -1,5 +1,5 @@
-"""What the calls about requests give, as OpenAPI tells it: the same values as on the
-page, as far as the calling person may see them there."""
+"""Response schemas of the request endpoints: the same values as on the page, as far as
+the calling person may see them there."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ class RequestPage(Schema):
 
 
 class TagOut(Schema):
-    """A fact that the gate worked out; a loud one is a reason to look twice."""
+    """A fact that the gate computed. `loud` marks a reason to look twice."""
 
     text: str
     loud: bool
 
 
 class FigureOut(Schema):
-    """How large it is, and to whom."""
+    """How large the effect is, and for whom."""
 
     label: str
     value: str
@@ -75,21 +75,21 @@ class FigureOut(Schema):
 
 
 class CellOut(Schema):
-    """One value as text, with its type in words."""
+    """One value as text. `kind` is its type in words."""
 
     text: str
     kind: str
 
     @staticmethod
     def resolve_text(cell: Any) -> str:
-        """To the letter: the page says some values in words."""
-        if isinstance(cell, dict):  # an answer, which is checked against this
+        """The exact text, where the page shows some values in words."""
+        if isinstance(cell, dict):  # ninja validates a finished response against this
             return str(cell["text"])
         return "" if cell.kind == "empty text" else str(cell.exact.text)
 
 
 class RowOut(Schema):
-    """A value under its label. `note` and `warns` are the gate's own words."""
+    """A value with its label. `note` and `warns` are the gate's own words."""
 
     label: str
     path: str
@@ -100,7 +100,7 @@ class RowOut(Schema):
 
 
 class ChangeOut(Schema):
-    """One field before and after; null is none."""
+    """One field before and after; null where it has no value."""
 
     kind: str = Field(description="`removed`, `changed` or `added`.")
     label: str
@@ -110,7 +110,7 @@ class ChangeOut(Schema):
 
 
 class UninspectableOut(Schema):
-    """An argument that nobody can state in full, and why."""
+    """An argument that cannot be shown in full, and why."""
 
     label: str
     path: str
@@ -118,7 +118,7 @@ class UninspectableOut(Schema):
 
 
 class ReversalOut(Schema):
-    """How it is undone, as the tool declares it."""
+    """How the effect can be undone, as the tool declares it."""
 
     word: str
     undo: str
@@ -127,7 +127,7 @@ class ReversalOut(Schema):
 
 
 class DryRunOut(Schema):
-    """What the tool itself says would happen; `problem` when it could not say."""
+    """What the tool itself says would happen. `problem` says why it could not tell."""
 
     rows: list[RowOut]
     source: str
@@ -136,6 +136,8 @@ class DryRunOut(Schema):
 
 
 class TokenOut(Schema):
+    """One word of a command. `declared` is the reader's own text: not checked."""
+
     text: str
     means: str
     warns: list[str]
@@ -150,7 +152,7 @@ class ProgramOut(Schema):
 
 
 class InsideOut(Schema):
-    """A text that a command carries."""
+    """A text inside a command: a heredoc, a `-c` string, a substitution."""
 
     title: str
     text: str
@@ -159,6 +161,8 @@ class InsideOut(Schema):
 
 
 class LineOut(Schema):
+    """One line of a file's diff, with its old and new line numbers."""
+
     kind: str = Field(description="`same`, `removed`, `added` or `about`.")
     old: int | None
     new: int | None
@@ -181,7 +185,7 @@ class FileOut(Schema):
 
 
 class ViewOut(Schema):
-    """A part of a dedicated view: rows under a heading, a command as steps, or files
+    """One part of a tool's own view: rows under a heading, a command as steps, or files
     line by line."""
 
     title: str
@@ -194,8 +198,8 @@ class ViewOut(Schema):
 
 
 class BeforeOut(Schema):
-    """The state as the tool's reader read it, never as the agent says it. What `diff`
-    has is not repeated here."""
+    """The state before the effect, from the tool's reader and never from the agent.
+    Fields in `diff` are not repeated here."""
 
     known: bool
     problem: str = Field(description="Why it is not known.")
@@ -212,7 +216,7 @@ class ClaimOut(Schema):
 
 
 class EvidenceOut(Schema):
-    """One item, redacted; `withheld` says why there is no text."""
+    """One item of evidence, redacted. `withheld` says why it has no text."""
 
     kind: str
     source: str
@@ -226,13 +230,16 @@ class EvidenceOut(Schema):
 
 
 class MovedOut(Schema):
+    """One field that changed since the previous version."""
+
     label: str
     before: str | None
     after: str | None
 
 
 class SinceOut(Schema):
-    """What the version before said otherwise; `words`: of the agent, too."""
+    """What changed since the previous version. `words` says whether the agent's text
+    changed too."""
 
     version: int
     cause: str

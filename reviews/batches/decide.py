@@ -1,12 +1,8 @@
-"""One verdict on every item of a list, or on none: the checks of each are those of a
-decision on it alone (gate.md section 6).
+"""Decide a batch: one verdict on every item of a list, or on none (gate.md section 6).
 
-Whether the list that a person decides on is the one they saw: every item of it, in
-order, as it was, and nobody else (gate.md 6).
-
-What is asked before a verdict on many: every item's verifiers, outside any lock.
-
-What a person says of many at once, and what that is for each of them.
+The list must be exactly the one that the person saw: the same items, in the same order,
+each unchanged. Every item passes the checks of a single decision. The verifiers of all
+items are called first, before any lock is taken.
 """
 
 from __future__ import annotations
@@ -51,8 +47,9 @@ from .membership import Member
 
 @dataclass(frozen=True, slots=True)
 class SaidOfMany:
-    """One verdict on an exact ordered list. `left_out` are the members that the person
-    saw and left out: whoever is in neither list came after the page was made."""
+    """One verdict on an exact ordered list. `left_out` names the members that the
+    person saw and left out: a member in neither list joined after the page was made.
+    """
 
     batch_id: str
     person: Person
@@ -63,14 +60,14 @@ class SaidOfMany:
     reason_code: str = ""
     reason: str = ""
     stop_at_failure: bool = True
-    # What each item was on the page, where the page says so: names what has changed.
+    # `BatchMember.mark` of each item as the page showed it; tells which items changed.
     marks: Mapping[str, str] = field(default_factory=dict)
     samples: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     seen: Sight | None = None
     took_ms: int | None = None  # from the page to the commit; None without a page
     flags: tuple[str, ...] = ()
     by: str = "api"  # or "page"
-    # What the page itself has against it: raised when nothing else is wrong.
+    # The page's own objection, raised last, when every other check has passed.
     objection: DomainError | None = None
 
     @property
@@ -79,7 +76,8 @@ class SaidOfMany:
 
 
 def said_of(said: SaidOfMany, member: Member) -> Said:
-    """The verdict on one item: on what it is now, which the digest says was seen."""
+    """The verdict on one item in its current state. The batch digest proves that the
+    person saw this state."""
     return Said(
         request_id=member.id,
         person=said.person,
@@ -102,7 +100,7 @@ def said_of(said: SaidOfMany, member: Member) -> Said:
 
 @contextmanager
 def naming(member: Member) -> Iterator[None]:
-    """Says which item a refusal is about."""
+    """Add the item to the `errors` of any DomainError raised in the block."""
     try:
         yield
     except DomainError as error:
@@ -114,8 +112,8 @@ MOST = 50  # items of one decision
 
 
 def check(said: SaidOfMany, members: Sequence[Member]) -> None:
-    """That the list is what the person saw: the same items, in the same order, each
-    as it was. Raises BatchChanged, Invalid."""
+    """Check that the list is the one the person saw: the same items, in the same order,
+    each unchanged. Raises BatchChanged, Invalid."""
     if not said.items or len(said.items) > MOST:
         raise Invalid(f"Choose 1 to {MOST} items. Nothing was recorded.")
     changes = _changes(said.items, members, said.marks, left_out=said.left_out)
@@ -129,7 +127,8 @@ def check(said: SaidOfMany, members: Sequence[Member]) -> None:
 
 
 def since(marks: Mapping[str, str], members: Sequence[Member]) -> list[FieldError]:
-    """What became of the rows of a page, ticked or not, by what each of them was."""
+    """List what changed in the rows of a page, ticked or not. `marks` holds each row's
+    `BatchMember.mark` when the page was made."""
     return _changes(list(marks), members, marks)
 
 
@@ -176,6 +175,8 @@ def _changed_said(changed: int, of: int) -> str:
 
 
 def check_total(batch: Batch, chosen: Sequence[Member]) -> None:
+    """Check that the items together stay within the tool's limit for one batch. Raises
+    Policy."""
     definition = tools.definition(batch.tool)
     total = similarity.total_of(member.version for member in chosen)
     if not similarity.too_much(total, definition):
@@ -193,7 +194,12 @@ Outsides = Mapping[str, Outside]
 
 
 def look(said: SaidOfMany) -> Outsides:
-    """Every item's verifiers, before any lock is taken."""
+    """Call the verifiers of every named item, before any lock is taken.
+
+    Returns the results by request id; empty unless this approves a batch of a tool with
+    verifiers. Raises Invalid, NotFound, VerifierRefused and what
+    `preflight.run_preflight` raises.
+    """
     if said.verdict not in verdicts.VERDICTS:
         raise Invalid(
             "A batch is approved, rejected or escalated. Nothing was recorded."
@@ -220,15 +226,16 @@ def _asked(said: SaidOfMany, member: Member) -> Outside:
     return found
 
 
-KNOWN = re.compile(r"r-[a-z0-9]{1,38}")  # what may stand in a record in plain
+KNOWN = re.compile(r"r-[a-z0-9]{1,38}")  # the only paths that a log record may contain
 
 
 def decide(said: SaidOfMany) -> Batch:
     """Record one verdict on every item of the list, or on none.
 
     Raises BatchChanged with what changed, Decided, NotFound, Invalid, Policy above the
-    tool's ceiling, and for any single item what `decisions.decide` raises; `errors`
-    then names the item. A refusal is logged in a transaction of its own.
+    tool's ceiling, and for any single item what `decisions.decide.decide_request`
+    raises; `errors` then names the item. A refusal is logged in a separate transaction.
+    Locks: the batch, then its requests by id.
     """
     try:
         return _record(said, look(said))
@@ -250,13 +257,13 @@ def _record(said: SaidOfMany, asked: Outsides) -> Batch:
         incidents.catch_up(request, now)
     members = membership.load(batch, now=now, requests=requests)
     check(said, members)
-    # Read anew: an authority taken away while we waited is gone.
+    # Reload the person: their role may have been revoked during the wait for the lock.
     said = replace(said, person=Person.objects.get(pk=said.person.pk))
     chosen = [member for member in members if member.id in set(said.items)]
     check_total(batch, chosen)
     found = _examined(said, chosen, asked, now)
     if said.objection is not None:
-        raise said.objection  # and all of the above is rolled back
+        raise said.objection  # rolls back everything above
     _close(batch, said, members, now)
     verdicts.VERDICTS[said.verdict](found)
     failpoints.point("batch_uncommitted", batch.pk)
@@ -275,8 +282,8 @@ def _over(batch: Batch) -> DomainError:
 def _examined(
     said: SaidOfMany, chosen: Sequence[Member], asked: Outsides, now: datetime
 ) -> list[Vote]:
-    """Each item's case, and for an approval the place it fills: the same checks as for
-    a decision on it alone, and one look at what they need."""
+    """Check each item as a single decision on it would be checked, and find the step
+    that an approval fills. The facts for all items are loaded once."""
     each = {member.id: _said_of(said, member) for member in chosen}
     requests = {member.id: member.request for member in chosen}
     known = checks.look(list(each.values()), requests)
@@ -294,7 +301,7 @@ def _said_of(said: SaidOfMany, member: Member) -> Said:
         said_of(said, member),
         flags=said.flags,
         check=said.samples.get(member.id, {}),
-        # One page was read for all of them, and one copy of it is kept.
+        # The person read one page for all items; its copy is kept with the first.
         seen=said.seen if member.id == said.items[0] else None,
     )
 
@@ -302,7 +309,7 @@ def _said_of(said: SaidOfMany, member: Member) -> Said:
 def _close(
     batch: Batch, said: SaidOfMany, members: Sequence[Member], now: datetime
 ) -> None:
-    """The batch is decided; whoever is not in the list goes back to the queue."""
+    """Mark the batch as decided; members not in the list return to the queue."""
     leaving = [member for member in members if member.id not in set(said.items)]
     rows = BatchItem.objects.filter(pk__in=[one.item.pk for one in leaving])
     rows.update(left_at=now)
@@ -332,7 +339,7 @@ def _close(
 
 @transaction.atomic(durable=True)
 def _log_refused(said: SaidOfMany, error: DomainError) -> None:
-    """A verdict without effect is a log record of its own [I8, I30]."""
+    """Log a refused verdict in a transaction of its own [I8, I30]."""
     batch = Batch.objects.filter(pk=said.batch_id).first()
     if batch is None:
         return

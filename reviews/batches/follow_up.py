@@ -1,7 +1,5 @@
-"""What goes on after a failure: the rest, or what failed once more.
-
-Taking back every approval of a batch while its windows are open.
-"""
+"""Operations on a decided batch: resume it after a failure, retry failed executions,
+and recall approvals while their recall windows are open."""
 
 from __future__ import annotations
 
@@ -24,7 +22,10 @@ from . import records
 
 @transaction.atomic(durable=True)
 def run_rest(*, batch_id: str, person: Person) -> None:
-    """Let what waits behind a failure run. Raises NotFound, NotYours, Conflict."""
+    """Resume a batch halted by a failure: its queued executions may run.
+
+    Raises NotFound, NotYours, and Conflict when the batch is not halted.
+    """
     batch = _decided(batch_id, person)
     _lift(batch, person, clock.now())
     first = _queued(batch).first()
@@ -34,10 +35,11 @@ def run_rest(*, batch_id: str, person: Person) -> None:
 
 @transaction.atomic(durable=True)
 def retry_failed(*, batch_id: str, person: Person) -> int:
-    """Queue what is known to have failed again, and nothing else: the same grants,
-    bytes and keys; how many. Lets the rest run behind them.
+    """Queue the batch's FAILED executions again, with the same grants, bytes and keys,
+    and resume the batch if it is halted. Returns how many.
 
     Raises NotFound, NotYours, GrantExpired, Conflict when nothing has failed.
+    Locks: the executions by id.
     """
     batch = _decided(batch_id, person)
     failed = batch.executions.filter(status=ExecutionStatus.FAILED)
@@ -79,9 +81,11 @@ def _queued(batch: Batch) -> Any:
 
 @transaction.atomic(durable=True)
 def recall_all(*, batch_id: str, person: Person) -> int:
-    """Take back every approval of a batch whose window is still open; how many.
+    """Recall every approval of a batch whose recall window is still open. Returns how
+    many.
 
     Raises NotFound, NotYours, Running when no window is open any more.
+    Locks: the batch, then its requests by id.
     """
     batch = locks.batch(batch_id)
     permissions.admitted_role(person, batch.queue_id)

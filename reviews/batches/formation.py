@@ -1,11 +1,6 @@
-"""Alike requests join the batch that takes them, or form one.
-
-Requests in no batch, and which of them go together.
-
-What the log keeps of a batch that forms.
-
-Who left a batch by themselves, and what becomes of what is left.
-"""
+"""How batches form and end before they are decided: similar requests join a forming
+batch or create one, members that can no longer be decided leave, and a batch closes
+when it is full or dissolves when too few members remain."""
 
 from __future__ import annotations
 
@@ -26,15 +21,15 @@ from reviews.models import ApprovalRequest, Batch, BatchItem, RequestVersion
 
 from . import membership, similarity
 
-# From the version of the first member to the moment when nobody joins any more.
+# How long a batch takes members, counted from the first member's version.
 WINDOW = timedelta(minutes=10)
-LEAST = 2  # members; fewer are decided alone
+LEAST = 2  # members; with fewer, each request is decided alone
 CHUNK = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Loose:
-    """A request in no batch that could be in one, with the keys it would fit."""
+    """An open request that is in no batch, with the batch keys that fit it."""
 
     version: RequestVersion
     definition: ToolDefinition
@@ -48,8 +43,8 @@ class Loose:
 
 
 def loose_among(among: QuerySet[ApprovalRequest], now: datetime) -> Iterator[Loose]:
-    """Open requests in no batch, the oldest first. What somebody left out of a batch
-    was to be looked at alone, so it stays alone."""
+    """Open requests in no batch, the oldest first. A request that a person left out of
+    a batch is to be decided alone, so it is not returned."""
     own = BatchItem.objects.filter(request=OuterRef("pk"))
     left_out = own.filter(
         batch__status=BatchStatus.DECIDED, left_at=F("batch__settled_at")
@@ -88,11 +83,11 @@ def _as_loose(version: RequestVersion, definition: ToolDefinition) -> Loose:
 def sorted_out(
     loose: Sequence[Loose], now: datetime
 ) -> Iterator[tuple[str, str, list[Loose]]]:
-    """Which of them go together: the agent's groups, each by itself, and then what
-    came within the window and is of no group.
+    """Yield (key, group, requests) for each batch to form or extend: first each group
+    that an agent declared, then recent requests without a group.
 
-    Who declares a group wants it decided as one: its first request waits for the
-    second, and never joins what came alone.
+    An agent declares a group to have it decided as one. Its first request therefore
+    waits for the second, and never joins requests without a group.
     """
     forming = set(
         Batch.objects.filter(status=BatchStatus.FORMING).values_list("key", flat=True)
@@ -121,6 +116,7 @@ FORMER = log.Actor("system", "batches")
 
 
 def note(batch: Batch, kind: str, requests: list[str], now: datetime) -> None:
+    """Log that requests joined or left a batch; `kind` is the record's kind."""
     log.append(
         kind,
         actor=FORMER,
@@ -131,7 +127,7 @@ def note(batch: Batch, kind: str, requests: list[str], now: datetime) -> None:
 
 
 def form_around(request_id: str) -> list[str]:
-    """Put one new request with those like it; the ids of the batches it touched."""
+    """Batch a new request with similar ones. Returns the ids of changed batches."""
     asked = ApprovalRequest.objects.select_related("proposal").filter(pk=request_id)
     for request in asked:
         like = ApprovalRequest.objects.filter(
@@ -144,7 +140,8 @@ def form_around(request_id: str) -> list[str]:
 
 
 def form_all() -> list[str]:
-    """The same for whatever was missed: the guarantee behind the nudge."""
+    """Batch every open request that `form_batch_around` missed, for instance because
+    its nudge was lost. Returns the ids of the batches changed."""
     policy = active.active_or_none()
     if policy is None:
         return []
@@ -161,13 +158,13 @@ def _form(among: QuerySet[ApprovalRequest]) -> list[str]:
         try:
             touched += _gather(key=key, group=group, members=members)
         except IntegrityError:
-            continue  # formed elsewhere at this moment; the sweep looks again
+            continue  # another process just formed it; the next sweep tries again
     return touched
 
 
 @transaction.atomic(durable=True)
 def _gather(*, key: str, group: str, members: Sequence[Loose]) -> list[str]:
-    """Let them join the batch that is forming under this key, or form one."""
+    """Add the requests to the batch that is forming under this key, or create one."""
     batch = locks.batch_forming(key)
     now = clock.now()
     inside = membership.load(batch, now=now) if batch else []
@@ -182,7 +179,7 @@ def _gather(*, key: str, group: str, members: Sequence[Loose]) -> list[str]:
 
 
 def _fitting(inside: Sequence[RequestVersion], members: Sequence[Loose]) -> list[Loose]:
-    """As many as the tool's ceilings leave room for, the oldest first."""
+    """As many requests as the tool's batch limits allow, the oldest first."""
     versions, taken = list(inside), []
     for one in members:
         batch = one.definition.batchable
@@ -219,7 +216,7 @@ def _join(batch: Batch, members: Sequence[Loose], now: datetime) -> None:
         for place, one in enumerate(members, last + 1)
     )
     note(batch, "batch.joined", [one.id for one in members], now)
-    # Pages that show the batch hear of it by a row that they have.
+    # Announce a request that open pages of this batch already show, so they reload.
     shown = batch.items.filter(left_at__isnull=True).order_by("position")
     notify.announce(*shown.values_list("request", flat=True)[:1])
 
@@ -228,8 +225,8 @@ TAKING = (BatchStatus.FORMING, BatchStatus.OPEN)
 
 
 def tidy_all() -> int:
-    """See who left, close what is complete and dissolve what is too small; how many
-    batches changed."""
+    """Tidy every batch that is not decided yet, and release recalled requests from
+    decided batches. Returns how many undecided batches changed."""
     waiting = Batch.objects.filter(status__in=TAKING).values_list("pk", flat=True)
     free_recalled()
     return sum(tidy(batch_id=pk) for pk in waiting)
@@ -237,7 +234,8 @@ def tidy_all() -> int:
 
 @transaction.atomic(durable=True)
 def tidy(*, batch_id: str) -> bool:
-    """Bring one batch's rows up to what its members are. Raises NotFound."""
+    """Remove members that can no longer be decided; then close a full batch or dissolve
+    one that is too small. Returns whether anything changed. Raises NotFound."""
     batch = locks.batch(batch_id)
     if batch.status not in TAKING:
         return False
@@ -271,13 +269,13 @@ def _settle(batch: Batch, staying: int, now: datetime) -> bool:
 
 @transaction.atomic(durable=True)
 def free_recalled() -> None:
-    """What was recalled out of a decided batch is asked anew, and may be put with
-    others again."""
+    """Release requests whose approval in a decided batch was recalled: they are open
+    again and may join another batch."""
     recalled = BatchItem.objects.filter(
         left_at__isnull=True,
         batch__status=BatchStatus.DECIDED,
         request__status=RequestStatus.PENDING,
-    ).exclude(request__tier=Tier.ESCALATE)  # which the batch itself asked for
+    ).exclude(request__tier=Tier.ESCALATE)  # open because the batch escalated them
     by_batch: dict[str, list[BatchItem]] = {}
     for item in recalled.select_related("batch").order_by("pk")[:CHUNK]:
         by_batch.setdefault(item.batch_id, []).append(item)

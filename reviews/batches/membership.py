@@ -1,6 +1,9 @@
-"""Who is in a batch now. Nobody is told when a member is decided alone, replaced,
-escalated, expired or withdrawn: that is seen from the member itself, whenever it
-matters, and a sweep tidies the rows afterwards."""
+"""The current members of a batch.
+
+No event updates a batch when a member is decided alone, replaced, escalated, expired
+or withdrawn. Readers derive that from the request itself, and a sweep (`formation`)
+removes the row afterwards.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from reviews.models import (
 
 from . import similarity
 
-# Documents that all members have in common: with each, they would cost the most.
+# Documents that all members share; loading them per member would be the main cost.
 LARGE = ("policy__document", "revision__tool__definition")
 GONE = {
     RequestStatus.RECALLABLE: "Approved alone.",
@@ -39,13 +42,13 @@ GONE = {
 
 @dataclass(slots=True)
 class Member:
-    """One request of a batch with all that a decision on it needs."""
+    """One request of a batch, with everything that a decision on it needs."""
 
     item: BatchItem
     request: ApprovalRequest
     version: RequestVersion
     reading: StateReading | None
-    gone: str = ""  # why it is no member any more
+    gone: str = ""  # why it is no longer a member, as a sentence; empty while it is
 
     @property
     def id(self) -> str:
@@ -57,12 +60,12 @@ class Member:
 
     @property
     def changed(self) -> bool:
-        """Whether it is asked in another version than when it joined."""
+        """Whether the request has a newer version than when it joined."""
         return self.version.created_at > self.item.joined_at
 
     @property
     def entry(self) -> dict[str, Any]:
-        """Its place in the list that the digest is of."""
+        """This member's element of the list that the batch digest covers."""
         return {
             "request": self.request.pk,
             "version": self.version.number,
@@ -73,7 +76,7 @@ class Member:
 
     @property
     def mark(self) -> str:
-        """The same in eight digits, for a page to say what it showed."""
+        """Eight hex digits of the entry's digest: tells whether a page is outdated."""
         return similarity.digest([self.entry]).removeprefix("sha256:")[:8]
 
 
@@ -83,9 +86,9 @@ def load(
     now: datetime,
     requests: Mapping[str, ApprovalRequest] | None = None,
 ) -> list[Member]:
-    """Everybody whose row has not left, in order, in three queries; `gone` says who
-    is no member any more all the same. `requests` are rows that the caller has
-    locked."""
+    """Load all members whose row has not left, in order, in three queries. Where `gone`
+    is not empty, the request is no longer a member although its row is still there.
+    `requests` are rows that the caller has already locked, by id."""
     items = batch.items.filter(left_at__isnull=True).order_by("position")
     if requests is None:
         items = items.select_related("request__proposal", "request__queue")
@@ -97,8 +100,8 @@ def load(
 
 
 def decided(batch: Batch, *, now: datetime) -> list[Member]:
-    """Everybody whom the decision on a batch was on, those too that were recalled
-    since; in three queries."""
+    """Load all members that the decision on a batch covered, including those recalled
+    since, in three queries."""
     recalled = Q(left_at__gt=F("batch__settled_at"))
     items = batch.items.filter(Q(left_at__isnull=True) | recalled)
     rows = items.select_related("request__proposal", "request__queue")
@@ -119,7 +122,8 @@ def _members(batch: Batch, items: list[BatchItem], now: datetime) -> list[Member
 
 
 def sealed(requests: Iterable[ApprovalRequest]) -> dict[str, RequestVersion]:
-    """The versions that these requests are asked in now, by request, in one query."""
+    """Load the current version of each request, by request id, in one query. Also sets
+    it as the request's `sealed`."""
     by_id = {request.pk: request for request in requests}
     rows = (
         RequestVersion.objects.filter(request__in=by_id, number=F("request__version"))

@@ -1,4 +1,4 @@
-"""What the log keeps of a batch beside the decisions on its items."""
+"""Log records about a batch as a whole, beside those of the decisions on its items."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ def note(
     data: Mapping[str, Any],
     verdict: str = "",
 ) -> None:
+    """Log something about a batch; `kind` is the record's kind. Caller holds a
+    transaction."""
     log.append(
         kind,
         actor=actor,

@@ -1,5 +1,7 @@
-"""Which requests may be decided together, what such requests have in common, and the
-digest that binds a decision to exactly these, in this order (gate.md 6). Reads no row.
+"""Which requests may be decided together, the key that members of a batch share, and
+the digest that binds a decision to an exact ordered list (gate.md section 6).
+
+Runs no query of its own.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from reviews.presenters import addressed
 
 
 def fits(version: RequestVersion, definition: ToolDefinition) -> bool:
-    """Whether this question may ever be part of a batch: one approval is enough, and
-    what it allows can be taken back."""
+    """Whether this request may be part of a batch: one approval is enough, and the
+    effect can be reversed."""
     back = definition.reversal
     return (
         definition.batchable is not None
@@ -36,8 +38,8 @@ def fits(version: RequestVersion, definition: ToolDefinition) -> bool:
 
 
 def speaks(version: RequestVersion) -> bool:
-    """Whether its words or its evidence try to talk the reviewer into it. In a batch
-    nobody reads them: such a request is looked at alone."""
+    """Whether the agent's words or the evidence address the reviewer, for instance to
+    urge an approval. Nobody reads them in a batch, so the request is decided alone."""
     revision = version.revision
     texts = [revision.rationale, revision.expected_outcome, revision.reversal]
     for other in revision.alternatives:
@@ -47,7 +49,7 @@ def speaks(version: RequestVersion) -> bool:
 
 
 def _within(version: RequestVersion, definition: ToolDefinition) -> bool:
-    """Money needs a ceiling for each item, in its own currency."""
+    """A tool that moves money needs a limit per item, in the request's currency."""
     revision, batch = version.revision, definition.batchable
     if not definition.moves_money:
         return True
@@ -58,8 +60,7 @@ def _within(version: RequestVersion, definition: ToolDefinition) -> bool:
 
 
 def total_of(versions: Iterable[RequestVersion]) -> Money | None:
-    """What they move together, in the one currency that alike requests have; None
-    where there is no money."""
+    """Sum the amounts of a batch, in its one currency; None where no money moves."""
     amounts = [
         Money(version.revision.amount_minor, version.revision.currency)
         for version in versions
@@ -71,7 +72,7 @@ def total_of(versions: Iterable[RequestVersion]) -> Money | None:
 
 
 def too_much(total: Money | None, definition: ToolDefinition) -> bool:
-    """Whether a sum is above the tool's ceiling for one batch."""
+    """Whether a sum is above the tool's limit for one batch."""
     batch = definition.batchable
     if total is None or batch is None or batch.total is None:
         return False
@@ -86,9 +87,9 @@ def key(
     agent: str,
     group: str = "",
 ) -> str:
-    """What members have in common: tool version, policy, rules, tier, queue, agent
-    and its version, shape of the arguments, every argument that may not differ, and
-    the currency."""
+    """Digest of what all members of a batch share: tool version, policy, rules, tier,
+    risk, queue, steps, agent and its version, group, shape of the arguments, every
+    argument that may not differ, and the currency."""
     revision = version.revision
     varying = definition.batchable.varying if definition.batchable else []
     args = revision.args
@@ -112,7 +113,7 @@ def key(
 
 
 def _shape(value: Any) -> Any:
-    """The members and types of a value, without the values; lists by what they hold."""
+    """Member names and types without the values; a list by the types it contains."""
     if isinstance(value, Mapping):
         return {name: _shape(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -126,6 +127,6 @@ def _is_number(value: Any) -> bool:
 
 
 def digest(entries: Iterable[Mapping[str, Any]]) -> str:
-    """What a decision on many is bound to: SHA-256 over the RFC 8785 bytes of the
-    ordered list. One entry more, less, changed or moved, and it is another."""
+    """Batch digest: SHA-256 over the RFC 8785 bytes of the ordered list of entries. It
+    changes when an entry is added, removed, changed or moved."""
     return canonical.digest(canonical.encode(list(entries)))

@@ -1,5 +1,5 @@
-"""One decision being made: all that was read after the request's lock, and whom its
-steps have already."""
+"""The context of one decision: everything read after the request's lock, including
+which of its steps are already filled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .submission import Said
 
 @dataclass(slots=True)
 class Case:
-    """One decision being made: everything read after the lock."""
+    """Everything that one decision needs, read after the request's lock."""
 
     said: Said
     request: ApprovalRequest
@@ -34,11 +34,12 @@ class Case:
     now: datetime
     lease: Lease | None = None  # locked; it ends with the decision
     reading: StateReading | None = None  # what was shown; None for the revision's own
-    filled: Sequence[int] = ()  # step indexes that have their people's votes already
+    filled: Sequence[int] = ()  # the step index of each vote that already counts
 
 
 def filled(requests: Iterable[ApprovalRequest]) -> dict[str, list[int]]:
-    """Step indexes already filled in the current versions, in one query."""
+    """Load the step index of each counting vote on the current versions, by request id,
+    in one query."""
     found: dict[str, list[int]] = {request.pk: [] for request in requests}
     votes = Decision.objects.filter(
         request__in=found, version=F("request__version"), counts=True
@@ -52,8 +53,9 @@ def filled(requests: Iterable[ApprovalRequest]) -> dict[str, list[int]]:
 def people_of_complete_steps(
     request: ApprovalRequest, version: RequestVersion, given: Sequence[int]
 ) -> list[str]:
-    """Who filled the steps that are complete: counted on, and not asked again. `given`
-    are the steps' indexes of all votes that count."""
+    """Public ids of the people who filled the complete steps: their votes carry over to
+    a next version, and they are not asked again. `given` holds the step index of every
+    vote that counts."""
     lacking = quorum.missing(version.steps, given)
     if all(lacking):
         return []
@@ -68,7 +70,8 @@ def people_of_complete_steps(
 
 
 def check_step_up(said: Said, now: datetime) -> None:
-    """That this very verdict was proved, just now, by somebody who still can [I16].
+    """Check that the person just confirmed exactly this verdict with a usable password
+    [I16].
 
     Raises Reauth. Caller holds the request's lock and read the person after it.
     """

@@ -1,8 +1,8 @@
-"""Everything that must hold for one verdict, whoever composes the operation: one item
-of a batch is checked as it would be alone.
+"""The checks that every verdict must pass. An item of a batch passes the same checks as
+a single decision.
 
-What somebody is told who decides too late: what happened, when and by whom, and
-that their own verdict has no effect (ux.md 3.10).
+A verdict that comes too late is refused with what happened, when and by whom, and the
+statement that the verdict has no effect (ux.md 3.10).
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ THEIRS = {
 
 
 def check(request: ApprovalRequest, said: Said, now: datetime) -> None:
-    """Raises Expired, Withdrawn, Decided or LeaseLapsed, in words for this person.
-    Caller holds the request's lock."""
+    """Check that the request is still open for this verdict; a rejection may still end
+    a recall window. Raises Expired, Withdrawn, Decided or LeaseLapsed, worded for this
+    person. Caller holds the request's lock."""
     status = RequestStatus(request.status)
     overdue = status is RequestStatus.PENDING and request.expires_at <= now
     if overdue or status is RequestStatus.EXPIRED:  # guard: deadline
@@ -119,7 +120,8 @@ def _decided(request: ApprovalRequest, said: Said, now: datetime) -> DomainError
 
 
 def _who(request: ApprovalRequest, decision: Decision, said: Said) -> str:
-    """By name once it is settled; until then nobody knows who answered what."""
+    """The decider's name once the request is settled. During the recall window, and to
+    a person who is barred from the proposal, the decider stays anonymous."""
     if decision.reviewer_id == said.person.pk:
         return "You"
     concerned = said.person.public_id in request.proposal.barred
@@ -140,7 +142,7 @@ def _seconds(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the checks of one person's verdicts need to know, read once for all."""
+    """What the checks of one person's verdicts need, loaded once for all of them."""
 
     stopped: Mapping[Action, StopMode | None]
     known: Known
@@ -150,8 +152,9 @@ class Found:
 
 
 def look(said: Sequence[Said], requests: Mapping[str, ApprovalRequest]) -> Found:
-    """For these verdicts of one person, in a few queries however many they are. Caller
-    holds the locks of the requests, and has read the person after them."""
+    """Load the facts for these verdicts of one person, in a number of queries that does
+    not grow with them. Locks their holds. Caller holds the locks of the requests, and
+    read the person after them."""
     rows = [requests[one.request_id] for one in said]
     ids = [row.pk for row in rows]
     return Found(
@@ -177,15 +180,15 @@ def examine(
     *,
     now: datetime,
 ) -> Case:
-    """Everything that must hold for one verdict, whoever composes the operation.
+    """Check one verdict and build its decision context.
 
-    Raises what `decide` raises. Caller holds the request's lock, and has looked under
-    it.
+    Raises what `decide.decide_request` raises, except the page's own objection. Caller
+    holds the request's lock, and loaded `found` under it.
     """
     version = request.sealed
     _check_current(said, request, found, now)
     if not outside.current:
-        raise Conflict  # it became current while we waited, unseen by its verifiers
+        raise Conflict  # it became current during the wait, and no verifier was called
     role = permissions.check_can_decide(said.person, request, version, found.known)
     lease = found.leases.get(request.pk)
     holds_rows.check(lease, said.person, now, said.lease)
@@ -202,8 +205,8 @@ def _check_current(
     said: Said, request: ApprovalRequest, found: Found, now: datetime
 ) -> None:
     check(request, said, now)
-    # Under a stop nothing waits: what the withdrawal has not reached yet is no longer
-    # to be decided either. A pause keeps it decidable.
+    # A stop withdraws open requests in the background. One that it has not reached yet
+    # may no longer be decided either. A paused request may be.
     # guard: decide-stop
     if found.stopped[_action(request.proposal)] is StopMode.STOPPED:
         raise Withdrawn("This was stopped. Your decision was not recorded.")
@@ -218,8 +221,9 @@ def _action(proposal: Proposal) -> Action:
 def _check_reading(
     said: Said, version: RequestVersion, found: Readings
 ) -> StateReading | None:
-    """Nothing happens on a state that moved; a refusal needs none. An edit has a
-    reading of its own, made for its arguments."""
+    """A verdict that lets something happen needs the current state to be the one shown.
+    Returns that reading; None for other verdicts, and for an edit, whose arguments have
+    a reading of their own."""
     if not said.commits:
         return None
     shown = state_readings.check(version.revision, said.reading, found)
@@ -239,8 +243,8 @@ def _check_reason(said: Said, version: RequestVersion) -> None:
 
 
 def _check_fits(said: Said) -> None:
-    """The agent acts on the code as data: one that contradicts the verdict misleads
-    it. Raises Reason."""
+    """The agent acts on the reason code, so one that contradicts the verdict would
+    mislead it. Raises Reason."""
     code, verdict = said.reason_code, said.verdict
     if not code or code in OFFERED[verdict]:
         return
@@ -258,8 +262,7 @@ def _offered(verdict: Verdict) -> str:
 
 
 def vote(case: Case) -> Vote:
-    """The verdict with the step that it fills, where it is an approval. Raises
-    NotYours."""
+    """Build the vote: for an approval, with the step that it fills. Raises NotYours."""
     if case.said.verdict is not Verdict.APPROVE:
         return Vote(case)
     person, role = case.said.person, case.role

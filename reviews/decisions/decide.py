@@ -1,5 +1,5 @@
-"""What people say: the four verdicts, each one guarded write under the request's lock
-(gate.md section 6)."""
+"""Decide one request: approve, reject, modify or escalate, as one guarded write under
+the request's lock (gate.md section 6)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from .votes import Vote
 
 
 def decide(said: Said) -> ApprovalRequest:
-    """Record one verdict and do what follows from it.
+    """Record one verdict and apply its consequences.
 
     Raises the people's codes of api.md: NotYours, Stale, Decided, Expired, Withdrawn,
     Escalated, Held, LeaseLapsed, Precondition, Reason, Reauth, Policy, InvalidArgs,
     VerifierRefused, Conflict; and last of all the page's own objection (`too_fast`,
-    `check`, `stale`). A refusal is logged in a transaction of its own, since its own
-    was rolled back.
+    `check`, `stale`). A refusal rolls the decision back and is logged in a separate
+    transaction.
     """
     try:
         return _record(said, preflight.look(said))
@@ -43,7 +43,7 @@ def decide(said: Said) -> ApprovalRequest:
 def _record(said: Said, found: Outside) -> ApprovalRequest:
     restore_epochs.check()
     request = locks.approval_request(said.request_id)
-    # Read anew: an authority taken away while we waited is gone.
+    # Reload the person: their role may have been revoked during the wait for the lock.
     said = replace(said, person=Person.objects.get(pk=said.person.pk))
     known = checks.look([said], {request.pk: request})
     now = clock.now()
@@ -56,14 +56,14 @@ def _record(said: Said, found: Outside) -> ApprovalRequest:
     else:
         verdicts.VERDICTS[said.verdict]([checks.vote(case)])
     if said.objection is not None:
-        raise said.objection  # and all of the above is rolled back
+        raise said.objection  # rolls back everything above
     failpoints.point("decided_uncommitted", request.pk)
     return request
 
 
 @transaction.atomic(durable=True)
 def _log_refused(said: Said, error: DomainError) -> None:
-    """A verdict without effect is a log record of its own [I8, I30]."""
+    """Log a refused verdict in a transaction of its own [I8, I30]."""
     request = (
         ApprovalRequest.objects.select_related("proposal")
         .filter(pk=said.request_id)
@@ -82,7 +82,7 @@ def _log_refused(said: Said, error: DomainError) -> None:
 
 
 def _asked(said: Said, error: DomainError) -> dict[str, Any]:
-    """Which attention check was answered wrong; never the words of its answers."""
+    """Which attention check was answered wrong, with the chosen answers as indexes."""
     if error.code != CheckMissed.code:
         return {}
     return {"check": said.check["question"], "answers": said.check["answers"]}

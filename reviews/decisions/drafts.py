@@ -1,8 +1,11 @@
-"""What a person typed and did not send: kept for a day, so that no refusal, expiry or
-signing in again costs a word (ux.md 8). A password is never part of it.
+"""Texts beside a verdict: drafts and notes.
 
-Words on a request's record beside a verdict. A note decides nothing and changes
-nothing that is decided; the log has its proof, so that it can be erased.
+A draft holds what a person typed and did not send. It is kept for a day, so that a
+refusal, an expiry or a new sign-in loses nothing (ux.md 8). A password is never part of
+it.
+
+A note is a text on a request's record. It decides nothing. The log holds only a proof
+of its text, so that the text can be erased.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from reviews.models import ApprovalRequest, Draft, Note
 
 KEPT = timedelta(hours=24)
 TEXT_LENGTH = 2000
-EDITS_LENGTH = 64 * 1024  # what one proposal's arguments may hold
+EDITS_LENGTH = 64 * 1024  # the limit on one proposal's arguments
 FIELD = "arg."
 
 
@@ -36,9 +39,10 @@ def save(
     reason: str = "",
     edits: Mapping[str, str] | None = None,
 ) -> None:
-    """Keep this instead of what was kept before; nothing typed keeps nothing.
+    """Replace this person's draft on the request; an empty one deletes it.
 
-    `edits` are form fields as typed; what the tool marks sensitive is left out.
+    `edits` are form fields as typed. Fields that the tool marks sensitive are left out,
+    and so are all edits when they are too long.
     """
     edits = _storable(request_id, edits or {})
     if not (reason.strip() or reason_code or edits):
@@ -91,25 +95,25 @@ def _hidden_fields(request_id: str) -> list[str]:
 
 
 def of(person: Person, request: ApprovalRequest) -> Draft | None:
-    """What this person typed about it within the last day."""
+    """This person's draft on the request from the last day; None without one."""
     return Draft.objects.filter(
         person=person, request=request, saved_at__gt=clock.now() - KEPT
     ).first()
 
 
 def exists(*, person: Person, request_id: str) -> bool:
-    """Whether this person typed something there that was not sent."""
+    """Whether this person has a draft on the request from the last day."""
     kept = Draft.objects.filter(saved_at__gt=clock.now() - KEPT)
     return kept.filter(person=person, request=request_id).exists()
 
 
 def discard(*, person: Person, request_id: str) -> None:
-    """It was sent, or is not wanted."""
+    """Delete this person's draft on the request, after it was sent or discarded."""
     Draft.objects.filter(person=person, request=request_id).delete()
 
 
 def drop_old() -> int:
-    """Forget what is older than a day; how many."""
+    """Delete drafts that are older than a day. Returns how many."""
     old = Draft.objects.filter(saved_at__lte=clock.now() - KEPT)
     return old.delete()[0]
 
@@ -118,10 +122,10 @@ def drop_old() -> int:
 def add(
     *, request_id: str, person: Person, text: str, kind: NoteKind = NoteKind.NOTE
 ) -> Note:
-    """Write on the record of a request, whatever its state.
+    """Add a note to a request in any state.
 
-    Raises NotFound, Unwritten for no text, NotYours for who decides nothing in its
-    queue.
+    Raises NotFound, Unwritten for an empty text, NotYours for a person who may decide
+    nothing in its queue.
     """
     request = (
         ApprovalRequest.objects.select_related("proposal").filter(pk=request_id).first()
@@ -142,7 +146,8 @@ def write(
     *,
     now: datetime,
 ) -> Note:
-    """The note and its record. Caller checked who writes, and holds a transaction."""
+    """Create the note and its log record, as a step. Caller checked the author and the
+    text, and holds a transaction."""
     note = Note.objects.create(
         request=request,
         version=request.version,

@@ -1,8 +1,9 @@
-"""MODIFY: a person's edit is a new revision through the whole policy, and the editor's
-own approval only where it asks for no more than they may give (gate.md section 6).
+"""MODIFY: a person's edit becomes a new revision that the whole policy rules on. It is
+also the editor's approval, if it needs no more authority than the editor may give
+(gate.md section 6).
 
-What an edit would lead to, asked while it is typed: nothing is decided, written,
-locked or logged, and no verifier is asked.
+A preview assesses an edit while it is typed: it decides, writes, locks and logs
+nothing, and calls no verifier.
 """
 
 from __future__ import annotations
@@ -34,18 +35,20 @@ from .votes import Vote, note, write
 
 
 class Weighed(NamedTuple):
-    """An edited action, and what the policy says of it."""
+    """An edited action and the policy's ruling on it."""
 
     action: Action
     ruling: Ruling
-    exceeds: bool  # what the editor may decide: others are asked
+    exceeds: bool  # more than the editor may decide, so others are asked
 
 
 def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> None:
-    """A new revision through the whole policy; it may be the editor's own approval.
-    What asks for more than the editor may give goes to those who may.
+    """Replace the revision by the edited one, as a step. If the edit needs more
+    authority than was asked or than the editor may give, the new version is open for
+    others; otherwise it also records the editor's approval.
 
-    `least` is the authority that a verifier asked for, beside the policy.
+    `least` is the tier that a verifier demands in addition to the policy. Raises what
+    `assess_edit` raises, and Reauth. Caller holds the request's lock.
     """
     said, request = case.said, case.request
     before = case.version.revision
@@ -66,17 +69,18 @@ def modify(case: Case, reading: Reading | None, *, least: Tier = Tier.AUTO) -> N
         event="modify",
         least=least,
     )
-    case.version, case.filled = request.sealed, ()  # every vote before it is void
+    case.version, case.filled = request.sealed, ()  # the edit voids all earlier votes
     if not upward:
         _count_editor(case)
     _log_edit(case, before, shown)
 
 
 def weigh(case: Case, reading: Reading | None, *, firmly: bool = True) -> Weighed:
-    """The edited action and what the policy says of it, without writing anything.
+    """Assess the edited action by the policy, without writing anything.
 
-    Raises Policy where it is forbidden, or would ask for less than this person could
-    have given; Invalid when nothing changed. `firmly` as in `govern`.
+    Raises Policy when the policy blocks it, or when it would lower the required
+    authority and this person could not have given all of it; Invalid when nothing
+    changed. `firmly` as in `govern`.
     """
     action = _edited(case, case.version.revision, reading)
     ruling = govern(action, now=case.now, firmly=firmly)
@@ -87,8 +91,8 @@ def weigh(case: Case, reading: Reading | None, *, firmly: bool = True) -> Weighe
 
 
 def _exceeds(case: Case, ruling: Ruling) -> bool:
-    """Whether the edit is more than its editor may decide: a larger amount, or in a
-    queue that is not theirs."""
+    """Whether the editor may not decide the edited action: its amount is above their
+    ceiling, or its queue is not theirs."""
     money, person = ruling.money, case.said.person
     # guard: edit-ceiling
     if money and permissions.above_ceiling(person, money.minor, money.currency):
@@ -97,8 +101,8 @@ def _exceeds(case: Case, ruling: Ruling) -> bool:
 
 
 def _check_may_lower(case: Case, ruling: Ruling) -> None:
-    """An edit asks for less authority only by someone who could have given all that
-    was asked: a reviewer's edit cannot undo a colleague's escalation. Raises Policy."""
+    """Only a person who could fill every step may lower the required authority by an
+    edit: a reviewer's edit cannot undo a colleague's escalation. Raises Policy."""
     asked = case.version.steps
     if all(quorum.fills(case.role, step["role"]) for step in asked):
         return
@@ -143,9 +147,9 @@ def _narrative_of(revision: Revision) -> Narrative:
 
 
 def _count_editor(case: Case) -> None:
-    """The editor's vote on the version they made, where their role fills a step."""
+    """Record the editor's vote on the new version, if their role fills a step."""
     if case.version.step_up:
-        check_step_up(case.said, case.now)  # the edit alone may have made it needed
+        check_step_up(case.said, case.now)  # the edit may be what requires the step-up
     step = quorum.place(case.version.steps, [], case.role)
     vote = Vote(case, step)
     write([vote])
@@ -160,36 +164,36 @@ def _log_edit(case: Case, before: Revision, shown: Tier) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """How much authority the edit would need, beside what is asked now."""
+    """The authority that the edit would need, beside what is required now."""
 
     tier: Tier
     tier_now: Tier
     risk: Risk
     risk_now: Risk
     steps: Sequence[StepData]
-    rules: Sequence[str]  # texts of the rules that hold for the edit and not yet now
+    rules: Sequence[str]  # texts of the rules that apply only to the edit
     reading: Reading
-    exceeds: bool  # what the editor may decide, so that others are asked
-    verifiers: int  # that will be asked when it is committed
+    exceeds: bool  # more than the editor may decide, so others are asked
+    verifiers: int  # number of verifiers that committing the edit would call
 
     @property
     def rises(self) -> bool:
-        """Whether it is no longer the editor's own approval."""
+        """Whether the edit needs a higher tier than is asked now."""
         return self.tier.rank > self.tier_now.rank
 
     @property
     def is_enough(self) -> bool:
-        """Whether the editor's approval is all that it needs."""
+        """Whether the editor's approval alone is enough for the edit."""
         alone = sum(step["required"] for step in self.steps) == 1
         return alone and not self.rises and not self.exceeds
 
 
 def preview(said: Said) -> Preview:
-    """Weigh an edit for the person who types it.
+    """Preview an edit for the person who types it.
 
-    Raises what committing it would, but for verifiers, reasons and proofs: NotFound,
-    NotYours, Stale, InvalidArgs, Invalid, Policy. Asks the tool's reader once, outside
-    any transaction.
+    Raises what committing the edit would raise, except for verifiers, reasons and
+    step-up proofs: NotFound, NotYours, Stale, InvalidArgs, Invalid, Policy. Calls the
+    tool's reader once, outside any transaction.
     """
     request = (
         ApprovalRequest.objects.select_related("proposal")

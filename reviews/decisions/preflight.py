@@ -1,5 +1,5 @@
-"""What is found out before a verdict is recorded, outside any transaction: look-ups for
-edited arguments, and verifiers (gate.md section 6)."""
+"""Calls to other services before a verdict is recorded, outside any transaction: the
+tool's reader for edited arguments, and verifiers (gate.md section 6)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ from .submission import Said
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What was found out before the transaction: look-ups and verifiers."""
+    """The results of the calls before the transaction: a reading and the verifiers'."""
 
-    # It was open in exactly this version then: otherwise nobody was asked.
+    # Whether the request was open in exactly this version; if not, nothing was called.
     current: bool = True
     reading: Reading | None = None
-    least: Tier = Tier.AUTO  # what a verifier asked for
-    raised: bool = False  # and that is more than this version asks for
+    least: Tier = Tier.AUTO  # the tier that a verifier demands
+    raised: bool = False  # whether that is more than this version asks for
 
 
 def look(said: Said) -> Outside:
-    """Look-ups for edited arguments and verifiers, before any lock is taken.
+    """Read the state for edited arguments and call the verifiers, before any lock.
 
-    Nobody is asked for somebody who may not decide this, nor about arguments that
-    break the schema; what is stale is refused under the lock.
+    Nothing is called for a person who may not decide this, or for arguments that break
+    the schema. A stale verdict is refused later, under the lock.
+
+    Raises NotFound, NotYours, InvalidArgs, VerifierRefused.
     """
     request = (
         ApprovalRequest.objects.select_related("proposal", "queue")
@@ -74,7 +76,7 @@ def look(said: Said) -> Outside:
 def _sealed(
     said: Said, version: RequestVersion, args: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What a verifier sees: facts of the question, never the agent's words."""
+    """The input of a verifier: facts about the request, never the agent's words."""
     return {
         "request": version.request_id,
         "version": version.number,

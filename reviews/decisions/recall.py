@@ -1,4 +1,4 @@
-"""Taking an approval back while its recall window is open."""
+"""Recall an approval while its recall window is open."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from reviews.stops import incidents
 
 @transaction.atomic(durable=True)
 def recall(*, request_id: str, person: Person) -> ApprovalRequest:
-    """Take an approval back while its window is open; the question is asked again, and
-    who recalled it holds it where they may decide it.
+    """Recall an approval while its window is open. The request is open again, and the
+    person who recalled it holds it if they may decide it.
 
-    Raises NotFound, NotYours, Running (the window is over), Decided.
+    Raises NotFound, NotYours, Running (the window is over), Decided. Locks: request.
     """
     request = locks.approval_request(request_id)
     now = clock.now()
@@ -37,7 +37,7 @@ def recall(*, request_id: str, person: Person) -> ApprovalRequest:
 
 
 def take_back(request: ApprovalRequest, person: Person, now: datetime) -> None:
-    """The same as a step. Caller holds the request's lock."""
+    """Recall an approval, as a step. Caller holds the request's lock."""
     incidents.catch_up(request, now, always=True)
     version = request.sealed
     _check_may_recall(person, request, version)
@@ -69,7 +69,8 @@ def take_back(request: ApprovalRequest, person: Person, now: datetime) -> None:
 
 
 def _is_recallable(request: ApprovalRequest, now: datetime) -> bool:
-    """Within its window; after it only where the votes for running it are missing."""
+    """Whether the window is open. After it, an approval may be recalled only if its
+    votes are missing, so that it cannot run."""
     in_time = request.recall_until is not None and request.recall_until > now
     return in_time or bool(approvers.without_votes([request]))
 
@@ -86,7 +87,7 @@ def _too_late(request: ApprovalRequest) -> DomainError:
 def _check_may_recall(
     person: Person, request: ApprovalRequest, version: RequestVersion
 ) -> None:
-    """Those who approved it, and supervisors of its queue."""
+    """The people who approved it and supervisors of its queue may recall it."""
     role = permissions.admitted_role(person, request.queue_id)
     voted = Decision.objects.filter(
         request=request, version=version.number, reviewer=person, counts=True
@@ -96,6 +97,7 @@ def _check_may_recall(
 
 
 def _time_to_answer(request: ApprovalRequest, now: datetime) -> datetime:
-    """A recalled question is answerable again: at least a minute, within the most."""
+    """A recalled request is open for at least another minute, up to its latest
+    deadline."""
     least = incidents.running_from(request, now) + timedelta(seconds=60)
     return min(max(request.expires_at, least), request.expires_at_most)

@@ -1,5 +1,5 @@
-"""What a supervisor does with a question beside answering it: give it back with
-guidance, give it to one person, and settle what two people disagreed about."""
+"""What a supervisor may do with a request besides deciding it: return it with guidance,
+assign it to one person, and close a disagreement."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ from . import case, drafts, tally
 def return_with_guidance(
     *, request_id: str, person: Person, guidance: str
 ) -> ApprovalRequest:
-    """Ask the question again of whom the policy asks, whoever passed it up included,
-    with advice and with time to answer.
+    """Return an escalated request to the people whom the policy asks, including the one
+    who escalated it, with guidance and with time to answer.
 
-    Raises NotFound, NotYours, Decided, Expired, Reason for no guidance, Held, and
-    Conflict for what nobody passed up or needs this supervisor's answer alone.
+    Raises NotFound, NotYours, Decided, Expired, Reason without guidance, Held, and
+    Conflict when nobody escalated it or only the supervisor's answer is missing.
+    Locks: the request, its hold.
     """
     request = locks.approval_request(request_id)
     now = clock.now()
@@ -100,7 +101,8 @@ def _check_supervises(person: Person, request: ApprovalRequest) -> None:
 def _steps_again(
     version: RequestVersion, given: Sequence[int], evaluation: Evaluation
 ) -> list[StepData]:
-    """The policy's steps that nobody has completed: what passing it up added goes."""
+    """The policy's steps that are not complete; steps that the escalation added are
+    dropped. Raises Conflict when none is left."""
     open_steps = quorum.unfinished(version.steps, given)
     steps = _both(versions.steps_of(evaluation), open_steps)
     if not steps:
@@ -109,7 +111,7 @@ def _steps_again(
 
 
 def _both(policys: Sequence[StepData], still: Sequence[StepData]) -> list[StepData]:
-    """What is in both, as often as in both, in the policy's order."""
+    """The steps in both sequences, with multiplicity, in the policy's order."""
     left = list(still)
     found = []
     for step in policys:
@@ -122,16 +124,17 @@ def _both(policys: Sequence[StepData], still: Sequence[StepData]) -> list[StepDa
 def _topped_up(
     request: ApprovalRequest, evaluation: Evaluation, now: datetime
 ) -> datetime:
-    """The rule's time from now on, never less than before, never past its most."""
+    """The rule's time from now on, never earlier than before, never past the latest."""
     again = incidents.running_from(request, now) + timedelta(seconds=evaluation.timeout)
     return min(max(request.expires_at, again), request.expires_at_most)
 
 
 @transaction.atomic(durable=True)
 def assign(*, request_id: str, person: Person, to: Person) -> ApprovalRequest:
-    """Give a question to one person who may decide it; others still may as well.
+    """Assign a request to one person who may decide it; others may still decide it too.
 
-    Raises NotFound, NotYours, Decided, Expired, Invalid for who may not decide it.
+    Raises NotFound, NotYours, Decided, Expired, Invalid if that person may not decide
+    it. Locks: the request.
     """
     request = locks.approval_request(request_id)
     now = clock.now()
@@ -155,8 +158,8 @@ def assign(*, request_id: str, person: Person, to: Person) -> ApprovalRequest:
 
 @transaction.atomic(durable=True)
 def show_view(*, request_id: str, person: Person) -> None:
-    """A supervisor asks what the one who passed it up thinks: that they did so is on
-    record, for it may sway them.
+    """Log that a supervisor looked at the opinion of the person who escalated: it may
+    influence the supervisor's own decision.
 
     Raises NotFound, NotYours.
     """
@@ -172,10 +175,11 @@ def show_view(*, request_id: str, person: Person) -> None:
 
 @transaction.atomic(durable=True)
 def arbitrate(*, request_id: str, person: Person, text: str) -> Note:
-    """Say what a disagreement taught. It reopens nothing: a rejection stands.
+    """Close a disagreement with a note on what it taught. It reopens nothing: the
+    rejection remains.
 
-    Raises NotFound, NotYours, Reason for no text, Conflict for what is no
-    disagreement or was closed before.
+    Raises NotFound, NotYours, Reason for an empty text, Conflict when nobody disagreed
+    or it was closed before. Locks: the request.
     """
     request = locks.approval_request(request_id)
     _check_supervises(person, request)
@@ -191,7 +195,7 @@ def arbitrate(*, request_id: str, person: Person, text: str) -> Note:
 
 
 def is_split(request: ApprovalRequest) -> bool:
-    """Whether it was rejected although somebody had approved the same version."""
+    """Whether it was rejected although somebody approved the same version."""
     if request.status != RequestStatus.REJECTED:
         return False
     votes = Decision.objects.filter(request=request, version=request.version)

@@ -1,5 +1,5 @@
-"""Taking back what one reviewer approved and what has not run: under their Stop row, by
-its task, one request at a time (gate.md section 7)."""
+"""Revoke a stopped reviewer's approvals of effects that have not run. The task of the
+Stop row calls this for one proposal at a time (gate.md section 7)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ DETAIL = "An approval of it was revoked before it ran."
 
 @transaction.atomic(durable=True)
 def revoke_approval(*, proposal_id: str, reviewer: str) -> None:
-    """What waits is asked again of others, without this person's vote; what is queued
-    is refused and its grant revoked.
+    """Revoke one reviewer's approval of a proposal. An open request is asked again
+    without their vote; a queued execution is refused and its grant revoked.
 
-    Raises Decided when there is nothing of theirs left here to take back, or Conflict
-    when it was claimed just now.
+    Raises Decided when no vote of theirs is left to revoke, or Conflict when the
+    execution was just claimed. Locks: the request, the grant, the execution.
     """
     request = locks.request_of(proposal_id)
     now = clock.now()
@@ -51,7 +51,7 @@ def revoke_approval(*, proposal_id: str, reviewer: str) -> None:
 
 
 def _ask_again(request: ApprovalRequest, reviewer: str, now: datetime) -> None:
-    """A new version that asks for all that is lacking without this person's vote."""
+    """Seal a new version that asks for all that is missing without this vote."""
     incidents.catch_up(request, now, always=True)
     version = request.sealed
     evaluation = versions.evaluation_of(version.revision)
@@ -95,7 +95,8 @@ def _given_by_others(version: RequestVersion, reviewer: str) -> list[int]:
 
 
 def _seat(request: ApprovalRequest, reviewer: str) -> StepData:
-    """The place that they filled in an earlier version, whose step was complete."""
+    """The step that the reviewer filled in an earlier version, and that is now open
+    again. Raises LookupError if they never voted."""
     vote = (
         Decision.objects.filter(
             request=request, reviewer__public_id=reviewer, counts=True
@@ -111,6 +112,6 @@ def _seat(request: ApprovalRequest, reviewer: str) -> StepData:
 
 
 def _time_for_others(request: ApprovalRequest, timeout: int, now: datetime) -> datetime:
-    """The rule's time from now on, never less than before, never past its most."""
+    """The rule's time from now on, never earlier than before, never past the latest."""
     again = incidents.running_from(request, now) + timedelta(seconds=timeout)
     return min(max(request.expires_at, again), request.expires_at_most)

@@ -1,13 +1,13 @@
-"""What a reviewer had on the screen: the signed token of a page, and the copy of the
-page that is kept with the decision, to be shown again exactly (gate.md 8).
+"""The parts of a submitted verdict: what was decided, on which bytes, from which page,
+and proof of who decided.
 
-One verdict as a person said it: on which version and bytes, from which page.
+A page carries a signed token that says what it showed. A copy of the page is kept with
+the decision as page evidence, to be shown again exactly (gate.md section 8).
 
-That a person is who they say, proved once more for one verdict (I16).
-
-A proof is bound to request, version, bytes and verdict, is five minutes old at most and
-good for one decision. Between a refusal and the next try it waits in the session, on
-our side; whatever is not exactly right is no proof.
+A step-up proves the person's identity again for one verdict (I16). The proof is bound
+to person, request, version, bytes and verdict, is valid for five minutes and good for
+one decision. Between a refusal and the next try it is kept in the server-side session.
+Anything that does not match exactly is no proof.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ SALT = "reviews.seen"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a page says of itself when it comes back: made by us, signed by us.
+    """The signed token of a page: it says what the page showed, and when.
 
-    `since` is the version that the person had read before this one, or 0. `warned` are
-    the things that the person was told once already and may now insist on.
+    `since` is the version that the person had read before this one, or 0. `warned`
+    names the warnings that the person has already seen and may now override.
     """
 
     person: str
@@ -52,22 +52,23 @@ class Seen:
     warned: tuple[str, ...] = ()
 
     def token(self) -> str:
-        """For a hidden field of the page; bound to person, version and content."""
+        """The signed text for a hidden field; bound to person, version and content."""
         plain = {**asdict(self), "rendered_at": self.rendered_at.isoformat()}
         return signing.dumps(plain, salt=SALT)
 
     def warning(self, of: str) -> Seen:
-        """The same page, with one thing more that was said."""
+        """The same token with one more warning marked as seen."""
         return replace(self, warned=tuple(dict.fromkeys([*self.warned, of])))
 
     def read_since(self, before: Seen) -> Seen:
-        """The page before this one, where its regions are the very same bytes."""
+        """Take over time and warnings from the previous page, if its regions are
+        byte-identical and it was for the same person and request."""
         if before.digest != self.digest or not before.is_for(self.person, self.request):
             return self
         return replace(self, rendered_at=before.rendered_at, warned=before.warned)
 
     def took_ms(self, now: datetime) -> int:
-        """How long it has been on the screen, in milliseconds."""
+        """How long the page has been on the screen, in milliseconds."""
         took = now - self.rendered_at
         return max(round(took.total_seconds() * 1000), 0)
 
@@ -77,9 +78,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """One page as it was made: its regions, and everything they were made from."""
+    """One page as it was rendered: its regions and the data they were made from."""
 
-    parts: tuple[str, ...]  # R1 to R3, R4, R5 and R6: in the order of the page
+    parts: tuple[str, ...]  # HTML of R1 to R3, R4, R5 and R6, in page order
     inputs: Mapping[str, Any]
     template_version: str
 
@@ -93,8 +94,8 @@ class Sight:
 
 
 def read(token: str) -> Seen:
-    """What a page's token says. Raises DigestMissing for none, and for one that is not
-    ours."""
+    """Parse and verify a page's token. Raises DigestMissing for an empty token and for
+    one that we did not sign."""
     try:
         plain = signing.loads(token, salt=SALT)
         at = datetime.fromisoformat(plain.pop("rendered_at"))
@@ -105,7 +106,7 @@ def read(token: str) -> Seen:
 
 
 def read_or_none(token: str) -> Seen | None:
-    """The same where a page without a token is only a page that says nothing."""
+    """Parse and verify a page's token; None where `parse_page_token` raises."""
     try:
         return read(token)
     except DigestMissing:
@@ -113,12 +114,12 @@ def read_or_none(token: str) -> Seen | None:
 
 
 def digest(html: str) -> str:
-    """The view digest: of exactly the bytes of the regions."""
+    """The view digest: SHA-256 over exactly the bytes of the regions."""
     return f"sha256:{hashlib.sha256(html.encode()).hexdigest()}"
 
 
 def snapshot(decision: Decision, sight: Sight) -> Snapshot:
-    """The row that keeps what was shown; to be written with its decision."""
+    """Build the row that stores the page; the caller saves it with the decision."""
     return Snapshot(
         decision=decision,
         html=zlib.compress(sight.html.encode(), 9),
@@ -129,7 +130,7 @@ def snapshot(decision: Decision, sight: Sight) -> Snapshot:
 
 
 def shown(snapshot: Snapshot) -> str:
-    """The stored page. Raises ValueError when it cannot be what was stored."""
+    """The HTML of a stored page. Raises ValueError when its bytes are damaged."""
     try:
         return zlib.decompress(bytes(snapshot.html)).decode()
     except (zlib.error, UnicodeDecodeError) as error:
@@ -137,7 +138,7 @@ def shown(snapshot: Snapshot) -> str:
 
 
 def digest_of_files(files: Iterable[tuple[str, bytes]]) -> str:
-    """One digest over names and contents, in their order."""
+    """One SHA-256 digest over the names and contents of files, in the given order."""
     total = hashlib.sha256()
     for name, content in files:
         total.update(f"{name}\0{len(content)}\0".encode())
@@ -151,7 +152,7 @@ _KEY = "step_up"
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a proof is for, and nothing else."""
+    """The one verdict that a step-up proof is for."""
 
     person: str
     request: str
@@ -167,24 +168,24 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How somebody proved to be themselves, when, and for what."""
+    """Proof of identity for one verdict: the method, the time and the scope."""
 
     method: str
     at: datetime
-    bound: str  # a `Bound.digest`
+    bound: str  # a `ProofScope.digest`
 
     def holds(self, bound: Bound, now: datetime) -> bool:
-        """Whether it is a proof for this, now. A time to come is none."""
+        """Whether the proof is valid for this scope now. A future time is invalid."""
         return self.bound == bound.digest and self.at <= now <= self.at + GOOD_FOR
 
 
 def prove(
     http: HttpRequest, person: Person, password: str, bound: Bound, now: datetime
 ) -> Proof | None:
-    """The proof that a password gives; None for an empty one, which is no try.
+    """Check the password and return a proof; None for an empty one, which is no try.
 
-    Wrong tries count for the login lockout, and who has no usable password has no
-    right one. Raises Reauth.
+    Wrong passwords count towards the login lockout. Raises Reauth for a wrong password,
+    and always for a person without a usable one.
     """
     if not password:
         return None
@@ -195,12 +196,13 @@ def prove(
 
 
 def keep(session: SessionBase, proof: Proof) -> None:
-    """Remember the newest proof until its decision is made; there is one place."""
+    """Keep the proof in the session until its decision is made. It replaces the one
+    before."""
     session[_KEY] = {**asdict(proof), "at": proof.at.isoformat()}
 
 
 def kept(session: SessionBase, bound: Bound, now: datetime) -> Proof | None:
-    """The proof that was kept for exactly this, while it is fresh."""
+    """The stored proof, if it is for exactly this scope and still valid; else None."""
     try:
         plain = session[_KEY]
         proof = Proof(
@@ -212,13 +214,13 @@ def kept(session: SessionBase, bound: Bound, now: datetime) -> Proof | None:
 
 
 def forget(session: SessionBase) -> None:
-    """After the one decision it was good for."""
+    """Remove the stored proof, after the one decision that it was good for."""
     session.pop(_KEY, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A person's verdict with the version and bytes it was given on."""
+    """A person's verdict, with the version and bytes that it is about."""
 
     request_id: str
     person: Person
@@ -228,22 +230,21 @@ class Said:
     reason_code: str = ""
     reason: str = ""
     args: Mapping[str, Any] | None = None
-    step_up: Proof | None = None  # that the person just proved to be themselves
-    # The page that it was said on; None when a program said it, without any page.
+    step_up: Proof | None = None
+    # The page on which it was given; None for a verdict through the API.
     seen: Sight | None = None
     flags: tuple[str, ...] = ()
     took_ms: int | None = None  # from the page to the commit
     check: Mapping[str, Any] = field(default_factory=dict)  # question and answers
-    # What the page itself has against it, once: raised when nothing else is wrong.
+    # The page's own objection, raised last, when every other check has passed.
     objection: DomainError | None = None
-    # Of a decision on many: {"batch", "digest", "position", "by", "view"}; empty when
-    # alone.
+    # In a batch: {"batch", "digest", "position", "by", "view"}; otherwise empty.
     batch: Mapping[str, Any] = field(default_factory=dict)
-    lease: str = ""  # the taking that the page knew of
+    lease: str = ""  # token of the hold that the page knew of
     # Which reading of the business state was shown: 0 for the revision's own, None
-    # where none was. What moved since is not decided on.
+    # where none was. A verdict on an outdated state is refused.
     reading: int | None = None
-    pause: bool = False  # with a rejection: the run is paused as well
+    pause: bool = False  # with a rejection: also pause the run
 
     @property
     def actor(self) -> log.Actor:
@@ -251,12 +252,12 @@ class Said:
 
     @property
     def commits(self) -> bool:
-        """Whether the verdict lets something happen."""
+        """Whether the verdict may let the effect happen."""
         return self.verdict in {Verdict.APPROVE, Verdict.MODIFY}
 
     @property
     def bound(self) -> Bound:
-        """What a proof of identity has to be for."""
+        """The scope that a step-up proof of this verdict must have."""
         return Bound(
             self.person.public_id,
             self.request_id,
@@ -267,15 +268,15 @@ class Said:
 
     @property
     def by(self) -> str:
-        """Where it was said: only a page leaves a copy of what was shown."""
+        """Where the verdict was given: `page` or `api`."""
         return str(self.batch.get("by", "page" if self.seen is not None else "api"))
 
     @property
     def view(self) -> str:
-        """The digest of that copy; of many there is one, kept with the first."""
+        """The digest of the page, or "". A batch has one page for all its items."""
         return self.seen.digest if self.seen else str(self.batch.get("view", ""))
 
     def is_stale(self, request: ApprovalRequest) -> bool:
-        """Whether it was said on another version, or on other bytes."""
+        """Whether the verdict is about another version or other bytes."""
         meant = (self.version, self.action_hash)
         return meant != (request.version, request.action_hash)

@@ -1,5 +1,5 @@
-"""What follows once a vote is written: the question stays open, can be recalled for a
-while, or is answered yes."""
+"""Tally the votes after they are recorded: the request stays open, becomes recallable
+for a while, or is authorized."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .votes import Vote
 
 
 def tally(votes: Sequence[Vote]) -> None:
-    """Answer each question whose every step has its people now; from the voters of the
-    others it is closed. Caller wrote the votes."""
+    """Authorize each request whose steps are all complete, or start its recall window;
+    hide the others from their voters. Caller recorded the votes."""
     done = []
     for case, place in votes:
         given = case.filled if place is None else [*case.filled, place]
@@ -34,7 +34,8 @@ def tally(votes: Sequence[Vote]) -> None:
 
 
 def _answer(cases: Sequence[Case]) -> None:
-    """Authorised at once, or held for as long as they all may be recalled."""
+    """Authorize the requests at once, or start their recall window. All of them have
+    the same window."""
     first, rows = cases[0], [case.request for case in cases]
     seconds, actor, now = first.version.recall_seconds, first.said.actor, first.now
     if seconds == 0:
@@ -52,7 +53,7 @@ def _answer(cases: Sequence[Case]) -> None:
 
 
 def close_to_voter(case: Case) -> None:
-    """They voted and it still waits: lists no longer offer it to them."""
+    """Remove a request that is still open from the lists of the person who voted."""
     request, voter = case.request, case.said.person.public_id
     if voter not in request.closed_to:
         request.closed_to = [*request.closed_to, voter]
@@ -61,8 +62,9 @@ def close_to_voter(case: Case) -> None:
 
 
 def unchanged(*requests: ApprovalRequest) -> Q:
-    """A decision's guard: that the rows still are as they were read, and in time by
-    the database's clock. What can be recalled has no deadline."""
+    """Condition for a decision's guarded update: the rows still have the version and
+    bytes that were read, and pending ones are in time by the database's clock. A
+    recallable request has no deadline."""
     as_read = [
         Q(pk=one.pk, version=one.version, action_hash=one.action_hash)
         for one in requests
@@ -78,8 +80,8 @@ def authorize(
     now: datetime,
     guard: Q | None = None,
 ) -> None:
-    """These questions of one status are answered yes: grants and executions. Caller
-    holds their locks."""
+    """Authorize requests of one status: issue their grants and queue the executions.
+    Caller holds the locks of the requests."""
     transitions.request.apply_many(
         requests,
         "authorize",

@@ -1,5 +1,8 @@
-"""What a verdict does to one request or to many alike, in a few statements for all.
-Whoever calls examined each case and holds the locks of the requests."""
+"""Apply a verdict to one request or to many similar ones, in a few statements for all.
+
+The functions are steps: the caller built each decision context and holds the locks of
+the requests.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,14 @@ INSTEAD = "approve, modify or reject it, or have another person admitted to its 
 
 
 def approve(votes: Sequence[Vote]) -> None:
-    """Each fills its place; what has all its people goes on."""
+    """Record the approvals; authorize each request whose steps are now complete."""
     write(votes)
     tally(votes)
 
 
 def reject(votes: Sequence[Vote]) -> None:
-    """One no is enough, and what was weighed in sums is not any more."""
+    """Reject the requests and release their amounts from the sums. One rejection is
+    enough. Where the submission says so, also pause the run."""
     write(votes)
     first, rows = votes[0].case, [case.request for case, _ in votes]
     transitions.request.apply_many(
@@ -59,9 +63,13 @@ def _pause_run(case: Case) -> None:
 
 
 def escalate(votes: Sequence[Vote], cause: str = "escalated") -> None:
-    """Each asks a supervisor as well. `cause` says who wants that: the voter, or a
-    verifier of what they approved. Raises Policy where a voter would leave too few
-    people to decide it; what a verifier demands stands, and raises an alarm."""
+    """Escalate the requests: each asks for one more supervisor.
+
+    `cause` is `escalated` for the voter's own verdict, or `verifier` when a verifier
+    demands it for an approval. Raises Policy when a voter's escalation would leave too
+    few people to decide. A verifier's escalation always applies; an alarm then reports
+    a request that nobody can decide.
+    """
     if cause == "escalated":
         _check_left(votes)
     write(votes)
@@ -70,7 +78,8 @@ def escalate(votes: Sequence[Vote], cause: str = "escalated") -> None:
 
 
 def _check_left(votes: Sequence[Vote]) -> None:
-    """Nobody hands up what then nobody could decide. Raises Policy."""
+    """Check that enough people can decide each request after it is escalated. Raises
+    Policy."""
     counted = voters.counted([case.request.pk for case, _ in votes])
     queues = {case.request.queue_id for case, _ in votes}
     people = {queue: voters.of_queue(queue) for queue in queues}
@@ -92,7 +101,8 @@ def _check_left(votes: Sequence[Vote]) -> None:
 
 
 def _hand_up(case: Case, cause: str) -> None:
-    """One supervisor more, and once more time. Steps already complete are dropped."""
+    """Seal a new version with one more supervisor's step and a later deadline. Complete
+    steps are dropped; the people who filled them are carried over."""
     request, version = case.request, case.version
     steps = versions.escalated_steps(version, case.filled)
     carried = [

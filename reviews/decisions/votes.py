@@ -1,5 +1,5 @@
-"""The rows that every verdict leaves, whatever it does: the decision, the copy of its
-page, its log record, and a lease that ends."""
+"""The rows that every verdict leaves: the decision, its page evidence and its log
+record. Recording them also ends the hold on the request."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ BATCH, LEASE_BROKEN = "batch", "lease_broken"
 
 
 class Vote(NamedTuple):
-    """A case, and the place of its steps that the verdict fills; None for none."""
+    """A decision context, and the index of the step that the verdict fills, or None."""
 
     case: Case
     place: int | None = None
 
 
 def write(votes: Sequence[Vote]) -> None:
-    """One decision row each and its log record, however many in a few statements; the
-    person's words only as an HMAC."""
+    """Record the decisions with their page evidence and log records, and end the holds,
+    in a few statements for all. The log holds a person's words only as an HMAC."""
     rows = Decision.objects.bulk_create(_row(*vote) for vote in votes)
     pages = [vote.case.said.seen for vote in votes]
     Snapshot.objects.bulk_create(
@@ -39,7 +39,8 @@ def write(votes: Sequence[Vote]) -> None:
 
 
 def _held(case: Case) -> dict[str, str]:
-    """Under which taking it was decided, for whoever comes after it lapsed."""
+    """The token of the hold under which it was decided, for the message to a person
+    whose own hold had lapsed."""
     mine = case.lease is not None and case.lease.holder_id == case.said.person.pk
     return {"lease": case.lease.token} if case.lease is not None and mine else {}
 
@@ -98,7 +99,7 @@ def _recorded(case: Case, place: int | None) -> log.Entry:
 
 
 def flags_of(case: Case) -> list[str]:
-    """What else is true of the decision, for lists, filters and figures."""
+    """Flags of the decision, for lists, filters and metrics."""
     said = case.said
     broken = leases.was_broken(case.lease, said.person)
     ours = [(BATCH, bool(said.batch)), (LEASE_BROKEN, broken)]
@@ -112,6 +113,8 @@ def note(
     data: Mapping[str, Any],
     private: Mapping[str, Any] | None = None,
 ) -> None:
+    """Log something beside the decision, with its verdict and actor. `private` holds a
+    person's words, which the log keeps only as an HMAC."""
     log.append(
         kind,
         actor=case.said.actor,

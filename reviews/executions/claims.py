@@ -1,11 +1,10 @@
-"""Taking an execution under a lease: one holder at a time, each with a higher fence
+"""Claim an execution under a lease: one holder at a time, each with a higher fence
 (gate.md section 7).
 
-What may have happened before an attempt begins: in an attempt before it, or in the
-history that was lost with a restore.
-
-What an agent calls its redeem by, kept as a hash: a call whose answer was lost is
-answered with the claim that it made, and no other call is.
+Before a claim, this module checks whether the effect may have happened already: in an
+earlier attempt, or in the history that a restore lost. An agent may name its redeem
+call with a key, stored as a hash; repeating the call under that key returns the claim
+that the first call made.
 """
 
 from __future__ import annotations
@@ -32,8 +31,9 @@ from . import finish, rechecks
 
 
 def earlier_doubt(execution: Execution) -> Doubt | None:
-    """Why this may have happened already, where neither a look-up by its key nor its
-    provider's memory of that would tell. Caller holds the execution's lock."""
+    """Why the effect may have happened already, in cases that neither a look-up by its
+    key nor the provider's memory of that key can detect; None otherwise. Caller holds
+    the execution's lock."""
     late = execution.attempts > 0 and _is_blind(execution)
     if late and late_reports.says_it_happened(execution):  # guard: late-report
         return uncertain.REPORTED
@@ -43,15 +43,18 @@ def earlier_doubt(execution: Execution) -> Doubt | None:
 def _inherited(execution: Execution) -> Doubt | None:
     opaque = approved_tool.class_of(execution) is ExecutionClass.OPAQUE
     if not opaque and execution.grant.revision.number == 1:
-        return None  # its own key tells, without a look at the epochs
+        return None  # the service knows its only key, so no epoch query is needed
     found = uncertain.of_restore(execution)
     return found if opaque or found is uncertain.OTHER_VERSION else None
 
 
 def is_untouched(execution: Execution) -> bool:
-    """What was unknown once, or said too late to have been done, may have happened,
-    whatever was said of it later: where somebody can look, they look before it is
-    repeated."""
+    """Whether no earlier attempt can have had an effect.
+
+    An outcome that was once unknown, or reported done too late, may have happened
+    whatever was recorded later. If its service can be asked, it is asked before the
+    effect is repeated, and so is everything that came back with a restore.
+    """
     doubted = execution.unknown_at is not None or _is_said_done(execution)
     can_look = approved_tool.can_be_asked(execution)
     # guard: unknown-once
@@ -65,19 +68,21 @@ def _is_said_done(execution: Execution) -> bool:
 
 
 def _is_blind(execution: Execution) -> bool:
-    """Whether neither its service can be asked nor its provider knows our key."""
+    """Whether the service cannot be asked and the provider does not know our key."""
     keyed = approved_tool.class_of(execution) is ExecutionClass.KEYED
     return not keyed and not approved_tool.can_be_asked(execution)
 
 
 def remember(execution: Execution, key: str) -> None:
-    """Which call made the claim that was just written. Caller holds its lock."""
+    """Record which redeem call made the claim that was just written. Caller holds the
+    execution's lock."""
     made = Execution.objects.filter(pk=execution.pk, fence=execution.fence)
     made.update(redeem_digest=_digest(execution, key))
 
 
 def made_claim(execution: Execution, key: str, now: datetime) -> bool:
-    """Whether a call with this key made the claim that stands. No key made none."""
+    """Whether a call with this key made the current claim, whose lease has not lapsed.
+    False for an empty key."""
     if not key or execution.status != ExecutionStatus.CLAIMED:
         return False
     if execution.lease_until is None or execution.lease_until <= now:
@@ -87,8 +92,8 @@ def made_claim(execution: Execution, key: str, now: datetime) -> bool:
 
 
 def _digest(execution: Execution, key: str) -> str:
-    """Of one claim: the next has a higher fence, whoever makes it. A process of the
-    release before leaves this column as it is."""
+    """Digest of the key for one claim. It covers the fence, because a process of the
+    previous release makes a new claim without clearing this column."""
     agent = execution.grant.proposal.agent
     said = [agent, execution.pk, execution.fence, key]
     return canonical.digest(canonical.encode(said))
@@ -99,16 +104,16 @@ EXECUTOR = finish.EXECUTOR
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An execution taken under a lease: its fence goes with every later write."""
+    """An execution claimed under a lease. Every later write names its fence."""
 
     execution: Execution
     definition: ToolDefinition
     fence: int
-    # No earlier attempt can have had an effect: a lapsed lease leaves that open.
+    # No earlier attempt can have had an effect; False after a lapsed lease.
     untouched: bool
-    # Why there is no time or no try left: what was tried is looked up, and that is all.
+    # Why no time or no try is left, as a code: the claim is only for a look-up.
     over: str = ""
-    # Made by an earlier call with the same key, which may have been answered.
+    # An earlier call with the same key made it, and the agent may have the answer.
     replayed: bool = False
 
     @property
@@ -123,8 +128,7 @@ class Claim:
 
 
 def inquiry(execution: Execution) -> Call:
-    """What a service is told that is only asked: our reference, and no permission to
-    act."""
+    """Build the call for a look-up: our reference, without a grant to act on."""
     revision = execution.grant.revision
     tool = revision.known_tool
     return Call(
@@ -140,7 +144,7 @@ def inquiry(execution: Execution) -> Call:
 
 
 def quiet_from(execution: Execution) -> datetime:
-    """From when on nothing of its last attempt can still be on its way."""
+    """When nothing of the last attempt can still be under way: its lease is over."""
     return (execution.claimed_at or execution.queued_at) + _lease_span()
 
 
@@ -148,12 +152,15 @@ def quiet_from(execution: Execution) -> datetime:
 def take(
     *, execution_id: str, actor: log.Actor, redeeming: bool = False, key: str = ""
 ) -> Claim | None:
-    """Claim an execution: grant LIVE -> SPENT the first time, fence + 1, a lease.
+    """Claim an execution: grant LIVE -> SPENT the first time, fence + 1, a new lease.
 
-    None when there is nothing to claim: another holds it, it is over, paused, not due
-    or its window is closed (then it is refused, or lost if it may have happened). What
-    an agent performs itself is claimed only by `redeeming`; the `key` that it did so by
-    gets the same claim again, as it stands.
+    Returns None when there is nothing to claim: another holds it, it is finished,
+    paused or not due, or its window is closed (then it becomes REFUSED, or UNKNOWN if
+    it may have happened). An execution that its agent performs is claimed only with
+    `redeeming`; a repeated call with the same `key` gets the same claim, unchanged.
+
+    Raises NotFound, and Restored while a restored database has not been checked.
+    Locks: the grant, the execution.
     """
     restore_epochs.check()
     execution = locks.execution(execution_id)
@@ -217,13 +224,13 @@ def _take_lapsed(
         return None if held else _lease(execution, "reclaim", actor, now)
     if not _may_look(execution):
         finish.lose(execution, "lease_lapsed", "Nobody knows whether it ran.", now)
-    elif not (ours and execution.by_agent):  # an agent that redeems asks nobody
+    elif not (ours and execution.by_agent):  # a redeeming agent makes no look-up
         return replace(_lease(execution, "reclaim", actor, now), over=why)
     return None
 
 
 def over(execution: Execution, now: datetime) -> str:
-    """Why nothing may be begun again, as a code; "" while it may."""
+    """Why no new attempt may begin, as a code; "" while one may."""
     if execution.grant.expires_at <= now:
         return "window_closed"
     most = approved_tool.definition_of(execution).retry.attempts
@@ -231,16 +238,17 @@ def over(execution: Execution, now: datetime) -> str:
 
 
 def _may_look(execution: Execution) -> bool:
-    """Whether the service can say what became of it; not for ever, where every worker
-    that asks dies of it."""
+    """Whether the service can be asked what became of it. The number of attempts is
+    bounded, in case every worker that asks crashes."""
     definition = approved_tool.definition_of(execution)
     most = 2 * definition.retry.attempts
     return definition.look_up is not None and execution.attempts < most
 
 
 def _held_back(execution: Execution) -> bool:
-    """Whether a switch keeps what may have happened from being taken up again: an
-    attempt that cannot begin is none. What can be looked up is, under any switch."""
+    """Whether a stop or pause keeps a lapsed execution from being claimed again. After
+    a stop, or where the service can be asked, a worker may still claim it: the
+    re-checks then prevent the effect."""
     no = rechecks.switches(execution)
     if no is None:
         return False

@@ -1,4 +1,5 @@
-"""What ends an execution, or keeps it from ever being claimed (gate.md section 7)."""
+"""The endings of an execution: finished, UNKNOWN, or REFUSED before an effect
+(gate.md section 7). The functions are steps; the caller holds the execution's lock."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from reviews.models import Execution
 from .rechecks import No
 
 EXECUTOR = uncertain.EXECUTOR
-# After an outcome became unknown: what was under way then is over by now.
+# From an unknown outcome to the first look-up: by then the attempt itself is over.
 FIRST_LOOK_UP = timedelta(seconds=30)
 
 
@@ -28,6 +29,8 @@ def finish(
     values: dict[str, Any],
     **data: Any,
 ) -> None:
+    """End the execution by `event`: end its lease, set `finished_at` and the columns in
+    `values`. `data` goes to the log record."""
     transitions.execution.apply(
         execution,
         event,
@@ -45,12 +48,14 @@ def lose(
     now: datetime,
     actor: log.Actor = EXECUTOR,
 ) -> None:
+    """Mark a claimed execution as UNKNOWN and schedule its first look-up."""
     why = uncertain.Doubt(code, detail, actor)
     uncertain.forget(execution, why, now, ask_at=now + FIRST_LOOK_UP)
 
 
 def refuse(execution: Execution, no: No, now: datetime) -> None:
-    """Nothing of it happens; what came back with a backup may have, and is unknown."""
+    """Mark the execution as REFUSED, end its grant and release its sums. A queued
+    execution that came back with a backup may have run, so it becomes UNKNOWN."""
     queued = execution.status == ExecutionStatus.QUEUED
     doubt = uncertain.of_restore(execution) if queued else None
     if doubt is not None:
@@ -72,5 +77,5 @@ def refuse(execution: Execution, no: No, now: datetime) -> None:
 
 
 def close_window(execution: Execution, now: datetime) -> None:
-    """What is still queued when its window ends never runs."""
+    """Refuse an execution that is still queued when its execution window ends."""
     refuse(execution, No("window_closed", "The execution window is over."), now)

@@ -1,5 +1,5 @@
-"""What the holder of a claim must still have: its fence, and enough of its lease
-(gate.md section 7)."""
+"""What the holder of a claim needs before it acts or writes: the current fence, and
+enough time left on its lease (gate.md section 7)."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from .claims import Claim
 
 
 def note_outside() -> None:
-    """Leave outside the database that this claim was made, before its effect: so a
-    backup from before it is known for one (proof.md T25).
+    """Record outside the database that a claim was made, before its effect, so that an
+    older backup is recognised after a restore (proof.md T25).
 
-    Raises Restored, or OSError where it cannot be written. Outside a transaction; in
-    one of a test, which is never committed, it does not happen.
+    Raises Restored, or OSError when the note cannot be written. Call it outside a
+    transaction; inside the transaction of a test, which never commits, it does nothing.
     """
     transaction.on_commit(restore_epochs.advance)
 
 
 def check_held(claim: Claim) -> None:
-    """Raises StaleFence when the lease may end during the effect: who was held up for
-    so long does not begin what a successor may be doing. Leaves that it is begun."""
+    """Mark the attempt as begun. Raises StaleFence when the lease may end during the
+    effect: a delayed holder must not begin what a successor may already perform."""
     _begin(claim, timedelta(seconds=settings.HOLDPOINT.http_timeout))
 
 
 def hand_out(claim: Claim) -> None:
-    """Leave that an agent is given this claim, right before it is. Raises StaleFence
-    when its lease has lapsed, or a check said no to another who was to be given it."""
+    """Mark the claim as begun, right before it is returned to the agent. Raises
+    StaleFence when its lease has lapsed, or a concurrent call released the claim."""
     _begin(claim, timedelta())
 
 
@@ -52,7 +52,8 @@ def _begin(claim: Claim, enough: timedelta) -> None:
 
 
 def fenced(execution_id: str, fence: int) -> Execution:
-    """The claimed execution, locked. Raises StaleFence when another took it over."""
+    """Load the claimed execution, locked. Raises NotFound, and StaleFence when another
+    holder took it over."""
     execution = locks.execution(execution_id)
     # guard: fence
     if execution.status != ExecutionStatus.CLAIMED or execution.fence != fence:

@@ -1,6 +1,8 @@
-"""What must still hold right before an effect (gate.md section 7). Reads only, but for
-the reading of the business state that it leaves, and outside any transaction; a check
-that fails says why in one code."""
+"""What must still hold right before an effect (gate.md section 7).
+
+The checks run outside any transaction and only read, except that a new reading of the
+business state is stored. A check that fails returns a Refusal with a code.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,8 @@ from reviews.tool_services.readers import Reading
 
 @dataclass(frozen=True, slots=True)
 class No:
-    """A re-check's refusal. `later`: nothing is wrong for good, try again; `free`:
-    and what was not tried is no attempt."""
+    """Why an execution must not run now. `later`: the reason is temporary, so it is
+    tried again; `free`: this does not count as an attempt."""
 
     code: str
     detail: str
@@ -57,8 +59,9 @@ TIGHTENED = No("policy_tightened", "The policy now asks for more authority.")
 
 
 def check(execution: Execution, definition: ToolDefinition) -> No | None:
-    """The first reason not to perform this execution now, cheapest first. What is read
-    may take seconds: whoever begins the effect asks `at_last` as well."""
+    """The first reason not to perform this execution now, or None; cheapest check
+    first. Readers and verifiers may take seconds, so call `find_final_refusal` as well,
+    right before the effect."""
     policy = active.active_or_none()
     request = _request_of(execution)
     return (
@@ -72,8 +75,8 @@ def check(execution: Execution, definition: ToolDefinition) -> No | None:
 
 
 def at_last(execution: Execution) -> No | None:
-    """What may have changed while the rest was asked, which takes seconds: its time,
-    who approved it, and last of all the switches."""
+    """Repeat the checks whose answer may have changed during the others, which take
+    seconds: the execution window, the approvers, and last the stops and pauses."""
     # guard: last-approvers
     # guard: last-window
     return _window(execution) or _approvers(execution) or switches(execution)
@@ -89,8 +92,8 @@ def _approvers(execution: Execution) -> No | None:
 
 
 def switches(execution: Execution) -> No | None:
-    """Stop rows over the thread, agent, tool or everything, since it was granted
-    [I24]."""
+    """A stop or pause of the thread, agent, tool or everything since the grant was
+    issued [I24]; None without one."""
     proposal, granted_at = execution.grant.proposal, execution.grant.issued_at
     action = (proposal.agent, proposal.thread, proposal.tool_name)
     mode = stops.over(action, granted_at)
@@ -102,13 +105,14 @@ def switches(execution: Execution) -> No | None:
 
 
 def stopped(execution: Execution) -> No | None:
-    """Of the switches only what is for good: a pause passes."""
+    """A stop since the grant was issued; None for a pause, which is temporary."""
     no = switches(execution)
     return no if no is not None and not no.later else None
 
 
 def tool(execution: Execution) -> No | None:
-    """Whether its tool still takes these arguments, and acts where it did."""
+    """Why the current tool no longer fits: it is gone, takes other arguments or acts
+    elsewhere. None while it fits."""
     return _tool(execution, active.active_or_none())
 
 
@@ -125,8 +129,8 @@ def _bytes(execution: Execution) -> No | None:
 
 
 def _tool(execution: Execution, policy: PolicyVersion | None) -> No | None:
-    """The tool may be better described by now. What it takes, and where it acts, is
-    what was decided on: an effect that goes elsewhere is another effect."""
+    """A new tool version may describe the tool better. Its arguments, executor and
+    destination must stay as decided: an effect elsewhere is another effect."""
     revision = execution.grant.revision
     proposed = revision.known_tool
     current = tools.current(proposed.name, policy)
@@ -151,8 +155,8 @@ def _authority(
     request: ApprovalRequest | None,
     policy: PolicyVersion | None,
 ) -> No | None:
-    """What the policy asks now, of the facts that were known then, was given; and by
-    people who may still give it, on exactly these bytes [I11, I18]."""
+    """The authority that the current policy requires, on the facts known when it was
+    proposed, was given by people who may still give it, on these bytes [I11, I18]."""
     revision = execution.grant.revision
     reading = _reread(revision, policy)
     asked = reevaluate(revision, policy, now=clock.now(), reading=reading)
@@ -160,8 +164,8 @@ def _authority(
 
 
 def _reread(revision: Revision, policy: PolicyVersion | None) -> Reading | None:
-    """What the tool's reader says by its new definition, where the policy in force
-    reads more of it than was asked for then."""
+    """Read the state again by the tool's current definition, where the policy in force
+    needs facts that the stored reading lacks; None where it does not."""
     if policy is None or not lacking(revision, policy):
         return None
     current = tools.current(revision.known_tool.name, policy)
@@ -173,7 +177,7 @@ def _reread(revision: Revision, policy: PolicyVersion | None) -> Reading | None:
 
 
 def authority(execution: Execution, asked: Evaluation) -> No | None:
-    """Why what was given is less than is asked now; None when it is enough."""
+    """Why the given authority is less than `asked`; None when it is enough."""
     return _enough(execution, _request_of(execution), asked)
 
 
@@ -199,13 +203,13 @@ def _enough(
 
 
 def tightened(revision: Revision, asked: Evaluation) -> No:
-    """That what was given is too little by now, and what asks for more."""
+    """Build the refusal of an approval that is no longer enough, with the cause."""
     return replace(TIGHTENED, detail=f"{TIGHTENED.detail} {cause_of(revision, asked)}")
 
 
 def cause_of(revision: Revision, asked: Evaluation) -> str:
-    """What asks for more than did when this was proposed: rules, else people, else the
-    queue, in words."""
+    """Describe what requires more authority now than when this was proposed: new rules,
+    else other people, else another queue, else a step-up."""
     was = Evaluation.from_json(revision.evaluation)
     known = {(rule.id, rule.text, rule.effect) for rule in was.rules}
     new = [
@@ -227,8 +231,8 @@ def _people(evaluation: Evaluation) -> str:
 
 
 def _voted(execution: Execution, request: ApprovalRequest | None) -> No | None:
-    """Count the votes again from their rows: a status says only that somebody wrote it
-    [I18]. What the policy alone allows has no request and needs no votes."""
+    """Count the votes again from their rows, because a status alone proves nothing
+    [I18]. An action that the policy alone allows has no request and needs no votes."""
     if request is None:
         alone = Tier(execution.grant.revision.tier) in {Tier.AUTO, Tier.NOTIFY}
         return None if alone else WITHOUT_VOTES
@@ -240,7 +244,7 @@ def _voted(execution: Execution, request: ApprovalRequest | None) -> No | None:
 
 
 def _asks(evaluation: Evaluation) -> tuple[object, ...]:
-    """Whom it asks, and how."""
+    """The people, the queue and the step-up that an evaluation requires."""
     return evaluation.steps, evaluation.queue, evaluation.step_up
 
 
@@ -251,12 +255,13 @@ def _request_of(execution: Execution) -> ApprovalRequest | None:
 
 
 def _decided_tier(execution: Execution, request: ApprovalRequest | None) -> Tier:
-    """The authority that was really given."""
+    """The tier of authority that was given."""
     return Tier(request.tier if request else execution.grant.revision.tier)
 
 
 def _window(execution: Execution) -> No | None:
-    """Its time is not over, by the database's clock: readers may have taken seconds."""
+    """The execution window is still open by the database's clock, which moved on while
+    readers and verifiers were asked."""
     grant = Grant.objects.filter(
         pk=execution.grant_id,
         status=GrantStatus.SPENT,
@@ -270,8 +275,8 @@ def _window(execution: Execution) -> No | None:
 def _world(
     execution: Execution, request: ApprovalRequest | None, definition: ToolDefinition
 ) -> No | None:
-    """The business state is the one that the last approver was shown, by the tool's
-    own precondition. What is read now stays as a row."""
+    """The business state still meets the preconditions that the last approver was
+    shown. The new reading is stored."""
     revision = execution.grant.revision
     shown = readings.said(_seen(request), revision)
     expected = {**shown.get("preconditions", {}), **revision.preconditions}
@@ -290,7 +295,7 @@ def _world(
 
 
 def _seen(request: ApprovalRequest | None) -> StateReading | None:
-    """The reading that the last approver had on the page; None for the revision's."""
+    """The reading that the last approver was shown; None for the revision's own."""
     if request is None:
         return None
     last = (

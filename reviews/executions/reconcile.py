@@ -1,14 +1,13 @@
-"""What became of effects whose outcome nobody knew: their service is asked by our own
-reference, again and again for a bounded time, and what it says clearly settles them.
+"""Look-ups and audits: ask a tool's service by our own reference what became of an
+effect. Nothing is ever performed here.
 
-Nothing is ever performed here. A person may answer at any time, and then nobody asks.
+A look-up is for an unknown outcome. The service is asked repeatedly for a bounded time,
+and a clear answer settles the execution. A person may settle it at any time, which ends
+the look-ups.
 
-Effects that are said never to have happened, looked for in the world: their service
-is asked by our reference until it says something clear. What was refused and is there
-ran without a permission; what its agent says failed leaves the sums only once the
-service denies it.
-
-Nothing is ever performed here, and nothing of the execution is settled.
+An audit is for an effect that should not exist, and settles nothing. A refused
+execution that the service reports as done ran without a grant. An execution that its
+agent reports as failed leaves the sums only when the service denies it.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from reviews.tool_services.executors import Outcome
 from . import claims, finish, record
 
 RECONCILER = log.Actor("system", "reconciler")
-FOR = timedelta(hours=24)  # since it became unknown; then only when a person asks
+FOR = timedelta(hours=24)  # after this, a look-up happens only when a person asks
 WIDEST = timedelta(hours=1)
 CHUNK = 50
 NOT_FOUND = executors.NOT_FOUND
@@ -45,7 +44,7 @@ NOT_FOUND = executors.NOT_FOUND
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """One look-up that is to be made: what for, and which of them it is."""
+    """One look-up to be made, with its number among those of the execution."""
 
     execution: Execution
     definition: ToolDefinition
@@ -53,21 +52,22 @@ class Inquiry:
 
 
 def due() -> list[str]:
-    """Executions whose service is to be asked now, longest waiting first; what the
-    previous release left without a time too."""
+    """Ids of up to 50 executions whose look-up is due, longest waiting first, including
+    those that the previous release left without a time."""
     planned = Q(ask_at__lte=clock.ClockTimestamp()) | Q(unknown_at__isnull=True)
     found = Execution.objects.filter(planned, status=ExecutionStatus.UNKNOWN)
     return list(found.order_by("ask_at").values_list("pk", flat=True)[:CHUNK])
 
 
 def look_up(execution_id: str) -> Execution | None:
-    """Ask once, if it is time, and keep the answer; None when it was not."""
+    """Make one look-up, if it is due, and record the answer; None when none is due.
+    Raises NotFound."""
     inquiry = plan(execution_id=execution_id)
     return _ask(inquiry, RECONCILER) if inquiry else None
 
 
 def look_up_now(execution_id: str, person: Person) -> Execution:
-    """The same because a person asks. Raises NotFound, NotYours, Conflict."""
+    """Make one look-up now for a person. Raises NotFound, NotYours, Conflict."""
     inquiry = plan(execution_id=execution_id, person=person)
     if inquiry is None:
         raise Conflict("Its outcome is known by now. Nobody was asked.")
@@ -75,17 +75,17 @@ def look_up_now(execution_id: str, person: Person) -> Execution:
 
 
 def _ask(inquiry: Inquiry, actor: log.Actor) -> Execution:
-    """Outside any transaction."""
+    """Call the service. Runs outside any transaction."""
     found = executors.look_up(inquiry.definition, claims.inquiry(inquiry.execution))
     return keep(inquiry=inquiry, found=found, actor=actor)
 
 
 @transaction.atomic(durable=True)
 def plan(*, execution_id: str, person: Person | None = None) -> Inquiry | None:
-    """Count the look-up that follows, and say when the next one is due: who dies while
-    asking has asked. None when there is nothing to ask.
+    """Count the look-up and schedule the next one, before the service is called, so
+    that a call that crashes the worker counts too. None when there is nothing to ask.
 
-    Raises NotFound, and for a person NotYours or Conflict.
+    Raises NotFound, and for a person NotYours or Conflict. Locks: grant, execution.
     """
     execution = locks.execution(execution_id)
     definition = approved_tool.definition_of(execution)
@@ -110,8 +110,8 @@ def _is_due(execution: Execution, now: datetime, known: bool) -> bool:
 
 
 def _next(execution: Execution, now: datetime) -> datetime | None:
-    """Twice as long after each, never over the widest; None when its time is over, or
-    when only people can tell."""
+    """The wait doubles each time, up to the maximum. None when the look-up period is
+    over, or when only people can settle the outcome."""
     if execution.code == uncertain.OTHER_VERSION.code:
         return None
     wait = finish.FIRST_LOOK_UP * 2 ** min(execution.asked + 1, 10)
@@ -129,8 +129,11 @@ def _write(execution: Execution, **values: Any) -> None:
 
 @transaction.atomic(durable=True)
 def keep(*, inquiry: Inquiry, found: Outcome, actor: log.Actor) -> Execution:
-    """Write down what the service said; a clear answer settles the execution, unless
-    somebody was faster: if they were wrong, an alarm says so. Raises NotFound."""
+    """Record what the service said. A clear answer settles the execution, unless a
+    person settled it first; if the two contradict, this raises an alarm.
+
+    Raises NotFound. Locks: grant, execution, alarm.
+    """
     execution = locks.execution(inquiry.execution.pk)
     now = clock.now()
     found = record.redacted(execution, found)
@@ -147,7 +150,7 @@ def keep(*, inquiry: Inquiry, found: Outcome, actor: log.Actor) -> Execution:
     )
     _note(execution, inquiry, said, actor, now)
     if execution.status == ExecutionStatus.UNKNOWN:
-        if execution.fence == inquiry.execution.fence:  # else it is of another attempt
+        if execution.fence == inquiry.execution.fence:  # else another attempt began
             _settle(execution, found, said, now)
     elif execution.status == ExecutionStatus.FAILED and said == "succeeded":
         record.keep_found(execution, found, actor, now)
@@ -180,9 +183,9 @@ def _settle(execution: Execution, found: Outcome, said: str, now: datetime) -> N
         _move(execution, "settle_succeeded", now, happened=True, **kept)
         facts.count_effect(execution.proposal_id, at=now)
     elif execution.code == uncertain.OTHER_VERSION.code:
-        return  # it was asked about these bytes, and others may have run
+        return  # the look-up was for these bytes, and an earlier version may have run
     elif said == "failed" or (
-        # A service that has not seen our reference yet may see it in a moment.
+        # Before the quiet time, the attempt may still be on its way to the service.
         said == NOT_FOUND and claims.quiet_from(execution) <= now
     ):
         detail = found.detail or "The service never saw our reference."
@@ -210,16 +213,16 @@ def _move(
 
 
 AUDITOR = log.Actor("system", "auditor")
-# Of one sweep: what nobody knows of waits behind them.
+# For one sweep: look-ups of unknown outcomes wait behind the audits.
 AUDIT_CHUNK = 20
-# By then what was under way has arrived; older ones are nobody's any more.
+# After SETTLED a call that was under way has arrived. Nothing is audited after HORIZON.
 SETTLED, HORIZON = timedelta(minutes=1), timedelta(hours=24)
 
 
 def due_audits() -> list[str]:
-    """Refused executions whose service is to be asked now, those that it was not asked
-    of first: one that is silent keeps nobody from being asked once. Then those of which
-    only their agent says that they failed."""
+    """Ids of executions to audit now. First refused ones, those never audited before
+    the rest, so that a silent service delays no first audit; then those that failed
+    only by their agent's report."""
     now = clock.now()
     found = Execution.objects.filter(
         Q(audited_at__isnull=True) | Q(ask_at__lte=now),
@@ -242,25 +245,26 @@ def _said_to_fail(now: datetime) -> list[str]:
 
 
 def look(execution_id: str) -> bool:
-    """Ask after one, if it is time; whether it was found. Raises NotFound."""
+    """Audit one execution, if it is due. Returns whether its effect was found. Raises
+    NotFound."""
     execution = begin(execution_id=execution_id)
     return execution is not None and _audit(execution)
 
 
 def _audit(execution: Execution) -> bool:
-    """Ask once, outside any transaction."""
+    """Call the service. Runs outside any transaction."""
     definition = approved_tool.definition_of(execution)
     found = executors.look_up(definition, claims.inquiry(execution))
     if found.status == "unknown":
-        return False  # asked again in time
+        return False  # a later audit asks again
     return keep_audit(execution_id=execution.pk, fence=execution.fence, found=found)
 
 
 @transaction.atomic(durable=True)
 def begin(*, execution_id: str) -> Execution | None:
-    """Say when it is asked next: who dies while asking has asked. None when there is
-    nobody to ask, or somebody else just did. Locks: grant, execution. Raises
-    NotFound."""
+    """Schedule the next audit, before the service is called, so that a call that
+    crashes the worker counts too. None when the service cannot be asked, or another
+    worker just did. Locks: grant, execution. Raises NotFound."""
     execution, now = locks.execution(execution_id), clock.now()
     if not _audit_is_due(execution, now):
         return None
@@ -279,14 +283,15 @@ def _audit_is_due(execution: Execution, now: datetime) -> bool:
 
 
 def _next_audit(execution: Execution, now: datetime) -> datetime:
-    """After as long again as it is over."""
+    """The wait equals the time since the execution ended, at least SETTLED."""
     return now + max(SETTLED, now - (execution.finished_at or now))
 
 
 @transaction.atomic(durable=True)
 def keep_audit(*, execution_id: str, fence: int, found: Outcome) -> bool:
-    """Nobody is asked again; raise what was found, and let what was not weigh in no
-    sum. Locks: grant, execution, alarm. Raises NotFound."""
+    """Record the answer and end the audit. An effect that was found raises an alarm and
+    counts in the sums; one that was not found leaves the sums. Returns whether it was
+    found. Locks: grant, execution, alarm. Raises NotFound."""
     execution = locks.execution(execution_id)
     ended = {ExecutionStatus.REFUSED, ExecutionStatus.FAILED}
     if execution.status not in ended or execution.fence != fence:

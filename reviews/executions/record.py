@@ -1,11 +1,9 @@
-"""What became of an attempt, as it is written under its fence; and what was said of one
-too late to count.
+"""Record what became of an attempt, under its fence (gate.md section 7).
 
-A check said no before anything was begun.
-
-Whether there is a next attempt, and when.
-
-What a service or an agent said of an effect: as it may be kept, and opened again.
+The outcome finishes the execution, queues another attempt, or leaves it UNKNOWN. A
+refusal before the effect is recorded here too, and so is a report that came too late to
+count. Texts of a service or an agent are redacted before they are stored; a result is
+also encrypted for its agent.
 """
 
 from __future__ import annotations
@@ -38,11 +36,12 @@ from .rechecks import No
 
 
 def back_off(execution: Execution) -> timedelta:
-    """Before the next attempt, after as many as the row counts."""
+    """The wait before the next attempt, by the number of attempts so far."""
     return approved_tool.definition_of(execution).retry.after(execution.attempts)
 
 
 def tries_left(execution: Execution) -> bool:
+    """Whether the tool's retry limit allows another attempt."""
     return execution.attempts < approved_tool.definition_of(execution).retry.attempts
 
 
@@ -55,6 +54,8 @@ def requeue(
     now: datetime,
     **changes: Any,
 ) -> None:
+    """Queue a claimed execution again, due at `due`; `changes` are more columns. A
+    step: the caller holds the execution's lock."""
     transitions.execution.apply(
         execution,
         "requeue",
@@ -73,12 +74,13 @@ def requeue(
 
 @transaction.atomic(durable=True)
 def give_back(*, claim: Claim, no: No) -> None:
-    """A check said no to what an agent redeemed, and nobody was given it: nothing of it
-    happens, or after an attempt that may have had an effect all is as before, where the
-    reason is one that passes or a switch.
+    """Undo the claim of a redeem call that a check refused, before the agent got it.
 
-    Raises StaleFence, also when a repeated call was given it meanwhile: what may be
-    under way stands.
+    Without an earlier attempt the execution is refused or queued again. Otherwise its
+    lease ends and the attempt is not counted, if the reason is temporary or a stop.
+
+    Raises StaleFence, also when a repeated call got the claim meanwhile: its agent may
+    be performing the effect.
     """
     execution = leases.fenced(claim.execution.pk, claim.fence)
     if execution.began_at is not None:  # guard: redeem-begun
@@ -93,7 +95,10 @@ def give_back(*, claim: Claim, no: No) -> None:
 
 @transaction.atomic(durable=True)
 def refuse(*, execution_id: str, fence: int, no: No) -> Execution:
-    """A re-check said no, and no attempt has reached the world. Raises StaleFence."""
+    """Record that a re-check refused the claim, before any attempt had an effect.
+
+    Raises NotFound, StaleFence. Locks: the grant, the execution.
+    """
     execution = leases.fenced(execution_id, fence)
     _refuse(execution, no)
     return execution
@@ -112,8 +117,8 @@ def _refuse(execution: Execution, no: No) -> None:
 
 
 def redacted(execution: Execution, outcome: Outcome) -> Outcome:
-    """The same, its words as they may be kept and logged: a service or an agent chose
-    them."""
+    """Redact the outcome's code and detail, which a service or an agent wrote, so that
+    they may be stored and logged. A code that Holdpoint reserves becomes `failed`."""
     redactor = _redactor(execution)
     code = redactor.text(outcome.code)[:64]
     code = "failed" if code in {BY_PERSON, BY_LOOK_UP} else code
@@ -132,7 +137,8 @@ def _redactor(execution: Execution) -> Redactor:
 
 
 def kept(execution: Execution, result: dict[str, Any]) -> dict[str, Any]:
-    """A result's columns: sealed for the agent, redacted for people, a digest."""
+    """Build a result's columns: encrypted for the agent, redacted for people, and the
+    SHA-256 digest of its canonical bytes."""
     blob = canonical.encode(result)
     return {
         "result": encryption.seal(
@@ -144,7 +150,7 @@ def kept(execution: Execution, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def result_of(execution: Execution) -> dict[str, Any] | None:
-    """The whole result, for the agent that asked for the effect."""
+    """The whole result, for the agent that asked for the effect; None without one."""
     if execution.result is None:
         return None
     blob = encryption.open(
@@ -152,12 +158,12 @@ def result_of(execution: Execution) -> dict[str, Any] | None:
     )
     try:
         value: dict[str, Any] = canonical.parse(blob)
-    except InvalidJson:  # kept by a release that did not ask whether it can be read
+    except InvalidJson:  # stored by a release that did not validate results
         return {"unreadable": True}
     return value
 
 
-HIGHEST = 2**31 - 1  # of the fences that a report may name
+HIGHEST = 2**31 - 1  # largest fence that a report's column holds
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -165,9 +171,9 @@ _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 def record(
     *, execution_id: str, fence: int, outcome: Outcome, actor: log.Actor
 ) -> Execution:
-    """Write what became of an attempt, under its fence [I22].
+    """Record what became of an attempt, under its fence [I22].
 
-    Raises NotFound, StaleFence.
+    Raises NotFound, StaleFence. Locks: the grant, the execution.
     """
     execution = leases.fenced(execution_id, fence)
     now = clock.now()
@@ -187,7 +193,7 @@ def record(
 
 
 def _is_late(execution: Execution, now: datetime) -> bool:
-    """Whether the holder had been told to be done by an earlier time."""
+    """Whether the lease or the execution window had ended before the report."""
     lapsed = execution.lease_until is not None and execution.lease_until <= now
     return lapsed or execution.grant.expires_at <= now
 
@@ -206,7 +212,8 @@ def _succeed(
 def _fail(
     execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
 ) -> None:
-    """Known: no effect. Try again later if only this attempt never left the house."""
+    """The attempt had no effect. Queue another one if the outcome allows it and tries
+    and time are left; otherwise the execution has failed."""
     due = now + back_off(execution)
     again = (
         (outcome.this_attempt_only or outcome.again)
@@ -223,7 +230,7 @@ def _fail(
     finish.finish(execution, "fail", actor, now, why, code=outcome.code)
     sequence.halt(execution, now)
     proposal = execution.grant.proposal
-    if by_agent:  # its word alone would empty the sums that hold it back
+    if by_agent:  # else an agent could empty the sums that limit it by its word alone
         facts.count_effect(proposal.pk, at=now)  # guard: agent-word
     else:
         facts.deny_effect(proposal.pk)
@@ -233,7 +240,8 @@ def _fail(
 def _doubt(
     execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
 ) -> None:
-    """It may have happened. A keyed or queryable tool is asked again, soon."""
+    """It may have happened. For a keyed or queryable tool a worker soon asks its
+    service, or repeats the call; otherwise the outcome is UNKNOWN."""
     due = _asked_again_at(execution, now)
     again = (
         approved_tool.class_of(execution) is not ExecutionClass.OPAQUE
@@ -250,8 +258,9 @@ def _doubt(
 
 
 def _asked_again_at(execution: Execution, now: datetime) -> datetime:
-    """Where the service is looked up first, not before the lease is over: what it is
-    still at, it would deny, and then do beside the attempt that follows."""
+    """When to claim it again. A look-up waits until the lease is over: a service that
+    is still working would deny the effect, and then perform it beside the next attempt.
+    """
     due = now + back_off(execution)
     looked_up = approved_tool.can_be_asked(execution)
     if execution.began_at is None or execution.lease_until is None or not looked_up:
@@ -268,8 +277,9 @@ def keep_late(
     outcome: Outcome,
     actor: log.Actor,
 ) -> bool:
-    """Keep what was said of an effect when it could no longer count. It settles
-    nothing. Whether it only says again what was recorded. Raises NotFound."""
+    """Store a report that came too late to count; it settles nothing. Returns whether
+    it only repeats what is recorded. Raises NotFound. Locks: the grant, the execution,
+    the alarm."""
     execution, now = locks.execution(execution_id), clock.now()
     said = _report(execution, fence, action_hash, redacted(execution, outcome))
     late_reports.keep(execution, said=said, actor=actor, now=now)
@@ -280,16 +290,17 @@ def keep_late(
 def keep_found(
     execution: Execution, outcome: Outcome, actor: log.Actor, now: datetime
 ) -> None:
-    """The same as a step, for what a look-up found after somebody had said that it did
-    not happen. Caller holds the execution's lock; `outcome` is redacted."""
+    """Store, as a late report, an effect that a look-up found after it was recorded as
+    not having happened. A step: the caller holds the execution's lock; `outcome` is
+    already redacted."""
     said = _report(execution, execution.fence, execution.grant.action_hash, outcome)
     late_reports.keep(execution, said=said, actor=actor, now=now)
     count_found(execution, outcome, now)
 
 
 def count_found(execution: Execution, outcome: Outcome, now: datetime) -> None:
-    """What was thought never to have happened weighs in its sums again when somebody
-    says that it did. Caller holds the execution's lock."""
+    """Count a FAILED or REFUSED execution in the sums again when `outcome` says that it
+    succeeded. Caller holds the execution's lock."""
     ended = {ExecutionStatus.FAILED, ExecutionStatus.REFUSED}
     if outcome.status == "succeeded" and execution.status in ended:
         at = execution.grant.revision.created_at
@@ -300,7 +311,7 @@ def count_found(execution: Execution, outcome: Outcome, now: datetime) -> None:
 def _report(
     execution: Execution, fence: int, action_hash: str, outcome: Outcome
 ) -> dict[str, Any]:
-    """A report's columns; what was said is redacted already."""
+    """The columns of a LateReport; `outcome` is already redacted."""
     happened = outcome.status == "succeeded"
     found = kept(execution, outcome.result or {}) if happened else {}
     return {

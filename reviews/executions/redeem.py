@@ -1,5 +1,5 @@
-"""An effect that its agent performs: it takes its one-use grant, and says what became
-of it (gate.md section 7)."""
+"""Effects that the agent performs itself: the agent redeems its one-use grant and later
+reports what became of the effect (gate.md section 7)."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ UNCLEAR = No(
 
 
 def redeem(*, token: str, agent: str, key: str = "") -> Claim:
-    """The agent takes its one-use grant to perform the effect itself. Who gives the
-    same `key` again gets the same claim while it stands, if all that is checked of a
-    new one still holds.
+    """Redeem a one-use grant, so that the agent performs the effect itself. A repeated
+    call with the same `key` gets the same claim while it is valid, if every check of a
+    new claim still passes.
 
     Raises NotFound, GrantExpired, GrantSpent, AgentStopped, ToolChanged, Precondition
     (its fact `reason` says which check failed), Conflict. After a lapsed lease the same
-    agent may redeem a keyed or queryable tool again, where a look-up does not find it.
+    agent may redeem a keyed or queryable tool again, if a look-up does not find the
+    effect.
     """
     grant = grants.find(token, agent=agent)
     execution = grant.execution
@@ -75,9 +76,9 @@ def redeem(*, token: str, agent: str, key: str = "") -> Claim:
 
 
 def _looked_up(claim: Claim) -> Claim:
-    """What may have happened is asked of its service, before the agent is given it
-    again. Raises GrantSpent when it ended, Conflict while the service cannot say or
-    when it waits to be tried once more."""
+    """Ask the service whether the effect happened already, before the agent gets the
+    claim. Raises GrantSpent when the execution has ended, Conflict while the service
+    cannot say or when the execution is queued for another attempt."""
     found = None if _is_given_out(claim) else run.ask_first(claim)
     if found is None or run.may_repeat(claim, found):
         return claim
@@ -97,14 +98,15 @@ def _looked_up(claim: Claim) -> Claim:
 
 
 def _is_given_out(claim: Claim) -> bool:
-    """Whether the agent may be at this very claim already. A call that was cut short
-    before it was given one is repeated like any other."""
+    """Whether the agent may already be performing the effect under this claim. False
+    when the first call broke off before the agent got the claim."""
     return claim.replayed and claim.execution.began_at is not None
 
 
 def _let_go(claim: Claim, no: No) -> None:
-    """Whoever made a claim takes it back, unless it was given to a repeated call: the
-    agent may be at it. A repeated call takes nothing back, for the same reason."""
+    """Release the claim that this call made, unless a repeated call handed it out
+    meanwhile. A repeated call releases nothing: the agent may be performing the effect.
+    """
     if not claim.replayed:
         with suppress(StaleFence):
             record.give_back(claim=claim, no=no)
@@ -144,11 +146,11 @@ def report(
     outcome: Outcome,
     actor: log.Actor,
 ) -> Execution:
-    """What an agent says became of the effect that it performed.
+    """Record what an agent reports about the effect that it performed.
 
-    Said again it is the same answer, for an agent that did not hear the first. Raises
-    NotFound, StaleFence, and Conflict for the outcome of another action: what was said
-    is kept all the same, as evidence that settles nothing.
+    A repeated report gets the same answer, for an agent that did not receive the first.
+    Raises NotFound, StaleFence, and Conflict for the outcome of another action. A
+    refused report is still stored, as evidence that settles nothing.
     """
     said: dict[str, Any] = {
         "execution_id": execution.pk,
@@ -168,8 +170,8 @@ def report(
 
 
 def _weighed(execution: Execution, fence: int, outcome: Outcome) -> Outcome:
-    """That a later attempt's grant was not taken is no end of the ones before, whatever
-    is known of them, nor of what may have run before a restore."""
+    """Turn the outcome into an unknown one when it says nothing about earlier attempts
+    and there may have been some: the fence is above 1, or a restore lost history."""
     if not outcome.leaves_earlier_open:
         return outcome
     if fence > 1 or uncertain.is_inherited(execution):

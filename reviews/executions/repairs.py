@@ -1,6 +1,9 @@
-"""Mending by hand what no operation mends: a supervisor proposes one change, a second
-person of another role confirms it (gate.md 7, "Repair"). It can never touch bytes,
-hashes, votes or the log, nor lead to an authorization: no such change is listed."""
+"""Repairs: change a stuck row by hand, by two people (gate.md section 7, "Repair").
+
+A supervisor proposes one listed change, and a second person of another role confirms
+it. No listed change touches bytes, hashes, votes or the log, or leads to an
+authorization.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,14 @@ from reviews.permissions import Permission
 from . import finish
 from .rechecks import No
 
-FOR = timedelta(hours=24)  # then nobody confirms it any more
-STUCK = timedelta(minutes=5)  # far longer than any sweep takes to go on with it
+FOR = timedelta(hours=24)  # an unconfirmed repair lapses after this
+STUCK = timedelta(minutes=5)  # far longer than a sweep takes to handle the row
 TIMER = log.Actor("system", "timer")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One change of one thing: what that is now, and what it is to be."""
+    """One change of one subject: its present values and the values after the change."""
 
     subject: RepairSubject
     key: str
@@ -51,7 +54,8 @@ class Wanted:
 def propose_repair(
     *, execution_id: str, change: RepairChange, person: Person, reason: str
 ) -> Repair:
-    """Propose to mend an execution. Raises NotFound, NotYours, Unwritten, Conflict."""
+    """Propose the repair of an execution. Raises NotFound, NotYours, Unwritten,
+    Conflict. Locks: the grant, the execution."""
     execution = locks.execution(execution_id)
     permissions.admitted_role(person, execution.grant.revision.known_tool.queue_id)
     now = clock.now()
@@ -61,8 +65,9 @@ def propose_repair(
 
 @transaction.atomic(durable=True)
 def confirm_repair(*, repair_id: str, person: Person) -> Repair:
-    """Confirm and apply it. Raises NotFound, NotYours, or Conflict when the execution
-    is not as it was. Locks: the repair, the grant, the execution."""
+    """Confirm a repair and apply it. Raises NotFound, NotYours, or Conflict when the
+    repair is over or the execution has changed. Locks: the repair, the grant, the
+    execution."""
     now = clock.now()
     repair = taken(repair_id, person=person, now=now)
     execution = locks.execution(repair.key)
@@ -78,8 +83,8 @@ def confirm_repair(*, repair_id: str, person: Person) -> Repair:
 
 @transaction.atomic(durable=True)
 def refuse_repair(*, repair_id: str, person: Person, answer: str) -> Repair:
-    """Refuse it, or take back one's own; whatever it is about stays as it is. Raises
-    NotFound, NotYours, Unwritten, Conflict."""
+    """Refuse a repair, or withdraw one's own; its subject stays unchanged. Raises
+    NotFound, NotYours, Unwritten, Conflict. Locks: the repair."""
     repair = locks.repair(repair_id)
     if repair.proposed_by != person.public_id:
         permissions.check(person, Permission.CONFIRM_REPAIR)
@@ -92,7 +97,7 @@ def refuse_repair(*, repair_id: str, person: Person, answer: str) -> Repair:
 
 @transaction.atomic(durable=True)
 def lapse_repairs() -> int:
-    """End what nobody confirmed in time; how many."""
+    """End up to 100 repairs that nobody confirmed in time. Returns how many."""
     due = Repair.objects.filter(
         status=RepairStatus.PROPOSED, lapses_at__lte=clock.ClockTimestamp()
     )
@@ -105,7 +110,8 @@ def lapse_repairs() -> int:
 
 
 def of_execution(execution: Execution, change: RepairChange, now: datetime) -> Wanted:
-    """What the change would make of it. Raises Conflict when it needs none."""
+    """Build the repair of an execution, with its values before and after. Raises
+    Conflict when the execution does not need this change."""
     proposal = execution.grant.proposal
     before, after = _EXECUTIONS[change](execution, now)
     return Wanted(
@@ -146,7 +152,7 @@ def _never_run(execution: Execution, now: datetime) -> tuple[Any, Any]:
         "grant": execution.grant.status,
         "window until": ends.isoformat(timespec="seconds"),
     }
-    # What came back with a backup may have run, and is never said to be refused.
+    # An execution that came back with a backup may have run: never call it refused.
     doubted = uncertain.of_restore(execution) is not None
     status = ExecutionStatus.UNKNOWN if doubted else ExecutionStatus.REFUSED
     live = execution.grant.status == GrantStatus.LIVE
@@ -168,8 +174,9 @@ _EXECUTIONS = {
 
 
 def put(wanted: Wanted, *, person: Person, reason: str, now: datetime) -> Repair:
-    """Write the proposal down, for another to confirm. A step. Raises NotYours,
-    Unwritten, or Conflict when one is open already. Caller holds the subject's lock."""
+    """Create the proposed repair, for a second person to confirm. A step. Raises
+    NotYours, Unwritten, or Conflict when one is already open for the subject. Caller
+    holds the subject's lock."""
     permissions.check(person, Permission.PROPOSE_REPAIR)
     if not reason.strip():
         raise Unwritten(errors=[at("reason", "say what is wrong")])
@@ -208,7 +215,7 @@ def _create(repair: Repair, person: Person, now: datetime) -> None:
 
 
 def taken(repair_id: str, *, person: Person, now: datetime) -> Repair:
-    """The open repair, locked, for a second person of another role. A step. Raises
+    """Load the open repair, locked, for a second person of another role. A step. Raises
     NotFound, NotYours, Conflict."""
     repair = locks.repair(repair_id)
     check_may_confirm(person, repair)
@@ -218,15 +225,16 @@ def taken(repair_id: str, *, person: Person, now: datetime) -> Repair:
 
 
 def check_may_confirm(person: Person, repair: Repair) -> None:
-    """Raises NotYours."""
+    """Check that this person may confirm it; nobody confirms their own proposal.
+    Raises NotYours."""
     permissions.check(person, Permission.CONFIRM_REPAIR)
     if repair.proposed_by == person.public_id:  # guard: own-repair
         raise NotYours("You proposed this, so someone else must confirm it.")
 
 
 def check_unchanged(repair: Repair, wanted: Wanted) -> None:
-    """Raises Conflict when what is to be mended is not as it was when somebody looked:
-    whoever confirms saw another before."""
+    """Check that the subject still has the values that the repair shows to the person
+    who confirms it. Raises Conflict."""
     then, now = (repair.before, repair.after), (wanted.before, wanted.after)
     if [*map(_bytes, then)] != [*map(_bytes, now)]:
         raise Conflict(
@@ -240,7 +248,7 @@ def _bytes(values: Mapping[str, Any]) -> bytes:
 
 
 def applied(repair: Repair, *, person: Person, now: datetime) -> Repair:
-    """Write down that it was done. A step; caller has just done it."""
+    """Record that the repair was applied. A step: the caller has just applied it."""
     changes = {"settled_by": person.public_id, "settled_at": now}
     return _move(repair, "apply", person, now, changes, **_values(repair))
 
@@ -265,7 +273,7 @@ def _move(
 
 
 def _about(repair: Repair) -> dict[str, Any]:
-    """What every record of it says."""
+    """The `data` of every log record about a repair."""
     said = {
         "repair": repair.pk,
         "subject": repair.subject,
@@ -276,7 +284,8 @@ def _about(repair: Repair) -> dict[str, Any]:
 
 
 def _values(repair: Repair) -> dict[str, str]:
-    """Before and after, as text: a checkpoint's may hold what a person wrote."""
+    """Before and after, as JSON text. It goes to the private part of the log record,
+    because a checkpoint may hold what a person wrote."""
     return {
         "before": canonical.encode(repair.before).decode(),
         "after": canonical.encode(repair.after).decode(),

@@ -1,5 +1,5 @@
-"""What undoes an effect, as a proposal of its own: a person asks for it, the whole
-policy rules on it, and somebody else must approve it (gate.md 7)."""
+"""Reversals: undo an effect by a proposal of its own. A person asks for it, the whole
+policy rules on it, and somebody else must approve it (gate.md section 7)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STOPPED = (
 
 @dataclass(frozen=True, slots=True)
 class Undoing:
-    """What would be proposed to undo one effect."""
+    """The call that would be proposed to undo one effect."""
 
     execution: Execution
     tool: Tool
@@ -44,11 +44,11 @@ class Undoing:
 
 
 def of(execution_id: str, person: Person, now: datetime) -> Undoing:
-    """What undoes this effect, for who may propose it.
+    """Plan the reversal of an effect, for a person who may propose it.
 
-    Raises NotFound, NotYours; Conflict when it did not succeed, declares nothing, is
-    being undone already or is stopped; Invalid when its result lacks what the
-    declaration names.
+    Raises NotFound, NotYours; Conflict when the effect did not succeed, is itself a
+    reversal, is already being undone or is stopped, or its tool declares no reversal;
+    Invalid when the result lacks a value that the declaration names.
     """
     rows = Execution.objects.select_related("proposal", "grant__revision__tool")
     execution = rows.filter(pk=execution_id).first()
@@ -69,7 +69,8 @@ def of(execution_id: str, person: Person, now: datetime) -> Undoing:
 
 
 def _action(original: Proposal, tool: str) -> stops.Action:
-    """What undoes it is of the same agent and run."""
+    """The stop scope of a reversal: the original's agent and run, and the tool that
+    undoes the effect."""
     return original.agent, original.thread, tool
 
 
@@ -102,16 +103,17 @@ def _found(source: Any, path: str, where: str, kind: str) -> Any:
 
 
 def standing(execution: Execution, now: datetime) -> Reversal | None:
-    """The proposal that undoes it, or did; one that came to nothing is none."""
+    """The reversal that undoes this effect or has undone it; None when there is none or
+    it came to nothing."""
     rows = execution.reversals.filter(over_at__isnull=True)
     found = rows.select_related("proposal__request").first()
     return None if found is None or is_dead(found.proposal, now) else found
 
 
 def is_dead(proposal: Proposal, now: datetime) -> bool:
-    """Whether nothing has come of it, or can any more. What is unknown may have
-    happened, what failed may be tried again while its time lasts, and of what a late
-    report says that it happened somebody must find out first."""
+    """Whether the reversal had no effect and cannot have one any more. An unknown
+    outcome may have happened, a failed execution may be retried within its window, and
+    a late report that it happened must be cleared up first."""
     if proposal.blocked_by:
         return True
     request = getattr(proposal, "request", None)
@@ -128,7 +130,8 @@ def is_dead(proposal: Proposal, now: datetime) -> bool:
 
 
 def newest(proposal: Proposal) -> Execution | None:
-    """Its newest execution, from what was read of it already if that was all."""
+    """The newest execution of a proposal; runs no query where `executions` is
+    prefetched."""
     found = sorted(proposal.executions.all(), key=lambda one: one.queued_at)
     return found[-1] if found else None
 
@@ -142,11 +145,11 @@ def propose(
     heard: bool,
     now: datetime,
 ) -> Proposal:
-    """Put it before the policy and before people, never decided by who asks [I9]; with
-    `heard` its agent is told what becomes of it.
+    """Submit the reversal as a proposal that the person who asks for it may not decide
+    [I9]. With `heard`, its agent is told what becomes of it.
 
-    A step of the agents' operation. Raises Unwritten and what `submit` raises. Caller
-    holds the thread's lock, and has looked under it that nothing undoes it already.
+    A step of the agents' operation. Raises Unwritten and what `submit_proposal` raises.
+    Caller holds the thread's lock, and checked under it that no other reversal is open.
     """
     if not reason.strip():
         raise Unwritten(errors=[at("reason", "say why it is to be undone")])
@@ -191,7 +194,7 @@ def _replace_dead(execution: Execution, now: datetime) -> None:
 def _note(
     execution: Execution, proposal: Proposal, actor: log.Actor, now: datetime
 ) -> None:
-    """On the record of what is to be undone; the new proposal has its own."""
+    """Log it on the original proposal; the new proposal has records of its own."""
     original = execution.proposal
     log.append(
         "reversal.proposed",

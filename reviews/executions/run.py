@@ -1,7 +1,8 @@
-"""One attempt: claim, look up, re-check, perform, and have it recorded. Recovery never
-runs a tool itself: it queues again, and the claim decides.
+"""Run one attempt of an execution: claim it, look up what earlier attempts did, check
+again what must still hold, perform the effect and record the outcome.
 
-What an earlier attempt did, asked of its service before there is another.
+Recovery never performs an effect itself: it queues the execution again, and the claim
+decides.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from .record import keep_late, record, refuse
 
 
 def ask_first(claim: Claim) -> Outcome | None:
-    """What the service says of the attempts before this one; None where there was none
-    that can have had an effect, or nobody can be asked. Outside a transaction."""
+    """Ask the service what earlier attempts did. None when no earlier attempt can have
+    had an effect, or the service cannot be asked. Runs outside a transaction."""
     if claim.untouched or claim.definition.look_up is None:  # guard: look-up-first
         return None
     found = executors.look_up(claim.definition, claim.call)
@@ -34,9 +35,11 @@ def ask_first(claim: Claim) -> Outcome | None:
 
 
 def denies(claim: Claim, found: Outcome) -> bool:
-    """Whether nothing of it happened, so that it may be begun. What failed in an
-    attempt that never ended is its outcome; what failed before a person let it be
-    tried again is the reason why they did."""
+    """Whether the service says that nothing happened, so that the effect may begin.
+
+    A reported failure counts only after a person retried the execution: it is then the
+    failure that they retried. Otherwise it is the outcome of an unfinished attempt.
+    """
     if found.status != "failed":
         return False
     retried = claim.execution.retried_at is not None
@@ -44,8 +47,8 @@ def denies(claim: Claim, found: Outcome) -> bool:
 
 
 def may_repeat(claim: Claim, found: Outcome) -> bool:
-    """A keyed provider that cannot say is asked for the effect itself: under the same
-    key that is no second one."""
+    """Whether the effect may be requested again although the look-up gave no answer: a
+    keyed provider performs the same key once."""
     keyed = approved_tool.class_of(claim.execution) is ExecutionClass.KEYED
     return keyed and found.status == "unknown" and not claim.over
 
@@ -54,9 +57,11 @@ logger = structlog.get_logger(__name__)
 
 
 def run(execution_id: str) -> None:
-    """Take an execution and see it through, as far as this process lives.
+    """Claim an execution, perform it and record the outcome.
 
-    Safe to call any number of times at once: only one caller gets the claim.
+    Any number of concurrent calls is safe: only one gets the claim. If the process
+    dies, the lease lapses and a sweep queues the execution again. Raises NotFound,
+    Restored.
     """
     failpoints.point("before_claim", execution_id)
     claim = claims.take(execution_id=execution_id, actor=claims.EXECUTOR)
@@ -81,7 +86,7 @@ def run(execution_id: str) -> None:
 
 
 def _too_late(claim: Claim, outcome: Outcome | No) -> None:
-    """Another attempt took over while this one was held up: what it did is kept."""
+    """Another attempt took over while this one was delayed: store its outcome."""
     logger.warning("stale_fence", execution=claim.execution.pk, fence=claim.fence)
     if isinstance(outcome, Outcome) and not outcome.looked_up:
         keep_late(
@@ -94,7 +99,7 @@ def _too_late(claim: Claim, outcome: Outcome | No) -> None:
 
 
 def _attempt(claim: Claim) -> Outcome | No:
-    """Look up what an earlier attempt did, re-check the world, perform."""
+    """Look up what earlier attempts did, run the re-checks, perform the effect."""
     found = ask_first(claim)
     if found is not None:
         denied = denies(claim, found)
@@ -108,8 +113,8 @@ def _attempt(claim: Claim) -> Outcome | No:
         return no
     if no is not None and no.code != "precondition":
         return Outcome("unknown", code=no.code, detail=no.detail)
-    # A keyed provider answers a repeated key from its memory, so a state that our
-    # own earlier attempt changed is no reason to stop here.
+    # Our own earlier attempt may have changed the state, so a failed precondition does
+    # not stop a repeated attempt: the provider answers a known key from memory.
     failpoints.point("rechecked", claim.execution.pk)
     return _perform(claim)
 
@@ -118,7 +123,7 @@ def _perform(claim: Claim) -> Outcome | No:
     no = note_outside()
     leases.check_held(claim)
     # guard: at-last
-    no = no or rechecks.at_last(claim.execution)  # nothing is asked after this [I24]
+    no = no or rechecks.at_last(claim.execution)  # the last check before effect [I24]
     if no is not None:
         doubt = Outcome("unknown", code=no.code, detail=no.detail)
         return no if claim.untouched else doubt
@@ -131,8 +136,8 @@ def _perform(claim: Claim) -> Outcome | No:
 
 
 def note_outside() -> No | None:
-    """Why nothing may be begun: what cannot be written down beside the database could
-    be forgotten with it."""
+    """Record the claim outside the database. Returns a refusal when that fails: without
+    the note, a restore could lose the effect."""
     try:
         leases.note_outside()
     except OSError as error:

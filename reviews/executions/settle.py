@@ -1,5 +1,4 @@
-"""What people do with an execution: they answer what could not be known, and let a
-known failure be tried again."""
+"""What people do with an execution: settle an unknown outcome, or retry a failure."""
 
 from __future__ import annotations
 
@@ -34,9 +33,9 @@ HAPPENED = (
 def settle_unknown(
     *, execution_id: str, person: Person, happened: bool, reason: str
 ) -> Execution:
-    """A person answers what could not be known.
+    """Settle an unknown outcome by a person's word, with their reason.
 
-    Raises NotYours, Unwritten, Conflict.
+    Raises NotFound, NotYours, Unwritten, Conflict. Locks: the grant, the execution.
     """
     permissions.check(person, permissions.Permission.SETTLE_UNKNOWN)
     if not reason.strip():
@@ -65,12 +64,12 @@ def settle_unknown(
 
 @transaction.atomic(durable=True)
 def retry(*, execution_id: str, person: Person) -> Execution:
-    """Queue a known failure again: same grant, bytes and key, inside its window.
+    """Queue a failed execution again: same grant, bytes and key, inside its window.
 
-    Raises NotYours, GrantExpired, Conflict when it has not failed, when a stop came
-    since it was granted, when its sums have grown and the policy now asks for more
-    authority, or when it is one of a batch that waits since a failure: that is tried
-    again as a whole.
+    Raises NotFound, NotYours, GrantExpired; Conflict when it has not failed, when a
+    stop came since the grant, when its sums have grown and the policy now requires more
+    authority, or when its batch is halted: then retry the batch as a whole.
+    Locks: the grant, the execution, then the keys of its sums.
     """
     execution = locks.execution(execution_id)
     if sequence.is_halted(execution):
@@ -81,8 +80,9 @@ def retry(*, execution_id: str, person: Person) -> Execution:
 
 
 def queue_again(executions: Sequence[Execution], person: Person, now: datetime) -> None:
-    """The same as a step, of several: each weighs in the sums of the next. Caller holds
-    the executions' locks; this takes those of their sums."""
+    """Queue several failed executions again, as a step. Each counts in the sums that
+    the next is checked against. Caller holds the executions' locks; this locks their
+    sums. Raises NotYours, GrantExpired, Conflict."""
     ruling.hold_sums([one.grant.revision for one in executions])
     for execution in executions:
         _check(execution, person, now)
@@ -106,8 +106,9 @@ def _check(execution: Execution, person: Person, now: datetime) -> None:
 
 
 def due_again(execution: Execution, now: datetime) -> datetime:
-    """When a retry begins. At once; what nobody knew of when its last lease has been
-    over, whatever was said of it: its service would deny what it is still at."""
+    """When a retry begins: now. If the outcome was ever unknown and the service can be
+    asked, not before the last lease is over: a service that is still working would deny
+    the effect."""
     if not approved_tool.can_be_asked(execution) or execution.unknown_at is None:
         return now
     return max(now, claims.quiet_from(execution))

@@ -1,12 +1,8 @@
-"""One mail with all that was gathered for a person: for their hour of the day, the
-end of their quiet hours, or until they may be written to again.
+"""Send planned notices by mail.
 
-Whether a message still concerns the person it was planned for.
-
-Sending what was planned, only while it still concerns its reader, and no more mails
-an hour than they want.
-
-What a message says in a word, and which messages ask for something.
+A notice is sent only while it still concerns its reader, and within the number of mails
+an hour that the reader set. Notices for later are gathered into one digest mail: for
+the reader's time of day, the end of their quiet hours, or when they may get mail again.
 """
 
 from __future__ import annotations
@@ -46,17 +42,17 @@ WHAT = {
     "cancelled": "Does not run: its approval was revoked",
     "alarm": "Alarm",
 }
-# Of these there is nothing to say any more once it is decided.
+# Notices that ask for a decision: obsolete once the request is decided.
 WAITING = frozenset(
     {"opened", "escalated", "returned", "due_soon", "assigned", "freed", "offered"}
     | {"broken", "handed_over", "revoked"}
 )
-# These are said because somebody else is at it.
+# Notices about another person's hold, so that hold is no reason to drop them.
 WHILE_HELD = frozenset({"offered", "broken", "handed_over"})
 
 
 def line(notice: Notice) -> email.Line:
-    """As a mail says it."""
+    """Build the line that a mail prints for a notice."""
     about = notice.request or notice.execution or notice.alarm
     assert about is not None  # the database says so
     ends = f", {about.status}" if notice.kind == "settled" else ""
@@ -64,7 +60,7 @@ def line(notice: Notice) -> email.Line:
 
 
 def let_go(notice: Notice) -> str:
-    """Why this is nothing to this person any more, or empty."""
+    """Why the notice no longer concerns its reader, as a code; "" while it does."""
     if not notice.person.is_active or not notice.person.email:
         return "not_theirs"
     if notice.execution is not None:
@@ -77,8 +73,9 @@ def let_go(notice: Notice) -> str:
 
 
 def queue_of(execution: Execution, kind: str) -> int:
-    """Whose matter it is: of what ran without asking theirs to whom it was announced,
-    of what does not run any more theirs who were asked, else the tool's own."""
+    """The id of the queue that a notice about an execution concerns: for `ran`, the one
+    to which it was announced; for `cancelled`, the queue of its request; else the
+    tool's."""
     request: ApprovalRequest | None = getattr(execution.proposal, "request", None)
     if kind == "ran" and execution.announced_in_id is not None:
         return execution.announced_in_id
@@ -122,7 +119,7 @@ def _of_question(notice: Notice, request: ApprovalRequest) -> str:
 
 
 def _still_meant(notice: Notice, request: ApprovalRequest) -> bool:
-    """Whether what was given or offered to this person still is."""
+    """Whether the request is still assigned or offered to this person."""
     if notice.kind == "assigned":
         return request.assignee_id == notice.person_id
     if notice.kind != "offered":
@@ -132,31 +129,32 @@ def _still_meant(notice: Notice, request: ApprovalRequest) -> bool:
 
 
 def _is_taken(notice: Notice, request: ApprovalRequest) -> bool:
-    """Whether somebody else is at it just now."""
+    """Whether another person holds the request now."""
     held = Lease.objects.filter(request=request, until__gt=Now(), holder__isnull=False)
     return held.exclude(holder=notice.person).exists()
 
 
-# Lines of one mail. Nobody reads more of them; how many more there are is said.
+# Lines of one digest mail, which states the number of the others.
 MOST = 100
-# Rows of one statement. What gathers in a busy hour may be tens of thousands, and who
-# is stopped at the time limit of a task has to find less to do at the next attempt.
+# Rows of one statement. A busy hour may gather tens of thousands, and a task stopped at
+# its time limit must find less to do at the next attempt.
 PIECE = 1000
 
 
 def send(public_id: str) -> bool:
-    """What was gathered for this person and still concerns them; whether there was
-    anything. Of more than `MOST` messages the rest is a number. Locks: mails to them.
-    Raises OperationalError when another writes to them too long."""
+    """Send one mail with the gathered notices that still concern this person. Returns
+    whether there were any. Beyond `MAX_MAIL_LINES`, the mail only gives the number.
+    Raises OperationalError when another worker holds the lock on mails to this person
+    for too long."""
     person = Person.objects.select_related("preferences").get(public_id=public_id)
-    with locks.mails_to(person.public_id):  # or two would send the same
+    with locks.mails_to(person.public_id):  # else two workers could send the same mail
         return _send(person, clock.now())
 
 
 def _send(person: Person, now: datetime) -> bool:
     gathered = _gathered(person, now)
     _drop(person, gathered, now)
-    # What comes from here on is not in this mail: it is the next one's.
+    # Fix the set now: notices that arrive from here on belong to the next mail.
     these = _keys(_ordered(gathered))
     first = list(_ordered(gathered.filter(pk__in=these[:MOST])))
     rest = email.Rest()
@@ -177,7 +175,7 @@ def _gathered(person: Person, now: datetime) -> QuerySet[Notice]:
 
 
 def _drop(person: Person, gathered: QuerySet[Notice], now: datetime) -> None:
-    """What is over for everybody, however much it is, without a look at each."""
+    """Drop the notices that concern nobody any more, by a few statements for all."""
     if not person.is_active or not person.email:
         _in_pieces(gathered, _keys(gathered), let_go="not_theirs")
         return
@@ -194,13 +192,14 @@ def _keys(rows: QuerySet[Notice]) -> list[int]:
 def _in_pieces(
     gathered: QuerySet[Notice], keys: Sequence[int], **values: datetime | str
 ) -> None:
-    """Write that these were sent or let go; a piece that is written stays so."""
+    """Mark these notices as sent or dropped, chunk by chunk. Each chunk is committed on
+    its own."""
     for start in range(0, len(keys), PIECE):
         gathered.filter(pk__in=keys[start : start + PIECE]).update(**values)
 
 
 def _ordered(gathered: QuerySet[Notice]) -> QuerySet[Notice]:
-    """What waits for an answer on top, and of this what expires first."""
+    """Sort notices that ask for a decision first, then by the nearest deadline."""
     related = gathered.select_related(
         "request__proposal",
         "request__queue",
@@ -212,7 +211,7 @@ def _ordered(gathered: QuerySet[Notice]) -> QuerySet[Notice]:
 
 
 def _rest(these: QuerySet[Notice], first: Sequence[Notice]) -> email.Rest:
-    """How many things the others are about, and how many of these wait."""
+    """Count the subjects of the notices beyond the `first`, and how many wait."""
     things = these.values("request", "execution", "alarm").distinct()
     waiting = things.filter(kind__in=WAITING).count()
     told = _once_each([one for one in first if one.kind in WAITING])
@@ -222,7 +221,7 @@ def _rest(these: QuerySet[Notice], first: Sequence[Notice]) -> email.Rest:
 def _concerning(person: Person, rows: Sequence[Notice]) -> list[Notice]:
     still = []
     for row in rows:
-        row.person = person  # with what is known of them
+        row.person = person  # this object has the roles already loaded
         if why := let_go(row):
             Notice.objects.filter(pk=row.pk).update(let_go=why)
         else:
@@ -231,7 +230,7 @@ def _concerning(person: Person, rows: Sequence[Notice]) -> list[Notice]:
 
 
 def _once_each(notices: Sequence[Notice]) -> list[Notice]:
-    """Of several messages about one thing the last: it says how it is now."""
+    """Keep the last of several notices about one subject: it is the current state."""
     newest = {(one.request_id, one.execution_id, one.alarm_id): one for one in notices}
     return list(newest.values())
 
@@ -240,7 +239,8 @@ HOUR = timedelta(hours=1)
 
 
 def deliver(notice: Notice) -> bool:
-    """Send one message, unless there is no reason any more; whether it was sent."""
+    """Send one notice, unless it no longer concerns its reader or the reader's hour is
+    full; then it waits for a digest. Returns whether it was sent."""
     if notice.sent_at is not None or notice.let_go or notice.digest:
         return False
     if why := let_go(notice):
@@ -262,8 +262,8 @@ def _too_many(notice: Notice) -> datetime | None:
 
 
 def full_until(people: Collection[Person]) -> dict[int, datetime]:
-    """When there is room again within their hours, of those who have none; one query.
-    What was gathered is one mail, and was sent in one moment."""
+    """For each person who has had their mails of this hour: when they may get the next
+    one, by primary key. One query. Notices sent at the same moment were one mail."""
     recent = Notice.objects.filter(person__in=people, sent_at__gt=clock.now() - HOUR)
     mails = recent.values("person").annotate(
         n=Count("sent_at", distinct=True), first=Min("sent_at")
@@ -281,14 +281,15 @@ def full_until(people: Collection[Person]) -> dict[int, datetime]:
 
 @transaction.atomic(durable=True)
 def postpone(*, notice: Notice, until: datetime) -> None:
-    """Gather it for when there is room: one mail then, whatever comes until then."""
+    """Move a notice to the digest mail that is sent at `until`."""
     Notice.objects.filter(pk=notice.pk).update(due_at=until, digest=True)
     notice.due_at, notice.digest = until, True
     promise([notice])
 
 
 def promise(notices: Iterable[Notice]) -> None:
-    """Have them looked at again when they are due. Caller holds a transaction."""
+    """Publish outbox messages that deliver the notices when they are due. Caller holds
+    a transaction."""
     gathered = {}
     for notice in notices:
         if notice.digest:
@@ -299,7 +300,7 @@ def promise(notices: Iterable[Notice]) -> None:
 
 
 def one(notice_id: str) -> bool:
-    """Send what was to wait, now that its time has come; whether it was sent."""
+    """Send a delayed notice that is now due. Returns whether it was sent."""
     found = Notice.objects.select_related(
         "person__preferences", "request", "execution", "alarm"
     )
@@ -308,5 +309,5 @@ def one(notice_id: str) -> bool:
 
 
 def test(public_id: str) -> None:
-    """What a person asked to be sent to see whether it arrives."""
+    """Send the test mail that a person asked for."""
     email.test(Person.objects.get(public_id=public_id))

@@ -1,5 +1,6 @@
-"""Mail about requests and executions. A mail holds our own facts and a link; no agent
-text, no button, nothing that decides by being opened or answered."""
+"""Mails about requests, executions, alarms and incidents. A mail holds our own facts
+and a link. It contains no agent text and no button, and opening or answering it decides
+nothing."""
 
 from __future__ import annotations
 
@@ -25,15 +26,15 @@ LEFT_OUT = "[…]"
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One message: what is said of a request, of an execution or of an alarm."""
+    """One message about a request, an execution or an alarm."""
 
     what: str
     about: ApprovalRequest | Execution | Alarm
-    waits: bool = False  # for its reader to decide
+    waits: bool = False  # whether it waits for its reader's decision
 
 
 def to(person: Person, line: Line) -> None:
-    """One person's mail about one thing."""
+    """Send a person a mail about one subject."""
     facts = _facts(line)
     tool = facts["tool"]
     if isinstance(line.about, Alarm):
@@ -49,7 +50,7 @@ def to(person: Person, line: Line) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """What a mail has no room for: how many things, and how many of them wait."""
+    """What a mail has no room for: the number of subjects, and how many wait."""
 
     count: int = 0
     waiting: int = 0
@@ -59,7 +60,7 @@ NO_REST = Rest()
 
 
 def digest(person: Person, lines: Sequence[Line], rest: Rest = NO_REST) -> None:
-    """One mail about all that was gathered for this person; of the rest the number."""
+    """Send a person one mail with all `lines`, and the number of the rest."""
     waiting = sum(line.waits for line in lines) + rest.waiting
     said = [_facts(line) for line in lines]
     facts = {"lines": said, "more": rest.count, "link": _link("/queue/")}
@@ -73,13 +74,14 @@ def _gathered(waiting: int, count: int) -> str:
 
 
 def test(person: Person) -> None:
-    """That a mail arrives, and nothing else."""
+    """Send a mail whose only purpose is to show that mail arrives."""
     facts = {"link": _link("/me/notifications/")}
     _send(person, "A test, as you asked", "mail/test.txt", facts)
 
 
 def incident(incident: str, *, person: str, kind: str) -> None:
-    """To one supervisor: that deadlines stand still, or run again."""
+    """Mail one supervisor that an incident froze deadlines, or that they run again.
+    `kind` is `declared` when they are frozen."""
     row = Incident.objects.select_related("queue").get(pk=incident)
     where = row.queue.title if row.queue else "every queue"
     what = "Deadlines are frozen" if kind == "declared" else "Deadlines run again"
@@ -90,7 +92,7 @@ def incident(incident: str, *, person: str, kind: str) -> None:
 
 
 def _facts(line: Line) -> dict[str, object]:
-    """What a template may print of it: facts of ours and a link."""
+    """The values that a template may print: our own facts and a link."""
     about = line.about
     if isinstance(about, Alarm):
         return _facts_of(about, line.what)
@@ -133,9 +135,9 @@ def _revision(request: ApprovalRequest) -> Revision:
 
 
 def sentence(parts: Iterable[Part]) -> str:
-    """The effect in our own words, with such values as can say nothing else: names of
-    one word and numbers. Anything else is read on the page: what is sensitive, what
-    an agent wrote, and what a mail program would make a link of."""
+    """The effect in our own words. Of the arguments, only numbers and one-word names
+    are printed. The rest can be read only on the page: sensitive values, text of an
+    agent, and anything that a mail program would turn into a link."""
     return "".join(part.text if _is_plain(part) else LEFT_OUT for part in parts)
 
 

@@ -1,7 +1,7 @@
-"""Who is told of what, and when: the one door for mail.
+"""Plan who is notified of what, and when. All mail to people starts here.
 
-Each message is a row, planned once for one person, by what they chose. What is due goes
-at once; what is to wait, waits in the outbox (`delivery` sends both).
+Each notice is a row, planned once for one person by their preferences. Due notices are
+sent at once; delayed ones wait in the outbox. `delivery` sends both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SUPERVISORS = frozenset({Role.SUPERVISOR})
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One person's message, and when it goes."""
+    """One person's notice, and when it is sent."""
 
     person: Person
     due: Due
@@ -46,11 +46,11 @@ def tell(
     only: str | None = None,
     occasion: str = "",
 ) -> int:
-    """Tell those who may act on it, or `only` one of them by public id, each as they
-    chose; how many mails were sent now.
+    """Notify the people who may decide a request, or `only` one of them by public id,
+    each by their preferences. Returns how many mails were sent now.
 
-    Safe to call again: who has been told is not told twice, unless the `occasion` is
-    another one.
+    Safe to repeat: nobody is notified twice of the same version and kind, unless the
+    `occasion` differs.
     """
     people = [
         person
@@ -63,17 +63,17 @@ def tell(
 
 
 def tell_of(execution: Execution, kind: str) -> int:
-    """Tell the supervisors whom it concerns about an effect that ran, may have run or
-    does not run any more, each as they chose; how many mails were sent now."""
+    """Notify the supervisors concerned about an effect that ran, may have run or no
+    longer runs, each by their preferences. Returns how many mails were sent now."""
     risk = execution.grant.revision.risk
     people = permissions.deciders(delivery.queue_of(execution, kind), roles=SUPERVISORS)
     return _tell(people, kind, risk, {"execution": execution})
 
 
 def tell_alarm(alarm: Alarm) -> int:
-    """Tell the supervisors of its queue, each as they chose, once however often it is
-    seen; how many mails were sent now. Once it is closed nobody new is told, and what
-    was planned before is let go."""
+    """Notify the supervisors of an alarm's queue, each by their preferences and only
+    once an alarm. Returns how many mails were sent now. After the alarm is closed,
+    nobody new is notified, and earlier notices are dropped."""
     closed = alarm.status == AlarmStatus.CLOSED
     risk = alarm.proposal.current.risk if alarm.proposal else Risk.CRITICAL
     people = [] if closed else permissions.deciders(alarm.queue_id, roles=SUPERVISORS)
@@ -81,8 +81,8 @@ def tell_alarm(alarm: Alarm) -> int:
 
 
 def tell_incident(incident: str, *, person: str, kind: str) -> None:
-    """Tell one supervisor that deadlines stand still, or run again: at once, whatever
-    they chose, for all that waits is concerned."""
+    """Notify one supervisor that deadlines are frozen, or run again. The mail goes at
+    once whatever their preferences, because it concerns all open requests."""
     email.incident(incident, person=person, kind=kind)
 
 
@@ -95,30 +95,30 @@ def _tell(
 
 
 def _due(about: Mapping[str, Any], kind: str, now: datetime) -> QuerySet[Notice]:
-    """Those of an earlier version too: whoever planned them may have died before they
-    went, and no promise but this one leads to them."""
+    """Due notices, including those of earlier versions: the process that planned them
+    may have died before sending, and no other message leads to them."""
     same = {name: what for name, what in about.items() if name != "version"}
     waiting = Notice.objects.filter(
         **same, kind=kind, digest=False, due_at__lte=now, sent_at=None, let_go=""
     )
-    # In no order: a few whose mails hang would keep the same others from theirs.
+    # In random order: otherwise a few mails that hang would always block the same ones.
     return waiting.select_related("person__preferences").order_by("?")
 
 
 def _each(notices: Iterable[Notice], known: Mapping[int, Person]) -> int:
-    """One that cannot be sent does not keep the others from theirs. Whose roles are
-    known is not asked for them again."""
+    """Deliver the notices; a failed mail does not keep back the others. `known` people
+    have their roles already loaded. Raises the last error."""
     sent, failed = 0, None
     for notice in notices:
         notice.person = known.get(notice.person_id, notice.person)
         try:
             sent += delivery.deliver(notice)
         except SoftTimeLimitExceeded:
-            raise  # or the worker is killed, and whoever comes next waits for nothing
-        except Exception as error:  # whatever a mail server answers
+            raise  # else the worker is killed at the hard limit
+        except Exception as error:  # any error of a mail server
             failed = error
     if failed is not None:
-        raise failed  # the outbox asks again, for those who are left
+        raise failed  # so that the outbox repeats the task for the remaining notices
     return sent
 
 
@@ -134,8 +134,8 @@ def _plans(people: Sequence[Person], kind: str, risk: str, now: datetime) -> lis
 
 
 def _in_turn(plans: Sequence[Plan], now: datetime) -> list[Plan]:
-    """Who has had their mails of this hour gets it with what is gathered: taken up now
-    it would only be put off."""
+    """Move a due notice to the next digest for a person who has had their mails of this
+    hour; delivery would only postpone it."""
     at_once = [one.person for one in plans if not one.must and one.due.at <= now]
     full = delivery.full_until(at_once)
     return [
@@ -147,7 +147,8 @@ def _in_turn(plans: Sequence[Plan], now: datetime) -> list[Plan]:
 
 
 def _somebody(plans: list[Plan], now: datetime) -> list[Plan]:
-    """When all who must hear of it would sleep, it wakes all of them."""
+    """If quiet hours would delay the notice for everybody who must get it, send it to
+    all of them now."""
     bound = [plan for plan in plans if plan.must]
     if not bound or any(plan.due.at <= now for plan in bound):
         return plans
@@ -159,14 +160,15 @@ def _somebody(plans: list[Plan], now: datetime) -> list[Plan]:
 def plan(
     *, about: Mapping[str, Any], kind: str, plans: Iterable[Plan], now: datetime
 ) -> None:
-    """Write down who is to be told and was not yet, and promise what is not due yet;
-    as many statements for many as for one, but for what waits by itself."""
+    """Create the notices for people who do not have one yet, and publish outbox
+    messages for those that are not due. The number of statements does not grow with
+    the people, except for notices delayed one by one."""
     planned = Notice.objects.filter(**about, kind=kind)
     told = set(planned.values_list("person", flat=True))
     new = [one for one in plans if one.person.pk not in told]
     Notice.objects.bulk_create(
         [_notice(one, about, kind, now) for one in new],
-        ignore_conflicts=True,  # somebody plans the same at this moment
+        ignore_conflicts=True,  # another process may plan the same now
     )
     later = [one.person.pk for one in new if one.due.at > now]
     if later:
@@ -181,5 +183,5 @@ def _notice(plan: Plan, about: Mapping[str, Any], kind: str, now: datetime) -> N
 
 @transaction.atomic(durable=True)
 def ask_test(*, person: Person) -> None:
-    """Promise a message of no content, to see whether one arrives."""
+    """Publish an outbox message that sends this person a test mail."""
     outbox.publish("notice.test", person.public_id)

@@ -1,4 +1,4 @@
-"""When a message goes out, by what its reader chose. Pure."""
+"""When a notice is sent, by its reader's preferences. Pure: no query, no clock."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from zoneinfo import ZoneInfo
 from policies.choices import Role
 from reviews.people.preferences import Notifications
 
-# Somebody has to answer for these: a supervisor hears of them whatever they chose.
+# Supervisors get these whatever their preferences: somebody must be responsible.
 MUST = frozenset({"escalated", "due_soon"})
 DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """When it goes, and whether as one mail with the others that are due then."""
+    """When a notice is sent, and whether it waits for the digest mail of that time."""
 
     at: datetime
     digest: bool = False
 
 
 def must(kind: str, role: Role | None) -> bool:
-    """Whether this may be delayed by quiet hours at most, never muted."""
+    """Whether preferences cannot mute the notice, only delay it by quiet hours."""
     return kind in MUST and role is Role.SUPERVISOR
 
 
 def due(
     said: Notifications, kind: str, risk: str, *, must: bool, now: datetime
 ) -> Due | None:
-    """None for never. What quiet hours hold back is read at once, when they end."""
+    """Compute when a notice is sent; None for never. Notices that quiet hours delay go
+    into one digest mail at their end."""
     when = "now" if must else said.mail(risk)
     if when == "never":
         return None
@@ -43,7 +44,7 @@ def due(
 
 
 def quiet_until(said: Notifications, at: datetime) -> datetime | None:
-    """The end of the quiet hours that hold at a moment, or None outside of them."""
+    """The end of the reader's quiet hours if `at` is within them, else None."""
     begin, end = said.quiet_from, said.quiet_until
     if begin is None or end is None or begin == end:
         return None
@@ -54,11 +55,11 @@ def quiet_until(said: Notifications, at: datetime) -> datetime | None:
 
 
 def next_digest(said: Notifications, at: datetime) -> datetime:
-    """The next time of day at which this person reads what was gathered."""
+    """The next time of this person's daily digest."""
     return _next(at.astimezone(ZoneInfo(said.zone)), said.digest_at)
 
 
 def _next(local: datetime, clock: time) -> datetime:
-    """The next time that a wall clock there shows this."""
+    """The next time, after `local`, at which its wall clock shows `clock`."""
     found = local.replace(hour=clock.hour, minute=clock.minute, second=0, microsecond=0)
     return found if found > local else found + DAY

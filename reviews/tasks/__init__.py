@@ -1,5 +1,5 @@
-"""Celery's side of the gate. A task carries an id and calls operations; what is true
-is in the database, so a lost, doubled or forged message changes nothing."""
+"""Celery tasks of the gate. A task gets an id and calls operations. All state is in the
+database, so a lost, doubled or forged message changes nothing."""
 
 from __future__ import annotations
 

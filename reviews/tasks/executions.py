@@ -1,5 +1,4 @@
-"""From an authorised execution to its one run, and what became of those nobody knows
-of."""
+"""Tasks that run executions, look up unknown outcomes and audit refused effects."""
 
 from __future__ import annotations
 
@@ -14,13 +13,13 @@ from reviews.grants import sequence
 
 from .named import task
 
-# A queued execution this old was not reached by its nudge.
+# After this time in the queue, the nudge of an execution must have been lost.
 QUIET = timedelta(seconds=3)
 
 
 @task(throws=(Restored,))
 def execute(message_id: int) -> None:
-    """The nudge of a queued execution."""
+    """Run an execution that was just queued; its outbox message is the nudge."""
     with outbox.consume(message_id) as message:
         if message is not None:
             run.run(message.subject)
@@ -29,57 +28,57 @@ def execute(message_id: int) -> None:
 
 @task(throws=(Restored,))
 def run_execution(execution_id: str) -> None:
-    """The sweep's hand-over of an execution that nobody is on."""
-    with suppress(NotFound):  # a forged message names what is not there
+    """Run an execution that a sweep found without a worker."""
+    with suppress(NotFound):  # a forged message may name an id that does not exist
         run.run(execution_id)
     _hand_over(sequence.after(execution_id))
 
 
 @task()
 def queue_executions() -> int:
-    """Hand over what is due and queued; how many."""
+    """Enqueue the tasks of queued executions that are due. Returns how many."""
     return _hand_over(deadlines.queued_executions(quiet=QUIET))
 
 
 @task()
 def recover_leases() -> int:
-    """Hand over what a dead worker or agent left claimed; how many."""
+    """Enqueue the tasks of executions whose lease lapsed. Returns how many."""
     return _hand_over(deadlines.lapsed_executions())
 
 
 def _hand_over(execution_ids: list[str]) -> int:
     if execution_ids and restore_epochs.why():
-        return 0  # each would only be refused
+        return 0  # no claim is allowed until the restored database was checked
     return dispatch.hand_over("reviews.tasks.run_execution", execution_ids)
 
 
 @task()
 def look_up_unknown() -> int:
-    """Hand over what nobody knows of and may be asked about now; how many."""
+    """Enqueue the look-ups of unknown outcomes that are due. Returns how many."""
     return dispatch.hand_over("reviews.tasks.look_up_one", reconcile.due())
 
 
 @task()
 def look_up_one(execution_id: str) -> None:
-    """Ask the service of one what became of it. Never performs anything."""
-    with suppress(NotFound):  # a forged message names what is not there
+    """Look up one unknown outcome. Never performs an effect."""
+    with suppress(NotFound):  # a forged message may name an id that does not exist
         reconcile.look_up(execution_id)
 
 
 @task()
 def lapse_repairs() -> int:
-    """End what nobody confirmed in time."""
+    """End repairs that nobody confirmed in time. Returns how many."""
     return repairs.lapse_repairs()
 
 
 @task()
 def audit_refused() -> int:
-    """Hand over what was refused and is to be asked after now; how many."""
+    """Enqueue the audits that are due. Returns how many."""
     return dispatch.hand_over("reviews.tasks.audit_one", reconcile.due_audits())
 
 
 @task()
 def audit_one(execution_id: str) -> None:
-    """Ask the service of one whether it happened all the same."""
-    with suppress(NotFound):  # a forged message names what is not there
+    """Audit one execution: ask its service whether the effect happened anyway."""
+    with suppress(NotFound):  # a forged message may name an id that does not exist
         reconcile.look(execution_id)

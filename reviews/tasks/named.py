@@ -1,4 +1,4 @@
-"""The names that tasks have in messages: they outlive the modules."""
+"""Task names that do not depend on the module, so that messages survive a move."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from celery import shared_task
 
 
 def task(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A Celery task called `reviews.tasks.<function>`, in whatever module it stands.
+    """Register a Celery task as `reviews.tasks.<function>`, whatever its module.
 
-    Rows of the outbox, the beat's schedule and the worker of another release know it
-    by that name. `options` are Celery's own.
+    Outbox rows, the beat schedule and workers of another release use that name.
+    `options` go to Celery's `shared_task`.
     """
 
     def make(function: Callable[..., Any]) -> Any:

@@ -1,7 +1,5 @@
-"""Letters to people, of what happened to one request or effect.
-
-What was put by for later leaves the house.
-"""
+"""Tasks that notify people of what happened to a request, an effect or an alarm, and
+that send delayed notices and digest mails."""
 
 from __future__ import annotations
 
@@ -28,13 +26,13 @@ def mail_escalated(message_id: int) -> None:
 
 @task()
 def mail_returned(message_id: int) -> None:
-    """A supervisor gave it back, with advice on how to answer it."""
+    """A supervisor returned the request with guidance."""
     _tell(message_id, "returned", DECIDERS)
 
 
 @task()
 def mail_revoked(message_id: int) -> None:
-    """An approval of it counts no more: others are asked."""
+    """An approval of the request was revoked, so others are asked."""
     _tell(message_id, "revoked", DECIDERS)
 
 
@@ -49,7 +47,7 @@ def mail_settled(message_id: int) -> None:
 
 
 def _tell(message_id: int, kind: str, roles: tuple[Role, ...]) -> None:
-    """Each as they chose: at once, later, or not at all."""
+    """Notify the deciders of these roles, each by their preferences."""
     with outbox.consume(message_id) as message:
         if message is not None:
             plan.tell(_request(message.subject), kind, roles=roles)
@@ -57,7 +55,7 @@ def _tell(message_id: int, kind: str, roles: tuple[Role, ...]) -> None:
 
 @task()
 def mail_assigned(message_id: int) -> None:
-    """To the one whom a supervisor gave it to."""
+    """Notify the person to whom a supervisor assigned the request."""
     with outbox.consume(message_id) as message:
         if message is None:
             return
@@ -68,25 +66,25 @@ def mail_assigned(message_id: int) -> None:
 
 @task()
 def mail_freed(message_id: int) -> None:
-    """Who asked hears that nobody is at it any more."""
+    """Notify the person who asked for it that nobody holds the request any more."""
     _tell_named(message_id, "freed")
 
 
 @task()
 def mail_offered(message_id: int) -> None:
-    """Somebody is to take over what another holds."""
+    """Notify the person to whom a holder offers the request."""
     _tell_named(message_id, "offered")
 
 
 @task()
 def mail_broken(message_id: int) -> None:
-    """Whose hold a supervisor ended."""
+    """Notify the person whose hold a supervisor ended."""
     _tell_named(message_id, "broken")
 
 
 @task()
 def mail_handed_over(message_id: int) -> None:
-    """Whose offer was taken."""
+    """Notify the person whose offer was accepted."""
     _tell_named(message_id, "handed_over")
 
 
@@ -97,7 +95,7 @@ def _tell_named(message_id: int, kind: str) -> None:
 
 
 def _tell_one(message: OutboxMessage, kind: str, person: str) -> None:
-    """To one person, once for each time that it happens."""
+    """Notify one person, once for each outbox message."""
     request, occasion = _request(message.subject), str(message.pk)
     plan.tell(request, kind, roles=DECIDERS, only=person, occasion=occasion)
 
@@ -110,7 +108,7 @@ def _request(request_id: str) -> ApprovalRequest:
 
 @task()
 def mail_revoked_effect(message_id: int) -> None:
-    """It was authorized, and does not run any more."""
+    """An authorized effect no longer runs, because its approval was revoked."""
     with outbox.consume(message_id) as message:
         if message is not None:
             execution = Execution.objects.get(pk=message.subject)
@@ -119,7 +117,7 @@ def mail_revoked_effect(message_id: int) -> None:
 
 @task()
 def mail_announced(message_id: int) -> None:
-    """NOTIFY: it runs, and people hear of it at once."""
+    """An effect of tier NOTIFY runs; supervisors are notified at once."""
     with outbox.consume(message_id) as message:
         if message is not None:
             proposal = Proposal.objects.get(pk=message.subject)
@@ -136,7 +134,7 @@ def mail_unknown(message_id: int) -> None:
 
 @task()
 def mail_incident(message_id: int) -> None:
-    """To one supervisor: that deadlines stand still, or run again."""
+    """Notify one supervisor that deadlines are frozen, or run again."""
     with outbox.consume(message_id) as message:
         if message is not None:
             plan.tell_incident(message.subject, **message.facts)
@@ -144,7 +142,7 @@ def mail_incident(message_id: int) -> None:
 
 @task()
 def mail_alarm(message_id: int) -> None:
-    """Something went against a promise: its supervisors hear of it once."""
+    """Notify the supervisors concerned of an alarm, once."""
     with outbox.consume(message_id) as message:
         if message is not None:
             plan.tell_alarm(Alarm.objects.get(pk=message.subject))
@@ -152,7 +150,7 @@ def mail_alarm(message_id: int) -> None:
 
 @task()
 def send_notice(message_id: int) -> None:
-    """What was to wait, now that its time has come."""
+    """Send a delayed notice that is now due."""
     with outbox.consume(message_id) as message:
         if message is not None:
             delivery.one(message.subject)
@@ -160,7 +158,7 @@ def send_notice(message_id: int) -> None:
 
 @task()
 def send_digest(message_id: int) -> None:
-    """What was gathered for one person."""
+    """Send one person's digest mail."""
     with outbox.consume(message_id) as message:
         if message is not None:
             delivery.send(message.subject)

@@ -1,14 +1,5 @@
-"""What time ends: requests, recall windows, holds; and the incidents that stop the
-clock.
-
-Batches form around a new request, and are looked after.
-
-Exports of the log are written piece by piece.
-
-What a new Stop row does to work that is under way.
-
-The house looks after itself: restores, alarms, and what is needed no more.
-"""
+"""Tasks that run periodically or enforce what a person started: deadlines, recall
+windows, holds, incidents, batches, log exports, stops, alarms and clean-up."""
 
 from __future__ import annotations
 
@@ -31,12 +22,12 @@ from reviews.stops import incidents, scope
 
 from .named import task
 
-MOST_CHUNKS = 20  # so that a long backlog stays within one task's time limit
+MOST_CHUNKS = 20  # keeps a long backlog within one task's time limit
 
 
 @task()
 def close_recall_windows() -> int:
-    """Authorise what nobody recalled in time."""
+    """Authorize requests whose recall window is over. Returns how many."""
     with suppress(Restored):
         return _in_chunks(deadlines.close_recall_windows)
     return 0
@@ -44,7 +35,7 @@ def close_recall_windows() -> int:
 
 @task()
 def expire_due() -> int:
-    """End what nobody answered in time."""
+    """Expire requests that nobody decided in time. Returns how many."""
     with suppress(Restored):
         return _in_chunks(deadlines.expire_chunk)
     return 0
@@ -52,32 +43,33 @@ def expire_due() -> int:
 
 @task()
 def remind_before_deadline() -> int:
-    """Promise a reminder for what is near its deadline."""
+    """Publish reminders of requests that are near their deadline. Returns how many."""
     return deadlines.remind()
 
 
 @task()
 def lapse_leases() -> int:
-    """Free what ran out while somebody waits for it."""
+    """Free requests whose hold lapsed while another person waits for them."""
     return rows.lapse_chunk()
 
 
 @task()
 def hold_deadlines() -> int:
-    """Keep ahead what an incident freezes, and let run again what it does not."""
+    """Move deadlines that an incident freezes, and let the others run again."""
     return _in_chunks(incidents.hold_deadlines)
 
 
 @task()
 def freeze_deadlines(message_id: int) -> None:
-    """The nudge of a declared incident."""
+    """Freeze deadlines right after an incident was declared; its outbox message is the
+    nudge."""
     with outbox.consume(message_id) as message:
         if message is not None:
             _in_chunks(incidents.hold_deadlines)
 
 
 def _in_chunks(operation: deadlines.Sweep) -> int:
-    """Repeat an operation until it finds less than a chunk."""
+    """Repeat an operation until it finds less than a chunk. Returns the total."""
     total = 0
     for _ in range(MOST_CHUNKS):
         found = operation()
@@ -89,7 +81,7 @@ def _in_chunks(operation: deadlines.Sweep) -> int:
 
 @task()
 def form_batch(message_id: int) -> None:
-    """A request came that may be decided with others like it."""
+    """Batch a new request with similar ones; its outbox message is the nudge."""
     with outbox.consume(message_id) as message:
         if message is not None:
             formation.form_around(message.subject)
@@ -97,13 +89,15 @@ def form_batch(message_id: int) -> None:
 
 @task()
 def tidy_batches() -> int:
-    """See who left a batch, and put together what was missed; how many changed."""
+    """Tidy the open batches, and batch requests that were missed. Returns how many
+    batches changed."""
     return formation.tidy_all() + len(formation.form_all())
 
 
 @task()
 def write_export(message_id: int) -> None:
-    """One delivery writes for a few seconds; the rest is another promise."""
+    """Write an export of the log for a few seconds; if more is left, publish another
+    outbox message for the rest."""
     with outbox.consume(message_id) as message:
         if message is not None and not exports.write(message.subject):
             exports.go_on(message.subject)
@@ -119,23 +113,25 @@ BETWEEN_SWEEPS_S = 0.1
 
 @task()
 def enforce_stop(message_id: int) -> None:
-    """Withdraw and refuse what waits under a new Stop row, and what was being
-    submitted as it came: that had looked at the switches before."""
+    """Withdraw and refuse what waits under a new Stop row. Repeat until every
+    transaction that was open when the stop began has ended: it may have checked the
+    stops before, and submit something afterwards."""
     with outbox.consume(message_id) as message:
         if message is None:
             return
         horizon = transactions.horizon()
-        # The task's own time limit ends it; then the outbox asks again.
+        # If the task's time limit ends this loop, the outbox repeats the task.
         while not _enforce(message.subject, horizon):
             time.sleep(BETWEEN_SWEEPS_S)
 
 
 def _enforce(stop_id: str, horizon: int) -> bool:
-    """One sweep; whether it was the last one needed."""
-    over = transactions.are_over(horizon)  # asked first: then all it wrote is found
+    """Enforce the stop once. Returns whether no further run is needed."""
+    # Ask before the search, which then finds all that those transactions wrote.
+    over = transactions.are_over(horizon)
     stop = Stop.objects.get(pk=stop_id)
     for proposal_id in scope.under(stop):
-        # Settled or claimed since it was listed: the others still wait.
+        # It was settled or claimed since it was listed; go on with the others.
         with suppress(Decided, Conflict):
             _take_back(proposal_id, stop)
     failpoints.point("stop_enforced", stop_id)
@@ -143,7 +139,8 @@ def _enforce(stop_id: str, horizon: int) -> bool:
 
 
 def _take_back(proposal_id: str, stop: Stop) -> None:
-    """A reviewer's approval counts no more; of all else nothing is wanted any more."""
+    """Under a stop of a reviewer, revoke their approval; under any other stop, withdraw
+    the proposal."""
     if stop.scope == Scope.REVIEWER:
         revoke.revoke_approval(proposal_id=proposal_id, reviewer=stop.key)
     else:
@@ -152,13 +149,14 @@ def _take_back(proposal_id: str, stop: Stop) -> None:
 
 @task()
 def watch_epoch() -> str:
-    """See whether an older database was put in the place of ours."""
+    """Check whether an older database was restored in place of the current one."""
     return recovery.watch()
 
 
 @task()
 def watch() -> int:
-    """Raise what went against a promise and was not noticed; how many changed."""
+    """Run the alarm sweep, and raise an alarm about dropped broker messages. Returns
+    how many alarms the sweep changed."""
     if count := dispatch.dropped():
         standing.dropped(count=count)
         dispatch.forget_dropped(count)
@@ -167,24 +165,24 @@ def watch() -> int:
 
 @task()
 def pulse_effects() -> None:
-    """Shows that the queue of effects is served: that it ran is noted."""
+    """Show that a worker serves the queue of effects: Celery notes that this ran."""
 
 
 @task()
 def drop_old_drafts() -> int:
-    """Forget what nobody sent for a day."""
+    """Delete drafts older than a day. Returns how many."""
     return drafts.drop_old()
 
 
 @task()
 def enter_searched() -> int:
-    """Make findable what was proposed since; how many versions."""
+    """Add new revisions to the search index of the log. Returns how many."""
     return search_entries.add()
 
 
 @task()
 def prune() -> int:
-    """What is needed no more: messages to people, sessions, results."""
+    """Delete old notices and sessions, and erase old results. Returns how many."""
     gone = retention.forget_notices()
     gone += sweeps.pieces(retention.forget_sessions, whole=retention.CHUNK)
     return gone + sweeps.pieces(retention.erase_results, whole=retention.CHUNK)

@@ -1,4 +1,5 @@
-"""End a person's account: sessions, tokens and what they approved that has not run."""
+"""`manage.py deactivate_person`: end a person's account, their sessions and tokens, and
+their approvals of effects that have not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Open a person's account again; it has no password until it is given one."""
+"""`manage.py reactivate_person`: open an account again. It has no password until
+`set_password` sets one."""
 
 from __future__ import annotations
 

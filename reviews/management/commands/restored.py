@@ -1,4 +1,5 @@
-"""Say that a restored database may be worked with: two people, one after the other."""
+"""`manage.py restored`: two people, one after the other, confirm that a restored
+database may be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`manage.py try_policy FILE --calls calls.jsonl`"""
+"""`manage.py try_policy FILE --calls calls.jsonl`: print what a policy would do with
+each call of a file, without proposing anything."""
 
 from __future__ import annotations
 
@@ -94,5 +95,5 @@ def _row(one: Trial) -> tuple[str, ...]:
 
 
 def _printable(text: str) -> str:
-    """A terminal obeys what it is sent: nothing of a call is a command to it."""
+    """Replace unprintable characters, so that a call cannot control the terminal."""
     return "".join(one if one.isprintable() else "\ufffd" for one in text)
