@@ -1,4 +1,4 @@
-"""What people send: verdicts, stops and settlements."""
+"""The forms of the desk: verdicts, drafts, stops, incidents, holds and settlements."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from reviews.decisions.drafts import FIELD
 from reviews.people import tokens
 
 NOTE_LENGTH = 2000
-ALL_AGENTS = "all agents"  # what is typed to stop every one of them
+ALL_AGENTS = "all agents"  # typed to confirm a stop of every agent
 
 
 class ArmForm(forms.Form):
-    """Which verb's panel is asked for."""
+    """Which verdict's panel is opened."""
 
     arm = forms.ChoiceField(choices=[(v.value, v.value) for v in Verdict])
 
 
 class DecisionForm(forms.Form):
-    """A verdict on the version and bytes that were on the screen."""
+    """A verdict on the version and action hash that were on the screen."""
 
     verdict = forms.ChoiceField(choices=[(v.value, v.value) for v in Verdict])
     version = forms.IntegerField(min_value=1)
@@ -42,25 +42,29 @@ class DecisionForm(forms.Form):
     leaning = forms.ChoiceField(
         choices=[("approve", ""), ("reject", "")], required=False
     )
-    pause = forms.BooleanField(required=False)  # the run, with a rejection
+    pause = forms.BooleanField(required=False)  # also pause the run; only to reject
     password = forms.CharField(max_length=4096, required=False, strip=False)
 
     @property
     def meant(self) -> Verdict:
-        """What was meant, also on a form that is not valid; refusing is harmless."""
+        """The submitted verdict, also of an invalid form; REJECT for anything unknown,
+        which is harmless."""
         sent = self.data.get("verdict", "")
         return Verdict(sent) if sent in set(Verdict) else Verdict.REJECT
 
     @property
     def seen(self) -> int | None:
-        """The version that was on the screen."""
+        """The version that was on the screen; None if it is not a number."""
         sent = self.data.get("version", "")
         return int(sent) if sent.isdecimal() and len(sent) < 10 else None
 
 
 class StopForm(forms.Form):
-    """What to stop, how, and why: a preset, words, or both. `target` is a scope and its
-    key in one choice; `sure` is typed for all agents alone."""
+    """What to stop, how and why.
+
+    `target` is a scope and its key in one choice, as `scope:key`. The reason is a
+    preset, text, or both. `sure` must be typed only to stop all agents.
+    """
 
     target = forms.CharField(
         max_length=240, error_messages={"required": "Choose what to stop."}
@@ -90,14 +94,14 @@ class StopForm(forms.Form):
 
     @property
     def said(self) -> str:
-        """The reason as people read it: the preset's words, then one's own."""
+        """The reason as people read it: the preset's words, then the text."""
         code, text = self.cleaned_data["reason_code"], self.cleaned_data["reason"]
         preset = "" if code in {"", StopReason.OTHER} else f"{STOP_REASONS[code]}."
         return f"{preset} {text}".strip()
 
 
 class RevealForm(forms.Form):
-    """Which hidden argument, and why."""
+    """Which hidden argument to reveal, and why."""
 
     name = forms.CharField(max_length=200)
     reason_code = forms.CharField(max_length=16, required=False)
@@ -105,7 +109,7 @@ class RevealForm(forms.Form):
 
 
 class ReasonForm(forms.Form):
-    """A reason alone: for what is switched on again."""
+    """A reason alone, for breaking a hold or lifting a stop."""
 
     reason = forms.CharField(
         max_length=NOTE_LENGTH,
@@ -114,8 +118,9 @@ class ReasonForm(forms.Form):
 
 
 class IncidentForm(forms.Form):
-    """Which deadlines stand still, and why: a queue's, or by name those of all. What
-    says nothing freezes nothing."""
+    """Whose deadlines stand still, and why: one queue's, or every queue's by an
+    explicit choice. An empty choice is an error, so that nothing is frozen by
+    omission."""
 
     queue = forms.CharField(
         max_length=20, error_messages={"required": "Choose whose deadlines."}
@@ -126,6 +131,7 @@ class IncidentForm(forms.Form):
     )
 
     def clean_queue(self) -> Queue | None:
+        """The queue; None for every queue."""
         said: str = self.cleaned_data["queue"]
         if said == EVERY_QUEUE:
             return None
@@ -136,7 +142,7 @@ class IncidentForm(forms.Form):
 
 
 class CloseAlarmForm(forms.Form):
-    """What an alarm was, and what was done about it."""
+    """What an alarm was about, and what was done."""
 
     note = forms.CharField(
         max_length=NOTE_LENGTH,
@@ -145,7 +151,7 @@ class CloseAlarmForm(forms.Form):
 
 
 class DraftForm(forms.Form):
-    """A panel as far as it is typed. Whatever does not fit is not kept."""
+    """A panel as typed so far. An invalid draft is not stored."""
 
     version = forms.IntegerField(min_value=1, required=False)
     verdict = forms.ChoiceField(
@@ -156,20 +162,21 @@ class DraftForm(forms.Form):
 
     @property
     def edits(self) -> dict[str, str]:
-        """The edited arguments, field by field, as they were typed."""
+        """The edited arguments by field name, as typed; empty unless the verdict is
+        modify."""
         if self.data.get("verdict") != Verdict.MODIFY:
             return {}
         return {n: str(v) for n, v in self.data.items() if n.startswith(FIELD)}
 
 
 class NoteForm(forms.Form):
-    """Words for the record."""
+    """A note for the record."""
 
     text = forms.CharField(max_length=NOTE_LENGTH, required=False)
 
 
 class HandOverForm(forms.Form):
-    """Who is to take it over."""
+    """The colleague to whom a hold is offered."""
 
     to = forms.ModelChoiceField(
         queryset=Person.objects.none(),
@@ -190,7 +197,7 @@ class HandOverForm(forms.Form):
 
 
 class SettleForm(forms.Form):
-    """What really happened to an effect whose outcome nobody could know."""
+    """What happened to an effect with an unknown outcome."""
 
     happened = forms.TypedChoiceField(
         choices=[("yes", "yes"), ("no", "no")],
@@ -204,7 +211,7 @@ class SettleForm(forms.Form):
 
 
 class TokenForm(forms.Form):
-    """The name of a new personal token, and when it ends."""
+    """The name of a new personal token, and for how many days it is valid."""
 
     name = forms.CharField(
         max_length=64, error_messages={"required": "Name what will use it."}
@@ -218,12 +225,13 @@ class TokenForm(forms.Form):
     )
 
     def clean_days(self) -> int:
-        """Scripts written before there was a choice send none."""
+        """Scripts written before this field existed do not send it."""
         return self.cleaned_data["days"] or tokens.USUAL_DAYS
 
 
 class GuidanceForm(forms.Form):
-    """What reviewers should look at, for a question that is given back to them."""
+    """What reviewers should look at, for a request that a supervisor gives back to
+    them."""
 
     guidance = forms.CharField(
         max_length=NOTE_LENGTH,
@@ -232,7 +240,7 @@ class GuidanceForm(forms.Form):
 
 
 class ArbitrationForm(forms.Form):
-    """What a disagreement taught."""
+    """What a supervisor concludes from a disagreement between reviewers."""
 
     text = forms.CharField(
         max_length=NOTE_LENGTH,
@@ -241,7 +249,7 @@ class ArbitrationForm(forms.Form):
 
 
 class ViewForm(forms.Form):
-    """The name of a filter to keep."""
+    """The name of a saved view."""
 
     name = forms.CharField(
         max_length=64, error_messages={"required": "Give the view a name."}

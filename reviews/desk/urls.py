@@ -1,4 +1,4 @@
-"""The desk's addresses (ux.md 2.2)."""
+"""The URLs of the desk (ux.md 2.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person says of how the desk is to be: three forms, each one page."""
+"""The forms of a person's settings: display, keyboard shortcuts and notifications."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from reviews.people.shortcuts import CHORD, Choice
 
 
 def _zone(name: str) -> str:
-    """The name of a zone, or of none."""
+    """Return the name of a time zone, or an empty one. Raises ValidationError for an
+    unknown zone."""
     if name and not preferences.is_zone(name):
         raise forms.ValidationError(preferences.NO_ZONE)
     return name
 
 
 class DisplayForm(forms.Form):
-    """Every field has a choice; what is not sent is as it was."""
+    """The display settings; every field has a choice."""
 
     theme = forms.ChoiceField(
         label="Theme",
@@ -66,11 +67,13 @@ class DisplayForm(forms.Form):
 
     @property
     def shape(self) -> Display:
+        """The valid form as a preference."""
         return Display(**self.cleaned_data)
 
 
 class KeysForm:
-    """One field for each key that may be chosen; what was typed survives an error."""
+    """One field for each key that a person may change. What was typed survives an
+    error."""
 
     def __init__(self, keys: Keys, data: Mapping[str, str] | None = None) -> None:
         self.on = keys.on if data is None else "on" in data
@@ -79,11 +82,12 @@ class KeysForm:
 
     @property
     def shape(self) -> Keys:
+        """The form as a preference."""
         return Keys(on=self.on, mine=dict(shortcuts.changed(self.mine)))
 
     @property
     def places(self) -> list[tuple[str, list[dict[str, Any]]]]:
-        """Every action under where it works, with what is wrong with its key."""
+        """The actions by the page they work on, with the errors of their keys."""
         return [
             (where, [self._row(one) for one in members])
             for where, members in shortcuts.by_place(self.mine)
@@ -94,7 +98,7 @@ class KeysForm:
 
 
 def _typed(data: Mapping[str, str]) -> dict[str, str]:
-    """Usual key -> what was typed for it; an empty field means the usual."""
+    """Read the typed key by its default key; an empty field means the default."""
     found = {}
     for one in shortcuts.choices({}):
         typed = data.get(one.field, "").strip().lower()[:8]
@@ -115,8 +119,8 @@ TIME = forms.TimeInput(format="%H:%M", attrs={"type": "time"})
 
 
 class NotificationsForm(forms.Form):
-    """By risk: what is mailed when, and what an open page announces. The rest is when
-    not."""
+    """By risk: what is mailed and when, and what an open page announces. The other
+    fields set the digest, quiet hours and limits."""
 
     minutes = forms.IntegerField(
         label="“If nobody has taken it” waits", min_value=1, max_value=1440
@@ -156,7 +160,7 @@ class NotificationsForm(forms.Form):
 
     @property
     def rows(self) -> list[tuple[str, Any, Any]]:
-        """One line of the matrix for each risk, the gravest first."""
+        """One row of the matrix for each risk, highest first."""
         return [
             (risk.value, self[f"desk-{risk}"], self[f"email-{risk}"])
             for risk in reversed(Risk)
@@ -164,6 +168,7 @@ class NotificationsForm(forms.Form):
 
     @property
     def shape(self) -> Notifications:
+        """The valid form as a preference."""
         said = dict(self.cleaned_data)
         return Notifications(
             email={risk: said.pop(f"email-{risk}") for risk in Risk},

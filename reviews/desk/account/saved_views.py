@@ -1,4 +1,4 @@
-"""Saved views of the queue and of the log: keep one, forget one."""
+"""Saved views of the queue and the log: save one, delete one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reviews.people import saved_views
 
 MOST = 1000  # characters of a query
 
-# How each list reads its filters, and how it shows itself.
+# How each list parses its filters, and how it is rendered.
 LISTS: dict[str, tuple[Callable[[QueryDict], Any], Callable[..., HttpResponse]]] = {
     "queue": (QueueFilters.read, queue.shown),
     "log": (LogFilters.read, views.shown),
@@ -30,7 +30,7 @@ LISTS: dict[str, tuple[Callable[[QueryDict], Any], Callable[..., HttpResponse]]]
 
 @require_POST
 def view_save(request: HttpRequest, page: str) -> HttpResponse:
-    """Keep the filter that is on the screen under a name."""
+    """Save the current filter under a name."""
     if page not in LISTS:
         raise NotFound
     read, shown = LISTS[page]
@@ -51,5 +51,5 @@ def view_save(request: HttpRequest, page: str) -> HttpResponse:
 
 @require_POST
 def view_delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Forget one of one's own views."""
+    """Delete one of the person's own views."""
     return redirect(f"reviews:{saved_views.delete(person=person(request), view_id=pk)}")

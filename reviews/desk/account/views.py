@@ -1,11 +1,5 @@
-"""A person's own pages: how the desk looks, its keys, and what reaches them.
-
-Where each role begins, and how the desk works.
-
-Signing in and out.
-
-A person's own API tokens: minted here, shown once, ended here.
-"""
+"""A person's own pages: settings, API tokens, the start page, help, and signing in and
+out."""
 
 from __future__ import annotations
 
@@ -39,7 +33,7 @@ SAVED = "Saved."
 
 @require_safe
 def me(request: HttpRequest) -> HttpResponse:
-    """What there is to choose, and how it is chosen now."""
+    """The settings and their current values."""
     return render(
         request, "reviews/me.html", {"prefs": preferences.of(person(request))}
     )
@@ -47,7 +41,7 @@ def me(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def display(request: HttpRequest) -> HttpResponse:
-    """What pages look like."""
+    """The display settings."""
     who = person(request)
     now = preferences.of(who).display
     form = DisplayForm(request.POST or None, initial=now.model_dump())
@@ -61,7 +55,7 @@ def display(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def keys(request: HttpRequest) -> HttpResponse:
-    """Single-key shortcuts: on or off, and other keys than the usual."""
+    """Single-key shortcuts: on or off, and other keys than the default."""
     who = person(request)
     if "usual" in request.POST:
         preferences.save(person=who, keys=preferences.Keys())
@@ -76,7 +70,7 @@ def keys(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def notifications(request: HttpRequest) -> HttpResponse:
-    """What reaches this person, when, and when not."""
+    """What is sent to this person, when, and when not."""
     who = person(request)
     form = NotificationsForm(preferences.of(who).notifications, request.POST or None)
     if form.is_valid():
@@ -95,7 +89,7 @@ def notifications(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def send_test(request: HttpRequest) -> HttpResponse:
-    """A mail to oneself, by the way that all of them go."""
+    """Send a test mail to the person, the same way as every other mail."""
     who = person(request)
     if who.email:
         plan.ask_test(person=who)
@@ -112,7 +106,7 @@ def _saved(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Each role's first page."""
+    """Redirect to the first page of the person's role."""
     decides = permissions.deciding_role(person(request)) is not None
     return redirect("reviews:queue" if decides else "reviews:log")
 
@@ -121,14 +115,14 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_safe
 @htmx.varies
 def help(request: HttpRequest) -> HttpResponse:
-    """Keys and states, in words; for the dialog the keys alone."""
+    """Keys and states in words; the dialog gets the keys alone."""
     places = shortcuts.by_place(frame.of(request).prefs.keys.mine)
     template = htmx.part(request, "reviews/help.html", "keys")
     return render(request, template, {"places": places})
 
 
 class SignIn(LoginView):
-    """By name and password; the browser says in which time zone it is."""
+    """Sign in by name and password. The browser also sends its time zone."""
 
     redirect_authenticated_user = True
 
@@ -144,7 +138,8 @@ sign_out = LogoutView.as_view()
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: HttpRequest) -> HttpResponse:
-    """The list, and a form for one more; the answer to it is the only copy."""
+    """The person's API tokens, and a form to create one. The response to the form is
+    the only copy of the new token."""
     form, minted = TokenForm(request.POST or None), ""
     if form.is_valid():
         minted = operations.mint(person=person(request), **form.cleaned_data)
@@ -160,7 +155,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
-    """End one of one's own tokens; it acts at once."""
+    """Revoke one of the person's own tokens; this takes effect at once."""
     operations.revoke(person=person(request), token_id=pk)
     messages.success(request, "Ended. Nothing can use it any more.")
     return redirect("reviews:tokens")

@@ -1,5 +1,8 @@
-"""In which zone a person's pages say times: their preference, which the browser gives
-first, when they sign in. The session carries it, so that no request asks for it."""
+"""The time zone in which a person's pages print times.
+
+The zone is a preference; the browser supplies it at the first sign-in. The session
+holds a copy, so that a request needs no query for it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ KEY = "zone"
 
 
 class ReadersZone:
-    """Has what the pages of a signed-in person say of time in their zone."""
+    """Middleware that renders the pages of a signed-in person in their time zone."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -26,7 +29,7 @@ class ReadersZone:
             return self.get_response(request)
         with timezone.override(preferences.zone_of(request.session.get(KEY, ""))):
             answer = self.get_response(request)
-        desk = getattr(request, "desk", None)  # a page's frame, which asks for them
+        desk = getattr(request, "desk", None)  # the page frame has the preferences
         known = preferences.remembered(desk.person) if desk else None
         if known is not None:
             follow(request, known.display.zone)
@@ -34,7 +37,7 @@ class ReadersZone:
 
 
 def learn(request: HttpRequest, person: Person) -> None:
-    """Keep the zone of the browser somebody signs in with, unless one is known."""
+    """Save the zone of the browser at sign-in, unless the person has one."""
     display = preferences.of(person).display
     offered = request.POST.get(KEY, "")
     if not display.zone and preferences.is_zone(offered):
@@ -44,6 +47,7 @@ def learn(request: HttpRequest, person: Person) -> None:
 
 
 def follow(request: HttpRequest, zone: str) -> None:
-    """The session says times as the preference has it, also when another changed it."""
+    """Copy the zone of the preference into the session; another session may have
+    changed it."""
     if request.session.get(KEY, "") != zone:
         request.session[KEY] = zone

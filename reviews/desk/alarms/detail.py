@@ -1,4 +1,5 @@
-"""One alarm: its facts, what was reported, what became of it, what can be done."""
+"""The page of one alarm: its facts, the reports, its history, and what this person can
+do."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from reviews.models import Alarm, Execution
 from . import lists
 from .lists import Line
 
-# What a fact is called; what is not here is called by its own name.
+# Labels of facts; a fact that is not here is labelled with its own name.
 LABELS = {
     "code": "Why",
     "reported_hash": "Reported content",
@@ -35,7 +36,7 @@ LABELS = {
     "stage": "Noticed",
     "lacking": "May decide it",
 }
-# Our own codes, as a person reads them.
+# Our own codes in words.
 WHY = {
     "window_closed": "Its execution window went by",
     "precondition": "What it would change had changed",
@@ -65,7 +66,7 @@ ENDED: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One moment in the life of an alarm. `note` is what a person wrote."""
+    """One event in the life of an alarm. `note` is what a person wrote."""
 
     word: str
     at: datetime
@@ -75,6 +76,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class AlarmPage:
+    """One alarm in full."""
+
     line: Line
     facts: list[tuple[str, str]]
     reports: list[Reported]
@@ -87,7 +90,8 @@ class AlarmPage:
 
 
 def one(person: Person, pk: int) -> AlarmPage:
-    """Raises NotFound for what is not there or not theirs to see."""
+    """Load the page. Raises NotFound for an unknown alarm, or one that this person may
+    not see."""
     row = lists.shown(visible(person)).select_related("closed_by").filter(pk=pk).first()
     if row is None:
         raise NotFound
@@ -114,7 +118,7 @@ def _unknown(execution: Execution | None) -> str:
 
 
 def _why_not(person: Person, alarm: Alarm) -> str:
-    """Empty when the person may answer it, else the sentence that says why not."""
+    """Why this person may not answer the alarm; empty when they may."""
     try:
         alarms.check_may_answer(person, alarm)
     except DomainError as error:

@@ -1,7 +1,5 @@
-"""The list of alarms: each a sentence, what it means, and where to go from it.
-
-The list's filters: all of their state is in the address.
-"""
+"""The list of alarms and its filters. Each alarm is a sentence, its meaning and its
+links; the filters' whole state is in the URL."""
 
 from __future__ import annotations
 
@@ -44,11 +42,12 @@ class Filters:
     kind: str = ""
     queue: str = ""
     state: str = ""
-    before: int | None = None  # older than this one
+    before: int | None = None  # only alarms older than this id
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Filters:
-        """From the address. What does not fit is ignored, never an error page."""
+        """Parse the URL's query. An invalid value is ignored and never causes an
+        error."""
         kind, state = query.get("kind", ""), query.get("state", "")
         before = query.get("before", "")
         return cls(
@@ -59,15 +58,18 @@ class Filters:
         )
 
     def url(self, **changes: Any) -> str:
+        """The list's URL with these filters, changed by `changes`."""
         values = {name: getattr(self, name) for name in self.__slots__} | changes
         said = urlencode({name: value for name, value in values.items() if value})
         return reverse("reviews:alarms") + (f"?{said}" if said else "")
 
     @property
     def narrows(self) -> bool:
+        """Whether any filter is set, apart from the page."""
         return bool(self.kind or self.queue or self.state)
 
     def apply(self, rows: QuerySet[Alarm]) -> QuerySet[Alarm]:
+        """Apply the filters to a queryset of alarms."""
         if self.kind:
             rows = rows.filter(kind=self.kind)
         if self.queue:
@@ -79,6 +81,7 @@ class Filters:
         return rows if self.state == "all" else rows.filter(STANDING)
 
     def choices(self) -> list[Choice]:
+        """The selects above the list."""
         queues = dict(Queue.objects.order_by("title").values_list("name", "title"))
         return [
             choice("kind", "What", KINDS, self.kind),
@@ -92,7 +95,8 @@ PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One alarm. What it is about may be no effect at all: then only its subject."""
+    """One alarm. It may concern no effect; then only `subject` says what it is
+    about."""
 
     id: int
     url: str
@@ -100,7 +104,7 @@ class Line:
     said: Words
     grave: bool
     state: str
-    looking: str  # who looks at it
+    looking: str  # the person who acknowledged it
     subject: str
     effect: tuple[Part, ...]
     risk: str
@@ -109,7 +113,7 @@ class Line:
     thread: str
     run_url: str
     request_url: str
-    letter_url: str  # to an agent that did not take it
+    letter_url: str  # the webhook delivery that the endpoint did not take
     restored_url: str
     log_url: str
     queue: str
@@ -120,6 +124,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class AlarmsPage:
+    """The page of the list."""
+
     lines: list[Line]
     filters: Filters
     choices: list[Choice]
@@ -128,7 +134,7 @@ class AlarmsPage:
 
 
 def page(person: Person, filters: Filters) -> AlarmsPage:
-    """What nobody looks at yet on top, then the newest; a page of them."""
+    """Build a page of alarms: unacknowledged ones on top, then the newest."""
     rows = shown(filters.apply(visible(person)))
     found = list(rows.order_by("-pk")[: PAGE + 1])
     more = filters.url(before=found[PAGE - 1].pk) if len(found) > PAGE else ""
@@ -144,7 +150,8 @@ def page(person: Person, filters: Filters) -> AlarmsPage:
 
 
 def shown(rows: QuerySet[Alarm]) -> QuerySet[Any]:
-    """With what a line says beside the alarm itself."""
+    """Annotate alarms with what a line needs: revision, action hash, risk and
+    request."""
     current = Revision.objects.filter(
         proposal=OuterRef("proposal"), number=OuterRef("proposal__revision")
     )
@@ -158,7 +165,7 @@ def shown(rows: QuerySet[Alarm]) -> QuerySet[Any]:
 
 
 def lines_of(rows: Sequence[Any]) -> list[Line]:
-    """From alarms as `shown` annotates them."""
+    """Build the lines of alarms that `annotate_alarms` annotated."""
     briefs = describe.briefs({one.revision: one.hash for one in rows if one.revision})
     return [_line(one, briefs) for one in rows]
 
@@ -208,7 +215,8 @@ def _request(request: str) -> str:
 
 
 def _letter(alarm: Alarm) -> str:
-    """It is kept while its alarm stands; afterwards it may be forgotten."""
+    """The URL of the failed delivery. Holdpoint may delete it after the alarm is
+    closed."""
     stands = alarm.status != AlarmStatus.CLOSED
     delivery = alarm.data.get("delivery", "") if stands else ""
     return reverse("agents:delivery", args=[delivery]) if delivery else ""

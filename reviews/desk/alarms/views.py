@@ -1,4 +1,4 @@
-"""Standing alarms: the list, one of them, and what a supervisor does with it."""
+"""Alarms: the list, one of them, and what a supervisor does with it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from . import detail, lists
 @require_safe
 @htmx.varies
 def alarms(request: HttpRequest) -> HttpResponse:
-    """What went against a promise, and stands until somebody dealt with it."""
+    """The alarms that stand until a supervisor closes them."""
     who = person(request)
     permissions.check(who, Permission.SEE_ALARMS)
     page = lists.page(who, lists.Filters.read(request.GET))
@@ -51,7 +51,7 @@ def _page(
 
 @require_POST
 def alarm_acknowledge(request: HttpRequest, pk: int) -> HttpResponse:
-    """A supervisor says: I look at it."""
+    """A supervisor states that they are looking into it."""
     who = person(request)
     _seen(request, pk)
     standing.acknowledge(alarm_id=pk, person=who)
@@ -61,7 +61,7 @@ def alarm_acknowledge(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def alarm_close(request: HttpRequest, pk: int) -> HttpResponse:
-    """A supervisor says what it was and what was done."""
+    """A supervisor closes it and states the cause and what was done."""
     _seen(request, pk)
     form = CloseAlarmForm(request.POST)
     if not form.is_valid():
@@ -77,6 +77,6 @@ def alarm_close(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _seen(request: HttpRequest, pk: int) -> None:
-    """What somebody may not see is not there."""
+    """Raises NotFound for an alarm that this person may not see."""
     if not badges.visible(person(request)).filter(pk=pk).exists():
         raise NotFound

@@ -1,4 +1,4 @@
-"""What ran under NOTIFY: announced as it happened, newest first."""
+"""The list of what ran under NOTIFY, newest first."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ UNFINISHED = {ExecutionStatus.QUEUED, ExecutionStatus.CLAIMED}
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """One effect. `undo` is what its tool declares; nobody is asked to do it here."""
+    """One effect. `undo` is the tool's declared way to undo it; nobody is asked to do
+    so here."""
 
     id: str
     at: datetime
@@ -49,23 +50,27 @@ class Announced:
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedPage:
+    """The page of announced effects."""
+
     lines: list[Announced]
-    marks: bool  # whether this person is one of those who were told
+    marks: bool  # whether this person can mark effects as seen
 
     @property
     def unseen(self) -> list[str]:
+        """The ids of the effects that this person has not marked as seen."""
         return [line.id for line in self.lines if not line.seen]
 
 
 def readable(person: Person) -> QuerySet[Execution]:
-    """What was announced in this person's queues, or all for those who see all."""
+    """Select what was announced in this person's queues, or everything for people who
+    see all."""
     if permissions.allowed(person, Permission.SEE_ALL):
         return Execution.objects.filter(announced_in__isnull=False)
     return Execution.objects.filter(announced_in__in=permissions.queues_of(person))
 
 
 def told(person: Person, ids: Collection[str]) -> list[Execution]:
-    """Of these, what was announced to this person to be looked at."""
+    """List those of `ids` that were announced to this person."""
     if permissions.deciding_role(person) is None:
         return []
     found = readable(person).filter(pk__in=list(ids)[:PAGE])
@@ -73,7 +78,8 @@ def told(person: Person, ids: Collection[str]) -> list[Execution]:
 
 
 def page(person: Person) -> AnnouncedPage:
-    """The newest announced effects, in two queries and one more for new ones."""
+    """Build the page of the newest effects, in two queries and one more for effects not
+    described before."""
     seen = Sighting.objects.filter(execution=OuterRef("pk"))
     found = (
         readable(person)
@@ -107,7 +113,7 @@ def _effect(row: Any) -> undoing.Effect:
 
 
 def _line(row: Any, shown: describe.Brief, reversal: Undo) -> Announced:
-    """From an execution as `page` annotates it."""
+    """Build a line from an execution as `build_announced_page` annotates it."""
     proposal = row.proposal
     run = [proposal.agent, proposal.thread]
     running = row.status in UNFINISHED

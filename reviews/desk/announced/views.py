@@ -1,4 +1,4 @@
-"""What ran without asking, and that it was seen."""
+"""What ran under NOTIFY: the list, marking it as seen, and trying a failure again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def announced(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def announced_seen(request: HttpRequest) -> HttpResponse:
-    """One as a near miss, one as seen, or all that are on the page."""
+    """Mark one effect as a near miss, one as seen, or all on the page as seen."""
     near, one = request.POST.get("near_miss", ""), request.POST.get("seen", "")
     ids = [near or one] if near or one else request.POST.getlist("shown")
     rows = queries.told(person(request), ids)
@@ -36,7 +36,7 @@ def announced_seen(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def effect_retry(request: HttpRequest, pk: str) -> HttpResponse:
-    """Try a known failure again that nobody was asked about."""
+    """Retry an effect that failed and for which nobody was asked."""
     execution = retry.find(person(request), pk)
     settle.retry(execution_id=execution.pk, person=person(request))
     messages.success(request, "It is queued once more, under the same key.")

@@ -1,7 +1,7 @@
 """The edit form of a tool's arguments: native typed inputs made from its JSON Schema.
 
-Pure. What the form cannot give back exactly as it was is locked, so that an unnoticed
-change can never be approved.
+Pure. A value that the form could not return exactly as it was is locked, so that nobody
+approves a change they did not make.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ ROOT = "args"
 
 @dataclass(frozen=True)
 class Form:
-    """All inputs of one tool's arguments."""
+    """All inputs for one tool's arguments."""
 
     root: Group
-    above: tuple[FieldError, ...] = ()  # what is wrong and belongs to no input
+    above: tuple[FieldError, ...] = ()  # errors that belong to no input
 
     @property
     def fields(self) -> tuple[Node, ...]:
-        """The arguments in the schema's order."""
+        """The fields of the arguments, in the schema's order."""
         return self.root.children
 
     def walk(self) -> Iterator[Node]:
+        """Every field, outer ones first."""
         for field in self.fields:
             yield from field.walk()
 
@@ -47,12 +48,13 @@ class Form:
         return sum(node.changed for node in self.walk())
 
     def read(self) -> tuple[dict[str, Any], list[FieldError]]:
-        """The edited arguments, and what could not be read as the argument's type."""
+        """The edited arguments, and an error for each input that cannot be read as its
+        type."""
         wrong: list[FieldError] = []
         return self.root.read(wrong), wrong
 
     def label_of(self, path: str) -> str:
-        """What people call the place that an error names; empty for none of them."""
+        """The label of the deepest field around an error's path; empty for none."""
         around = [n for n in self.walk() if places.within(path, n.at.place)]
         return max(around, key=lambda n: len(n.at.place)).label if around else ""
 
@@ -65,7 +67,12 @@ def form(
     sent: Mapping[str, str] | None = None,
     errors: Iterable[FieldError] = (),
 ) -> Form:
-    """The form of these proposed arguments, filled with them or with what was sent."""
+    """Build the form of these proposed arguments, filled with them or with what was
+    `sent`.
+
+    `labels` are the reader's labels by dotted path; `errors` are shown at their inputs,
+    or in `above` where they belong to none.
+    """
     sheet = Sheet(definition, labels or {}, sent, tuple(errors))
     spec = specify(definition.arguments, definition.arguments, args)
     root = Group(At(sheet, places.PREFIX, ROOT, (), "", spec, dict(args)))
@@ -77,14 +84,17 @@ def form(
 def read(
     definition: ToolDefinition, args: Mapping[str, Any], sent: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[FieldError]]:
-    """The edited arguments, and what could not be read as the argument's type."""
+    """The edited arguments, and an error for each input that cannot be read as its
+    type."""
     return form(definition, args, sent=sent).read()
 
 
 def after(made: Form, sent: Mapping[str, str], asked: str) -> dict[str, str]:
-    """What was sent, with one button's change made to it: `add:arg.to`,
-    `remove:arg.to.1`, `up:` and `down:` a row, `revert:` an input or list. Anything
-    else changes nothing."""
+    """The sent values with the effect of one button.
+
+    `asked` is `add:arg.to`, `remove:arg.to.1`, `up:` or `down:` and a row, or `revert:`
+    and an input or list. Anything else changes nothing.
+    """
     verb, _, name = asked.partition(":")
     result = dict(sent)
     if verb == "revert":

@@ -1,11 +1,8 @@
-"""What every place of a form is and has: its name, what was proposed, and whether it is
-given, left out or null.
+"""The fields of an argument form: selects, single inputs, date and time, and locked
+values.
 
-One of a closed set, as a select.
-
-One input for one text, number, amount or moment.
-
-What no input could give back exactly: it is shown, and stays as it was proposed.
+Every field has a name, the proposed value, and a state: given, left out or null.
+`nested` adds objects and lists.
 """
 
 from __future__ import annotations
@@ -29,6 +26,8 @@ STATES = {GIVEN: "Given", ABSENT: "Left out", NULL: "Empty (null)"}
 
 
 class Option(NamedTuple):
+    """One option of a select."""
+
     value: str
     label: str
     selected: bool
@@ -36,12 +35,13 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True)
 class At:
-    """A place: how it is called everywhere, what it holds, and whether it must."""
+    """One place in the arguments: its names for inputs, errors and people, its schema,
+    and the proposed value."""
 
     sheet: Sheet
     name: str
     place: str
-    path: tuple[str, ...]  # names alone, without the indices of rows
+    path: tuple[str, ...]  # property names only, without list indices
     label: str
     spec: Spec
     was: Any
@@ -51,7 +51,7 @@ class At:
 
 @dataclass(frozen=True)
 class Node:
-    """What the inputs of every kind have."""
+    """The base of all fields."""
 
     at: At
     kind: ClassVar[str] = ""
@@ -78,38 +78,41 @@ class Node:
 
     @property
     def children(self) -> tuple[Node, ...]:
+        """The fields inside this one."""
         return ()
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it."""
+        """This field and all inside it."""
         yield self
         for child in self.children:
             yield from child.walk()
 
     @property
     def changed(self) -> bool:
-        """Whether this node itself differs, not what is below it."""
+        """Whether this field itself differs from the proposal, regardless of those
+        inside."""
         return False
 
     @property
     def may_revert(self) -> bool:
-        """Whether there is something of the proposal to go back to."""
+        """Whether there is a proposed value to go back to."""
         return not self.at.new
 
     def read(self, wrong: list[FieldError]) -> Any:
-        """The value as edited; MISSING leaves it out. Adds to `wrong`."""
+        """The value as edited; MISSING leaves it out. Appends errors to `wrong`."""
         raise NotImplementedError
 
-    # Given, left out or null: a choice of its own where there is one.
+    # Given, left out or null: a separate select where more than one is possible.
     @cached_property
     def was_state(self) -> str:
+        """The state as proposed."""
         if self.at.was is MISSING:
             return ABSENT
         return NULL if self.at.was is None else GIVEN
 
     @cached_property
     def states(self) -> tuple[str, ...]:
-        """What this place can be; only one possibility needs no choice."""
+        """The states this field may have; with only one, no choice is shown."""
         may = {GIVEN, self.was_state}
         if not self.at.required:
             may.add(ABSENT)
@@ -121,7 +124,8 @@ class Node:
 
     @cached_property
     def state(self) -> str:
-        """As chosen. Whoever wrote something and left the choice alone meant it."""
+        """The chosen state. A value typed while the choice was left alone counts as
+        given."""
         sent = self.at.sheet.text(self.name + places.STATE)
         if len(self.states) == 1:
             return self.states[0]
@@ -133,31 +137,35 @@ class Node:
 
     @property
     def filled(self) -> bool:
+        """Whether something was typed that differs from the proposal."""
         return False
 
     @property
     def hint(self) -> str:
-        """What the schema says of it."""
+        """The schema's description."""
         return str(self.at.spec.schema.get("description", ""))
 
     @property
     def state_options(self) -> list[Option]:
+        """The states as options; empty where there is no choice."""
         if len(self.states) == 1:
             return []
         return [Option(s, STATES[s], s == self.state) for s in self.states]
 
     def nothing(self) -> Any:
+        """The value of a state other than given."""
         return None if self.state == NULL else MISSING
 
 
 @dataclass(frozen=True)
 class Choice(Node):
-    """One of a closed set; being left out and null are choices among the others."""
+    """A select from a closed set; left out and null are options too."""
 
     kind: ClassVar[str] = "choice"
 
     @cached_property
     def choices(self) -> list[tuple[str, str, Any]]:
+        """The option's text, its label and its value."""
         found = values.options(self.at.spec)
         if self.at.new and self.at.required:
             found.insert(0, ("", "Choose", MISSING))
@@ -180,6 +188,7 @@ class Choice(Node):
 
     @property
     def was_said(self) -> str:
+        """The proposed value as its label."""
         return next((words for t, words, _ in self.choices if t == self.was_text), "")
 
     @property
@@ -206,7 +215,7 @@ class Choice(Node):
 
 @dataclass(frozen=True)
 class Line(Node):
-    """One input for one text, number or amount."""
+    """One input for a text, number or amount."""
 
     kind: ClassVar[str] = "line"
 
@@ -227,7 +236,7 @@ class Line(Node):
     @property
     def changed(self) -> bool:
         if self.at.new:
-            return False  # its row counts as a whole
+            return False  # a new row counts as one change
         if self.state != self.was_state:
             return self.state != GIVEN or bool(self.text) or self._says_so
         return self.state == GIVEN and self.text != self.was_text
@@ -272,18 +281,19 @@ class Line(Node):
             return self.at.was
 
     def typed(self) -> Any:
+        """The typed text as a value. Raises BadValue."""
         return values.typed(self.at.spec, self.text, money=self.money)
 
     @property
     def _says_so(self) -> bool:
-        """An empty text counts where somebody chose that it is given."""
+        """Whether the person chose "given", so that an empty text counts."""
         sent = self.at.sheet.text(self.name + places.STATE)
         return sent == GIVEN != self.was_state
 
 
 @dataclass(frozen=True)
 class Moment(Line):
-    """A date and time, with its zone in an input of its own."""
+    """A date and time, with a separate input for its zone."""
 
     kind: ClassVar[str] = "moment"
 
@@ -316,7 +326,7 @@ class Moment(Line):
 
 
 DEEPEST = 6
-MOST_ROWS = 50  # of one list; a longer one is edited by whoever proposes it
+MOST_ROWS = 50  # of one list; only the proposer can change a longer one
 INVISIBLE = "Has characters that a form would lose or hide. It stays as proposed."
 LOCKED = "Cannot be edited here. It stays as proposed."
 FIXED = "Fixed by the tool."
@@ -325,13 +335,14 @@ TOO_MANY = "Too long to be edited here. It stays as proposed."
 
 @dataclass(frozen=True)
 class Locked(Node):
-    """Shown, and given back as it is."""
+    """A value that is shown and returned as proposed; `why` says why."""
 
     why: str = LOCKED
     kind: ClassVar[str] = "locked"
 
     @property
     def value(self) -> str:
+        """The proposed value as text; empty if it is hidden."""
         if self.why == HIDDEN:
             return ""
         return "not given" if self.at.was is MISSING else values.shown(self.at.was)
@@ -344,7 +355,7 @@ class Locked(Node):
 
 
 def why_locked(where: At) -> str:
-    """Empty for what can be edited."""
+    """Why this place cannot be edited; empty if it can."""
     spec, sheet = where.spec, where.sheet
     if sheet.is_hidden(where.path):
         return HIDDEN
@@ -361,7 +372,7 @@ def why_locked(where: At) -> str:
 
 
 def _has_inputs(where: At) -> bool:
-    """Whether there is a kind of input for what is declared and for what is there."""
+    """Whether there is an input for both the declared type and the proposed value."""
     spec, value = where.spec, where.was
     if spec.options:
         known = any(same(item, value) for item in spec.options)

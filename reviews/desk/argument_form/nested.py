@@ -1,4 +1,4 @@
-"""Objects and lists: inputs within inputs, and which kind of input a place gets."""
+"""Fields for objects and lists, and which kind of field a place gets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .schema import MISSING, specify
 
 @dataclass(frozen=True)
 class Group(Node):
-    """An object: its declared members as inputs, the others as they are."""
+    """An object: declared members as inputs, undeclared ones as they are."""
 
     kind: ClassVar[str] = "group"
 
@@ -43,7 +43,7 @@ class Group(Node):
             return ()
         held = self.at.was if isinstance(self.at.was, Mapping) else {}
         declared, required = self.at.spec.properties, self.at.spec.required
-        # As people are shown them: what must be there first, in its declared order.
+        # The order of the review page: required members first, as declared.
         first = [name for name in required if name in declared or name in held]
         names = dict.fromkeys([*first, *declared, *held])
         return tuple(self._member(name, held.get(name, MISSING)) for name in names)
@@ -54,6 +54,7 @@ class Group(Node):
 
     @property
     def was_said(self) -> str:
+        """The proposed state in words."""
         return {ABSENT: "not given", NULL: "null"}.get(self.was_state, "given")
 
     def read(self, wrong: list[FieldError]) -> Any:
@@ -88,13 +89,17 @@ class Group(Node):
 
 @dataclass(frozen=True)
 class Rows(Node):
-    """A list: one row an entry. A row is called by its place in the proposal, or as a
-    new one, so that it stays itself wherever it is moved."""
+    """A list with one row for each entry.
+
+    A row's key is its index in the proposal, or `n` and a number for a new one, so that
+    it keeps its identity when it is moved.
+    """
 
     kind: ClassVar[str] = "rows"
 
     @cached_property
     def held(self) -> list[Any]:
+        """The proposed entries."""
         return self.at.was if isinstance(self.at.was, list) else []
 
     @property
@@ -103,7 +108,7 @@ class Rows(Node):
 
     @cached_property
     def keys(self) -> list[str]:
-        """The rows in their order now."""
+        """The keys of the rows in their current order."""
         sent = self.at.sheet.text(self.name + places.ROWS)
         if sent is None:
             return self.was_keys
@@ -122,12 +127,14 @@ class Rows(Node):
 
     @property
     def rows(self) -> list[Row]:
+        """The rows with their move buttons."""
         last = len(self.keys) - 1
         pairs = zip(self.keys, self.children, strict=False)
         return [Row(c, n > 0, n < last) for n, (_, c) in enumerate(pairs)]
 
     @property
     def order(self) -> str:
+        """The keys as the hidden input sends them."""
         return " ".join(self.keys)
 
     @property
@@ -143,13 +150,14 @@ class Rows(Node):
 
     @property
     def was_said(self) -> str:
+        """The proposed list in words."""
         words = {ABSENT: "not given", NULL: "null"}
         count = len(self.held)
         entries = "1 entry" if count == 1 else f"{count or 'no'} entries"
         return words.get(self.was_state) or entries
 
     def fresh_key(self) -> str:
-        """The name of one more new row."""
+        """The key for one more new row."""
         used = [int(key[1:]) for key in self.keys if key[0] == "n"]
         return f"n{max(used, default=-1) + 1}"
 
@@ -191,7 +199,7 @@ class Rows(Node):
 
 
 class Row(NamedTuple):
-    """One row with what can be done to it."""
+    """One row, and whether it can move up or down."""
 
     node: Node
     up: bool
@@ -199,7 +207,8 @@ class Row(NamedTuple):
 
 
 def make(where: At) -> Node:
-    """The node of a place, locked where an input could not give it back exactly."""
+    """The field of a place; locked where an input could not return its value
+    exactly."""
     if why := why_locked(where):
         return Locked(where, why)
     spec = where.spec

@@ -1,8 +1,8 @@
-"""What a subschema allows at one place, as far as a form can know it. Pure.
+"""What a subschema allows at one place, as far as a form can tell. Pure.
 
-References are followed, `allOf` is merged, and of several branches the one is taken
-that the proposed value fits. What stays undecided cannot be edited; the whole schema
-still judges every edit.
+References are followed and `allOf` is merged; of several branches, the one that the
+proposed value fits is taken. A place that stays undecided cannot be edited. The whole
+schema still validates every edit.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from policies import schemas
 MISSING: Any = object()
 NUMBERS = frozenset({"integer", "number"})
 _BRANCHES = ("oneOf", "anyOf")
-_MANY = 8  # levels of branches and references; a schema may refer to itself
+_MANY = 8  # levels of branches and references, since a schema may refer to itself
 _IMPLIED = {"properties": "object", "items": "array", "pattern": "string"}
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """One place: its schema in one piece and the one type that it has."""
+    """The merged schema of one place, and its single type."""
 
     schema: Mapping[str, Any]
     kind: str  # a type of JSON Schema; "" when it cannot be decided
@@ -42,13 +42,14 @@ class Spec:
 
     @property
     def options(self) -> list[Any]:
-        """The closed set that it is chosen from, null apart; empty when it is open."""
+        """The values of a closed set, without null; empty for an open one."""
         found = self.schema.get("enum", [])
         return [item for item in found if item is not None]
 
 
 def specify(subschema: Any, root: Mapping[str, Any], value: Any) -> Spec:
-    """The spec of a place that holds `value`; MISSING where there is none yet."""
+    """The spec of a place that holds `value`; MISSING for a place without a value
+    yet."""
     merged, nullable = _merged(subschema, root, value, 0)
     if merged is None:
         return Spec({}, "", nullable=False)
@@ -60,8 +61,8 @@ def specify(subschema: Any, root: Mapping[str, Any], value: Any) -> Spec:
 def _merged(
     subschema: Any, root: Mapping[str, Any], value: Any, depth: int
 ) -> tuple[dict[str, Any] | None, bool]:
-    """The schema without references and branches, and whether a branch is null.
-    None when no single branch fits."""
+    """The schema without references and branches, and whether a branch is null. The
+    schema is None when no single branch fits."""
     if not isinstance(subschema, Mapping) or depth > _MANY:
         return None, False
     found = dict(subschema)
@@ -86,7 +87,7 @@ def _merged(
 
 
 def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Two schemas that hold together, as far as a form is concerned."""
+    """Two schemas that both apply, merged as far as a form needs it."""
     both = {**one, **other}
     for key in ("properties", "$defs"):
         if key in one and key in other:
@@ -97,7 +98,7 @@ def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fitting(branches: list[Any], root: Mapping[str, Any], value: Any) -> Any:
-    """The only branch, or the only one that the value fits; else None."""
+    """The only branch, or the only one that accepts the value; else None."""
     if len(branches) == 1:
         return branches[0]
     if value is MISSING or value is None:
@@ -139,7 +140,7 @@ def _kind(kinds: set[str], schema: Mapping[str, Any], value: Any) -> str:
 
 
 def _kind_of(value: Any, kinds: Iterable[str]) -> str:
-    """The type of the value that is there, where the schema leaves several open."""
+    """The type of the present value, where the schema allows several."""
     if value is MISSING or value is None:
         return "number" if set(kinds) == NUMBERS else ""
     if isinstance(value, bool):
@@ -152,7 +153,7 @@ def _kind_of(value: Any, kinds: Iterable[str]) -> str:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal as JSON: true is not 1."""
+    """Whether two values are equal as JSON: true is not 1."""
     if one is MISSING or other is MISSING:
         return one is other
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)

@@ -1,8 +1,5 @@
-"""What every place of one form shares: the tool, the names, what was sent, and what is
-wrong. Pure.
-
-How a place of the arguments is called: by its input, by errors, by people. Pure.
-"""
+"""What all fields of one form share: the tool, what was sent, the errors, and how a
+place is named for inputs, errors and people. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from journal.errors import FieldError
 from policies.documents import ToolDefinition
 
 PREFIX = "arg"
-STATE, ROWS, ZONE = ":is", ":rows", ":zone"  # what belongs to an input beside its text
+STATE, ROWS, ZONE = ":is", ":rows", ":zone"  # suffixes of companion inputs
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _ESCAPES = str.maketrans({"~": "~0", ".": "~1", ":": "~2"})
@@ -25,12 +22,13 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_]")
 
 
 def child(name: str, key: str) -> str:
-    """The input's name of a member or row: `arg.address.city`."""
+    """The input name of a member or row: `arg.address.city`."""
     return f"{name}.{key.translate(_ESCAPES)}"
 
 
 def step(place: str, key: str | int) -> str:
-    """The path that errors name: `args.to[1]`, as `policies.schemas` writes it."""
+    """The path of a member or entry in errors, as `policies.schemas` writes it:
+    `args.to[1]`."""
     if isinstance(key, int):
         return f"{place}[{key}]"
     if _PLAIN_KEY.fullmatch(key):
@@ -44,12 +42,13 @@ def within(path: str, place: str) -> bool:
 
 
 def element_id(name: str) -> str:
-    """An id that needs no quoting in a selector; different names differ."""
+    """An element id that needs no quoting in a selector; different names give different
+    ids."""
     return "id_" + _UNFIT.sub(_coded, name)
 
 
 def humanise(name: str) -> str:
-    """`order_id` as `Order id`."""
+    """A name as a label: `order_id` becomes `Order id`."""
     words = re.sub(r"[_.\s-]+", " ", name).strip() or name
     return words[:1].upper() + words[1:]
 
@@ -64,7 +63,8 @@ CURRENCY = "Locked by the tool."
 
 @dataclass(frozen=True)
 class Sheet:
-    """One form. `sent` is None for a form that nobody has touched yet."""
+    """The shared data of one form. `sent` is None for a form that nobody has
+    submitted."""
 
     definition: ToolDefinition
     labels: Mapping[str, str]
@@ -73,40 +73,47 @@ class Sheet:
 
     @property
     def root(self) -> Mapping[str, Any]:
+        """The schema of the arguments."""
         return self.definition.arguments
 
     def text(self, name: str) -> str | None:
-        """What was sent under a name, None when nothing was: then it is as proposed."""
+        """The text sent under a name; None when nothing was sent, so that the proposed
+        value stays."""
         if self.sent is None or name not in self.sent:
             return None
         return self.sent[name].replace("\r\n", "\n")
 
     def label(self, path: tuple[str, ...], title: Any = None) -> str:
-        """The policy's word for a place, the reader's, the schema's, or its name's."""
+        """The label of a place: the policy's, the reader's, the schema's title, or its
+        name."""
         dotted = ".".join(path)
         known = self.definition.labels.get(dotted) or self.labels.get(dotted)
         return known or (str(title) if title else humanise(path[-1]))
 
     def is_hidden(self, path: tuple[str, ...]) -> bool:
-        """Whether only a reveal shows it; what is inside it or around it too."""
+        """Whether only a reveal shows this place, because it or a place around it is
+        sensitive."""
         return any(path[: len(name)] == name for name in self._concealed)
 
     def is_money(self, path: tuple[str, ...]) -> bool:
+        """Whether the place holds an amount."""
         dotted = ".".join(path)
         return any(dotted == pair.amount for pair in self.definition.money)
 
     def is_currency(self, path: tuple[str, ...]) -> bool:
+        """Whether the place names the currency of an amount."""
         dotted = ".".join(path)
         return any(dotted == pair.currency for pair in self.definition.money)
 
     def currency_of(self, path: tuple[str, ...]) -> str:
-        """The argument that names the currency of this amount; empty for no amount."""
+        """The argument that names the currency of this amount; empty for anything
+        else."""
         dotted = ".".join(path)
         pairs = self.definition.money
         return next((p.currency for p in pairs if p.amount == dotted), "")
 
     def error(self, name: str) -> str:
-        """What is wrong at the input of this name."""
+        """The errors at the input of this name, as one text."""
         said = self.wrong.get(name, [])
         if len(said) < 2:
             return "".join(said)
@@ -114,12 +121,15 @@ class Sheet:
 
     @cached_property
     def wrong(self) -> dict[str, list[str]]:
-        """Messages by input, filled by `place_errors`."""
+        """Messages by input name, filled by `place_errors`."""
         return {}
 
     def place_errors(self, known: Mapping[str, str]) -> list[FieldError]:
-        """Put each error at the deepest input around it. `known` maps places to input
-        names; what belongs to none comes back, to be said above the form."""
+        """Assign each error to the deepest input around it, and return those without
+        one.
+
+        `known` has the input names by place.
+        """
         above = []
         for error in self.errors:
             around = [p for p in known if within(error["path"], p)]

@@ -1,6 +1,7 @@
-"""A value as the text of an input, and what was typed as a value again. Pure.
+"""Values as the text of an input, and typed text as values. Pure.
 
-The way there and back loses nothing: what a browser would change, an input never holds.
+The conversion loses nothing: a text that a browser would change is never put into an
+input.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from reviews.presenters import unicode
 
 from .schema import MISSING, NUMBERS, Spec
 
-LONG = 80  # characters; above it a text area
+LONG = 80  # characters; a longer text gets a text area
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]{1,40}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
@@ -31,11 +32,12 @@ _AMOUNT = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
 class BadValue(ValueError):
-    """What was typed is not a value of this argument's type."""
+    """The typed text is not a value of the argument's type; the message says what to
+    type."""
 
 
 def shown(value: Any) -> str:
-    """A value as its input holds it."""
+    """A value as the text of its input."""
     if value is MISSING or value is None:
         return ""
     if isinstance(value, bool):
@@ -46,26 +48,27 @@ def shown(value: Any) -> str:
 
 
 def loses(value: Any) -> bool:
-    """Whether a browser would change this text, or show it without all its signs."""
+    """Whether a browser would change this text, or show it without all its
+    characters."""
     return isinstance(value, str) and any(
         unicode.is_hidden(char) and char not in "\n\t" for char in value
     )
 
 
 def is_moment(text: str) -> bool:
-    """Whether an input of date and time, with its zone beside it, can hold this."""
+    """Whether a date-time input with a separate zone can hold this text."""
     match = _MOMENT.fullmatch(text)
     return bool(match and _is_date(match["local"][:10]) and _is_local(match["local"]))
 
 
 def moment(text: str) -> tuple[str, str]:
-    """The local part and the zone of a moment; without one an empty part in UTC."""
+    """The local part and the zone of a date and time; `("", "Z")` for other text."""
     match = _MOMENT.fullmatch(text)
     return (match["local"], match["zone"]) if match else ("", "Z")
 
 
 def joined(local: str, zone: str) -> str:
-    """A moment as RFC 3339; a browser leaves out seconds that are zero."""
+    """Local part and zone as RFC 3339; a browser omits seconds that are zero."""
     if not local:
         return ""
     if _LOCAL.fullmatch(local) and len(local) == 16:
@@ -79,11 +82,11 @@ def shortened(local: str) -> str:
 
 
 def input_type(spec: Spec, text: str) -> str:
-    """The native type of an input that gives this text back as it is."""
+    """The native input type that returns this text unchanged."""
     match spec.schema.get("format"):
         case "date" if not text or _is_date(text):
             return "date"
-        # A browser rewrites international names, and trims.
+        # A browser rewrites international domain names and trims spaces.
         case "email" if text.isascii() and text == text.strip():
             return "email"
         case "uri" if text.isascii() and text == text.strip():
@@ -92,7 +95,7 @@ def input_type(spec: Spec, text: str) -> str:
 
 
 def inputmode(spec: Spec, *, money: bool) -> str:
-    """The keyboard of a telephone: most have no minus sign on the one with digits."""
+    """The phone keyboard for the input: most numeric ones have no minus sign."""
     if money:
         return "decimal"
     if spec.kind not in NUMBERS:
@@ -104,7 +107,7 @@ def inputmode(spec: Spec, *, money: bool) -> str:
 
 
 def is_long(spec: Spec, text: str) -> bool:
-    """Whether it needs several lines."""
+    """Whether the text needs several lines."""
     if spec.kind != "string" or "format" in spec.schema:
         return "\n" in text
     most = spec.schema.get("maxLength", 0)
@@ -112,7 +115,7 @@ def is_long(spec: Spec, text: str) -> bool:
 
 
 def options(spec: Spec) -> list[tuple[str, str, Any]]:
-    """What there is to choose: the option's value, its words, and what it means."""
+    """The options of a closed set: each option's text, its label and its value."""
     if spec.kind == "boolean":
         return [("yes", "Yes", True), ("no", "No", False)]
     said = [shown(item) for item in spec.options]
@@ -125,7 +128,7 @@ def options(spec: Spec) -> list[tuple[str, str, Any]]:
 
 
 def typed(spec: Spec, text: str, *, money: bool) -> Any:
-    """What was typed as a value of the argument's type. Raises BadValue."""
+    """The typed text as a value of the argument's type. Raises BadValue."""
     if money:
         return _amount(text.strip())
     if spec.kind == "integer":
@@ -136,7 +139,7 @@ def typed(spec: Spec, text: str, *, money: bool) -> Any:
 
 
 def hint(spec: Spec) -> str:
-    """What the schema says of it, in words."""
+    """The schema's description, or its limits in words."""
     schema = spec.schema
     if said := schema.get("description"):
         return str(said)

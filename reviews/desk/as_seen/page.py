@@ -1,5 +1,8 @@
-"""What a decider was shown, opened again: the very page, its digest against the log's,
-and the same page made anew from what it was made from (gate.md 8)."""
+"""Page evidence, opened again (gate.md 8).
+
+Shows the stored page of a decision, compares its digest with the log's, and renders it
+again from the stored inputs.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from reviews.desk.components.log_sentences import HIDDEN_NAME
 from reviews.effects.wording import GIVEN
 from reviews.models import ApprovalRequest, Decision, Snapshot
 
-MINUTES_MS = 120_000  # what took longer is said in minutes
+MINUTES_MS = 120_000  # longer times are printed in minutes
 FLAGS = {
     "fast": "committed before the time floor, twice",
     "check_missed": "failed the attention check",
@@ -33,14 +36,14 @@ FLAGS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One comparison in words; a bad one is loud."""
+    """The result of one comparison, as a sentence."""
 
     text: str
     good: bool
 
 
 class AsSeen:
-    """One decision with its page, for who may open it."""
+    """One decision with its page, for a person who may open it."""
 
     def __init__(self, person: Person, decision: Decision) -> None:
         self.person = person
@@ -57,7 +60,7 @@ class AsSeen:
 
     @property
     def batch(self) -> str:
-        """The batch that it was decided in; empty when alone."""
+        """The id of the batch that it was decided in; empty for a single decision."""
         return str(self.decision.authority.get("batch", ""))
 
     @property
@@ -66,7 +69,7 @@ class AsSeen:
 
     @property
     def who(self) -> str:
-        """The decider's name; never to those whose own run it was."""
+        """The decider's name, hidden from the owners of the run."""
         owned = self.person.public_id in self.request.proposal.barred
         never = permissions.roles_of(self.person) & permissions.NEVER_DECIDE
         if owned and not never and self.decision.reviewer_id != self.person.pk:
@@ -106,7 +109,7 @@ class AsSeen:
 
     @cached_property
     def logged(self) -> str:
-        """The view digest that the log keeps of this decision."""
+        """The page digest in the log's record of this decision."""
         record = LogRecord.objects.filter(
             kind="decision.recorded",
             request=self.request.pk,
@@ -119,19 +122,19 @@ class AsSeen:
 
     @property
     def matches(self) -> bool:
-        """Whether these bytes are the ones that were shown."""
+        """Whether the stored bytes are the ones that were shown."""
         snapshot = self.snapshot
         return snapshot is not None and self.digest == snapshot.digest == self.logged
 
     @property
     def html(self) -> str:
-        """The page as it was shown. Only bytes that our own templates made, as the log
-        proves, may be printed as they are."""
+        """The page as it was shown. It is printed unescaped, so only when the log
+        proves that our own templates produced these bytes."""
         return self.stored if self.matches else ""
 
     @property
     def findings(self) -> list[Finding]:
-        """What comparing came to."""
+        """The results of all comparisons."""
         if self.snapshot is None:
             return [Finding("A program decided this. No page was shown.", True)]
         return [self._first(), self._second()]
@@ -162,8 +165,11 @@ class AsSeen:
 
 
 def load(person: Person, request_pk: str, decision_pk: int) -> AsSeen:
-    """Raises NotFound: for a stranger, and while somebody who may still decide would
-    learn what another answered."""
+    """Load the page of one decision.
+
+    Raises NotFound for a person who may not open it, and while they may still decide
+    the request and would learn another's answer.
+    """
     decision = (
         snapshots.openable(person)
         .filter(pk=decision_pk, request=request_pk)

@@ -1,5 +1,5 @@
-"""What a request showed and shows: as a decider saw it, version by version, and one
-hidden value at a time."""
+"""What a request showed and shows: page evidence, its versions, and its hidden
+values."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ SHOWN_FOR_S = 60
 
 @require_safe
 def as_seen(request: HttpRequest, pk: str, decision: int) -> HttpResponse:
-    """The page that a decider had on the screen, and whether it still is that."""
+    """The page that a decider had on the screen, and whether its bytes still match."""
     page = as_seen_queries.load(person(request), pk, decision)
     return render(request, "reviews/as_seen.html", {"page": page})
 
 
 @require_safe
 def version(request: HttpRequest, pk: str, n: int) -> HttpResponse:
-    """A version to be read; with `?compare=2..3` what one changed of the other."""
+    """A version, read-only; `?compare=2..3` shows what one changed against the
+    other."""
     compare = request.GET.get("compare", "")
     page = versions.load(person(request), pk, n, compare)
     return render(request, "reviews/version.html", {"page": page})
@@ -66,7 +67,8 @@ def _hidden(
     values: list[reveals.Value],
     error: DomainError | None,
 ) -> HttpResponse:
-    """The list with what was asked for in it; without a script it goes by itself."""
+    """Render the list with the revealed value. Without JavaScript a Refresh header
+    removes it."""
     context = {
         "id": pk,
         "hidden": hidden,

@@ -1,5 +1,5 @@
-"""What every press on a batch answers with: its foot, the whole of it, or the way to
-where it is."""
+"""The responses to every POST on a batch page: its foot, the whole page or a
+redirect."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ TEMPLATE, RESULT = "reviews/batch.html", "reviews/batch_result.html"
 
 
 def load(request: HttpRequest, pk: str) -> Loaded:
-    """Raises NotFound."""
+    """Load the batch of this URL for the signed-in person. Raises NotFound."""
     return queries.load(person(request), pk, frame.of(request).now)
 
 
 def selection(loaded: Loaded, form: BatchForm) -> Selection:
-    """What is ticked and open, and what was said of rows, as the page sent it."""
+    """Build the selection from the submitted form: ticked rows, opened rows and the
+    changes that the page already reported."""
     whose = (loaded.batch.pk, loaded.person.public_id)
     return Selection(
         items=frozenset(form.items),
@@ -40,8 +41,11 @@ def selection(loaded: Loaded, form: BatchForm) -> Selection:
 
 
 def shown(request: HttpRequest, loaded: Loaded, form: BatchForm) -> BatchPage:
-    """The page for its foot alone, which says what its rows do not show yet; without
-    htmx the rows are made anew as well."""
+    """Build the page of which only the foot is rendered.
+
+    The foot reports changes that the rows on the screen do not show yet. Without htmx
+    the whole page is rendered, so the rows are rebuilt too.
+    """
     if not htmx.wants_partial(request):
         return anew(loaded, form)
     page = BatchPage(loaded, selection(loaded, form))
@@ -50,8 +54,11 @@ def shown(request: HttpRequest, loaded: Loaded, form: BatchForm) -> BatchPage:
 
 
 def anew(loaded: Loaded, form: BatchForm) -> BatchPage:
-    """The page with its rows as they are now; what changed under the reader is said of
-    each, and stays said."""
+    """Build the page with its rows as they are now.
+
+    Each row that changed since the reader's page was made carries a note, and keeps the
+    notes of earlier rebuilds.
+    """
     chosen = selection(loaded, form)
     news = changes.since(loaded, form.marks) if form.rows else None
     changed = {**chosen.changed, **(news.by_request if news else {})}
@@ -59,7 +66,8 @@ def anew(loaded: Loaded, form: BatchForm) -> BatchPage:
 
 
 def see(request: HttpRequest, pk: str) -> HttpResponse:
-    """POST, redirect, GET; htmx goes to the whole page, for all of it is another."""
+    """Redirect to the batch after a POST. htmx gets a full client-side redirect,
+    because the whole page changes."""
     response = redirect("reviews:batch", pk)
     if htmx.wants_partial(request):
         return HttpResponseClientRedirect(response.url)
@@ -68,13 +76,15 @@ def see(request: HttpRequest, pk: str) -> HttpResponse:
 
 
 def foot(request: HttpRequest, page: BatchPage, *, status: int = 200) -> HttpResponse:
-    """The sum, the verbs and the panel; what is read stays as it is."""
+    """Render the sum, the verdict buttons and the panel; the rows on the screen
+    stay."""
     template = htmx.part(request, TEMPLATE, "decide")
     return render(request, template, {"page": page}, status=status)
 
 
 def told(request: HttpRequest, page: BatchPage, error: DomainError) -> HttpResponse:
-    """Why nothing was armed, with the focus where the work goes on."""
+    """Render why no verdict was armed, with the focus on the next thing to do: the
+    first unopened sample, or the error."""
     page.problem = error
     first = page.unopened[:1] if page.choice.ids else []
     page.focus = f"#open-{first[0].id}" if first else "#problem"
@@ -82,13 +92,13 @@ def told(request: HttpRequest, page: BatchPage, error: DomainError) -> HttpRespo
 
 
 def whole(request: HttpRequest, page: BatchPage, *, status: int = 200) -> HttpResponse:
-    """The batch anew, also where only its foot was asked for."""
+    """Render the whole batch, even if htmx asked only for its foot."""
     template = htmx.part(request, TEMPLATE, "batch")
     return retargeted(request, render(request, template, {"page": page}, status=status))
 
 
 def retargeted(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """For htmx: this answer replaces the whole batch."""
+    """Make htmx replace the whole batch with this response."""
     if htmx.wants_partial(request):
         response["HX-Retarget"], response["HX-Reswap"] = "#batch", "outerHTML"
     return response

@@ -1,12 +1,8 @@
-"""What a batch's table is made of: rows as they come in, columns, and what is said of
-them.
+"""The contents of a batch's table: columns, cells, outliers and distributions.
 
-Which arguments differ among alike requests, and what stands in each cell.
-
-Why a row stands out among those like it: by numbers and equality alone, never by
-what a text says.
-
-How the numbers of a column are spread: three figures and a line of bars.
+Finds which arguments differ among similar requests and what each cell shows. A row
+stands out by numbers and equality alone, never by what a text says. A numeric column
+also gets its minimum, median and maximum and a small bar chart.
 """
 
 from __future__ import annotations
@@ -30,13 +26,16 @@ from reviews.presenters.shapes import Cell, Tag
 
 @dataclass(frozen=True, slots=True)
 class Constant:
+    """An argument or fact that has the same value in every member."""
+
     label: str
     cell: Cell
 
 
 @dataclass(frozen=True)
 class Line:
-    """One member as it comes in: what it would do, and what its own view calls out."""
+    """One member as input to the table: its arguments, its amount and the tags of its
+    view."""
 
     id: str
     subject: Subject
@@ -45,12 +44,13 @@ class Line:
 
     @cached_property
     def leaves(self) -> Mapping[str, Leaf]:
+        """The arguments by path."""
         return {leaf.path: leaf for leaf in self.subject.leaves}
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bin of a distribution; a hot one holds a row that stands out."""
+    """One bin of a distribution. A hot bin contains a row that stands out."""
 
     x: int
     y: int
@@ -60,7 +60,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The distribution line of a numeric column."""
+    """The distribution of a numeric column: three figures and the bars."""
 
     label: str
     unit: str
@@ -72,31 +72,34 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value of a column, and how many rows have it."""
+    """One value of a column, and the rows that have it."""
 
-    place: str  # column and value by number
+    place: str  # column number and value number, as `2:0`
     cell: Cell
     ids: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
+    """One column of the table: an argument, or a fact from the reader."""
+
     path: str
-    label: str  # may be the reader's, so it is printed as such
-    plain: str  # the policy's, for our own sentences
-    narrow: str  # what a cell says of itself where there are no columns
+    label: str  # may come from the reader, so it is printed as untrusted text
+    plain: str  # from the policy, for our own sentences
+    narrow: str  # the label beside each cell on a narrow page
     unit: str = ""
     numbers: Mapping[str, Decimal] = field(default_factory=dict)
-    fact: str = ""  # of the reader, where it is no argument
+    fact: str = ""  # the name of a fact from the reader; empty for an argument
 
     @property
     def numeric(self) -> bool:
+        """Whether every row has a number in this column."""
         return bool(self.numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row: a cell for each column, and why it stands out."""
+    """One row: a cell for each column, and the reasons why it stands out."""
 
     id: str
     cells: Sequence[Cell]
@@ -105,29 +108,33 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """The whole table of a batch."""
+
     columns: Sequence[Column]
     constants: Sequence[Constant]
-    entries: Sequence[Entry]  # those that stand out first
+    entries: Sequence[Entry]  # outliers first
     spreads: Sequence[Spread]
     splits: Sequence[tuple[Column, Sequence[Value]]]
-    tags: Sequence[Tag]  # what every member's own view calls out
+    tags: Sequence[Tag]  # tags that the views of all members share
 
     @property
     def outliers(self) -> list[str]:
+        """The ids of the rows that stand out."""
         return [entry.id for entry in self.entries if entry.reasons]
 
     def with_value(self, place: str) -> Sequence[str]:
-        """The rows that have one value of one column; none for no such place."""
+        """The ids of the rows with one value of one column; empty for an unknown
+        place."""
         values = [value for _, found in self.splits for value in found]
         return next((value.ids for value in values if value.place == place), ())
 
 
 NONE = Cell("not given", "nothing")
-MOST_NARROW = 40  # letters of a label
+MOST_NARROW = 40  # characters of a label
 
 
 def differing(lines: Sequence[Line], varying: Sequence[str]) -> list[str]:
-    """Paths inside the varying arguments whose values are not all the same."""
+    """List the paths within the varying arguments whose values are not all equal."""
     paths = dict.fromkeys(path for line in lines for path in line.leaves)
     return [
         path
@@ -138,23 +145,26 @@ def differing(lines: Sequence[Line], varying: Sequence[str]) -> list[str]:
 
 
 def _name_of(path: str, lines: Sequence[Line]) -> str:
-    """The argument that a path is in, by whoever has it."""
+    """Find the argument that contains a path, from the first member that has the
+    path."""
     found = (line.leaves[path].name for line in lines if path in line.leaves)
     return next(found, "")
 
 
 def _said(line: Line, path: str) -> str:
-    """The same with its type, where two values may read alike."""
+    """The value with its type, because values of two types can print alike."""
     leaf = line.leaves.get(path)
     return line.subject.cell(leaf).said if leaf else ""
 
 
 def text_of(line: Line, path: str) -> str:
+    """Format a member's value at a path; empty when it has none."""
     leaf = line.leaves.get(path)
     return line.subject.cell(leaf).text if leaf else ""
 
 
 def column(path: str, lines: Sequence[Line]) -> Column:
+    """Build a column. It is numeric only when every member has a number there."""
     numbers = {line.id: _number(line, path) for line in lines}
     known = {one: number for one, number in numbers.items() if number is not None}
     numeric = len(known) == len(lines)
@@ -172,7 +182,8 @@ def column(path: str, lines: Sequence[Line]) -> Column:
 
 
 def _amount(line: Line, path: str) -> Money | None:
-    """The amount that this argument is, not all that the member moves."""
+    """The member's amount, if this path is the amount argument. Another argument of the
+    same member has no amount."""
     first = line.subject.definition.money[:1]
     named = path in line.leaves and any(path == part.amount for part in first)
     return line.subject.amount() if named else None
@@ -192,6 +203,7 @@ def _number(line: Line, path: str) -> Decimal | None:
 
 
 def cell(line: Line, column: Column) -> Cell:
+    """Build the cell of one member in one column."""
     if column.fact:
         return fact(line.subject, column.fact)
     leaf = line.leaves.get(column.path)
@@ -204,8 +216,11 @@ def cell(line: Line, column: Column) -> Cell:
 
 
 def of_facts(lines: Sequence[Line]) -> tuple[list[Column], list[Constant]]:
-    """The reader's facts that the policy names: those that differ as columns, the
-    others once for all. What the reader said of no member has neither."""
+    """Build the columns of the reader's facts that the policy lists.
+
+    A fact that differs becomes a column, a fact that is equal in all members a
+    constant. A fact that the reader gave for no member becomes neither.
+    """
     subject, found, same = lines[0].subject, list[Column](), list[Constant]()
     for name in subject.definition.review.columns:
         cells = [fact(line.subject, name) for line in lines]
@@ -221,12 +236,13 @@ def of_facts(lines: Sequence[Line]) -> tuple[list[Column], list[Constant]]:
 
 
 def fact(subject: Subject, name: str) -> Cell:
-    """One fact of the reader, in one line."""
+    """Build the cell of one fact from the reader, on one line."""
     text = current.text(subject, name)
     return Cell(text) if text else NONE
 
 
 def constants(lines: Sequence[Line], columns: Sequence[Column]) -> list[Constant]:
+    """List the arguments that are equal in all members."""
     first, differs = lines[0], {column.path for column in columns}
     return [
         Constant(first.subject.label(path), first.subject.cell(leaf))
@@ -236,28 +252,32 @@ def constants(lines: Sequence[Line], columns: Sequence[Column]) -> list[Constant
 
 
 def plain_label(definition: ToolDefinition, name: str) -> str:
-    """By the policy alone: what stands in one of our own sentences is never the
-    agent's or the reader's."""
+    """Format an argument's label from the policy alone. Our own sentences never contain
+    text of the agent or the reader."""
     return definition.labels.get(name) or humanise(name or "value")
 
 
 def _narrow(label: str, plain: str) -> str:
-    """Beside each cell of a narrow page it stands as an attribute: the label of the
-    wide page where nothing in it has to be marked."""
+    """Choose the label that a narrow page prints beside each cell.
+
+    There it is an HTML attribute, so the column's own label is used only when it is
+    short and contains nothing that must be marked.
+    """
     short = len(label) <= MOST_NARROW and not addressed.speaking([label])
     marked = any(token.kind != "plain" for token in inert.tokens(label))
     return label if short and not marked else plain
 
 
-FAR = Decimal(2)  # times the median: a number that stands out
-USUAL = Decimal("0.75")  # of the rows have it: what differs from that stands out
-FEW = 4  # rows in which nothing can be usual
+FAR = Decimal(2)  # times the median; from there on a number stands out
+USUAL = Decimal("0.75")  # share of rows that makes a value the usual one
+FEW = 4  # with fewer rows no value counts as usual
 DOMAIN = re.compile(r"(?:@|://)([\w.-]+)\s*$|://([\w.-]+)")
 
 
 def reasons(
     line: Line, columns: Sequence[Column], lines: Sequence[Line], shared: Sequence[Tag]
 ) -> Iterator[str]:
+    """List why a row stands out. Tags that all members share are not a reason."""
     for column in columns:
         if column.numeric:
             yield from _far_off(line, column)
@@ -276,8 +296,8 @@ def _far_off(line: Line, column: Column) -> Iterator[str]:
 
 
 def _odd(line: Line, column: Column, lines: Sequence[Line]) -> Iterator[str]:
-    """A value unlike the usual one, a value twice where all others are different, and
-    an address in another domain."""
+    """The reasons of a text column: a value unlike the usual one, a value that occurs
+    twice where the others all differ, or an address in another domain."""
     texts = [text_of(one, column.path) for one in lines]
     mine, label = text_of(line, column.path), column.plain
     if _is_rare(mine, texts):
@@ -304,10 +324,11 @@ def _domain(text: str) -> str:
 
 
 BINS = 42
-WIDE, HIGH = 10, 32  # of a bar's place and of the highest bar
+WIDE, HIGH = 10, 32  # width of a bin and height of the highest bar
 
 
 def spread(column: Column) -> Spread:
+    """Build the distribution of a numeric column."""
     numbers = sorted(column.numbers.values())
     middle = Decimal(median(numbers))
     said = _spread_said(column)

@@ -1,8 +1,8 @@
-"""Committing a verdict on a batch: exactly what was on the page, with the copy of it
-that is kept, or a refusal in place.
+"""Arming and committing a verdict on a batch.
 
-The armed panels of a batch: what the verdict does to exactly how many, and what was
-typed so far.
+Builds the panel for an armed verdict: what it does to exactly which requests, and what
+the person typed so far. A commit submits exactly what was on the page, with the page
+evidence that is kept, or shows the refusal in place.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ VERBS = {
 
 @dataclass(frozen=True, slots=True)
 class BatchPanel:
-    """One verdict, armed for one exact list."""
+    """One verdict, armed for one exact list of requests."""
 
     name: str
     heading: str
@@ -58,7 +58,7 @@ class BatchPanel:
 
     @property
     def focus(self) -> str:
-        """To what is wrong, else the heading, never a button."""
+        """The element to focus: the error, else the heading, never a button."""
         if self.reason_error:
             return "#reasons"
         return "#problem" if self.problem else "#panel"
@@ -71,7 +71,7 @@ def build(
     *,
     error: DomainError | None = None,
 ) -> BatchPanel:
-    """The panel for what is chosen now, with what was typed so far."""
+    """Build the panel for the current selection, with what the person typed so far."""
     code = error.code if error else ""
     commits = form.do is Do.COMMIT
     reasons = _reasons(page, verdict, form)
@@ -123,7 +123,8 @@ def _back(out: int) -> str:
 
 
 def _needs_reason(page: BatchPage, verdict: Verdict) -> bool:
-    """The same rule as the operation's: refusals, and what the policy marks."""
+    """Apply the operation's own rule: a refusal needs a reason, and so does a request
+    that the policy marks."""
     return verdict is not Verdict.APPROVE or page.facts.first.version.requires_reason
 
 
@@ -151,7 +152,7 @@ def _after(page: BatchPage, verdict: Verdict) -> str:
 
 
 def commit(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
-    """Record it on every item, or on none."""
+    """Record the verdict on every item, or on none."""
     error = htmx.attempt(lambda: decide.decide(_said(loaded, form)))
     if error is None:
         return see(request, loaded.batch.pk)
@@ -159,8 +160,9 @@ def commit(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpRespons
 
 
 def not_yet(page: BatchPage, verdict: Verdict) -> DomainError | None:
-    """What the page itself has against arming: nothing chosen, too much, or samples
-    that nobody has opened."""
+    """Find what the page has against this verdict: the batch is not this person's to
+    decide, nothing is ticked, the sum is too high, or a sample is unopened. None if it
+    may be armed."""
     if page.loaded.why_not:
         return TooFast(page.loaded.why_not)
     if not page.choice.ids:
@@ -179,7 +181,7 @@ def not_yet(page: BatchPage, verdict: Verdict) -> DomainError | None:
 
 
 def _said(loaded: Loaded, form: BatchForm) -> SaidOfMany:
-    """The verdict that was sent, with what the page itself has against it."""
+    """Build the submission, with a refusal of the page itself if there is one."""
     items = _in_order(loaded, form.items)
     said = SaidOfMany(
         batch_id=loaded.batch.pk,
@@ -218,7 +220,7 @@ def _too_many(loaded: Loaded, verdict: Verdict) -> DomainError | None:
 
 
 def _in_order(loaded: Loaded, items: Sequence[str]) -> list[str]:
-    """As the batch has them; what is none of it last."""
+    """Sort items in the order of the batch; unknown ones come last."""
     places = {member.id: at for at, member in enumerate(loaded.members)}
     return sorted(items, key=lambda pk: places.get(pk, len(places)))
 
@@ -232,7 +234,7 @@ def _sight(page: BatchPage, form: BatchForm) -> Sight | None:
 
 
 def _not_seen(sight: Sight | None, took_ms: int | None) -> DomainError | None:
-    """A page that cannot have been ours is no page to decide on."""
+    """Refuse a commit whose page cannot have been rendered by us."""
     if sight is not None and took_ms is not None:
         return None
     return BatchChanged(
@@ -244,7 +246,7 @@ def _not_seen(sight: Sight | None, took_ms: int | None) -> DomainError | None:
 def _refused(
     request: HttpRequest, form: BatchForm, error: DomainError, pk: str
 ) -> HttpResponse:
-    """The refusal in place, on the batch as it is now; nothing typed is lost."""
+    """Show the refusal on the batch as it is now; everything typed is kept."""
     request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
     loaded = load(request, pk)
     if loaded.over:

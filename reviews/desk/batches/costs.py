@@ -1,5 +1,7 @@
-"""What the members of a batch cost together where the call moves no amount of its own:
-their tool costs money, and its reader says of each how much."""
+"""What the members of a batch cost together, where the call itself moves no amount.
+
+Applies to a tool that costs money and whose reader reports the cost of each member.
+"""
 
 from __future__ import annotations
 
@@ -19,27 +21,29 @@ from .columns import plain_label
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The sum of one fact, in each currency in which it was read."""
+    """The sum of one fact, for each currency that occurs."""
 
-    label: str  # the policy's
+    label: str  # from the policy
     amounts: Sequence[Money]
-    known: int  # of how many members
+    known: int  # number of members with this fact
 
     @property
     def said(self) -> str:
+        """The sums as text, joined with `and`."""
         return " and ".join(map(figure, self.amounts))
 
 
 def names(definition: ToolDefinition) -> list[str]:
-    """The facts that may be what a member costs: those that the policy shows of each
-    member. None where the call itself says what it moves."""
+    """List the facts that can be a member's cost: those that the policy shows for each
+    member. Empty when the call itself moves an amount."""
     if definition.moves_money or not definition.profile.monetary:
         return []
     return list(definition.review.columns)
 
 
 def total(definition: ToolDefinition, read: Iterable[Any]) -> list[Cost]:
-    """`read`: of each member the facts of the reader, as rules see them."""
+    """Sum the costs. `read` holds the reader's facts of each member, as rules see
+    them."""
     members = [one if isinstance(one, Mapping) else {} for one in read]
     found = []
     for name in names(definition):
@@ -67,8 +71,11 @@ def _by_currency(amounts: Iterable[Money]) -> list[Money]:
 def of_many(
     batches: Iterable[Batch], members: Mapping[str, Sequence[int]]
 ) -> dict[str, list[Cost]]:
-    """The same for a list, by batch, in two queries, and in none where no reader says
-    what members cost. `members` are the revisions in each."""
+    """Sum the costs of several batches, by batch id.
+
+    Two queries, or none when no reader reports costs. `members` maps a batch to its
+    revisions.
+    """
     defined = {one.pk: tools.definition(one.tool) for one in batches}
     asked = [pk for pk in members if names(defined[pk])]
     read = _read({revision for pk in asked for revision in members[pk]})
@@ -76,7 +83,7 @@ def of_many(
 
 
 def _read(revisions: Collection[int]) -> dict[int, Any]:
-    """What the readers said last, by revision."""
+    """The readers' newest facts, by revision."""
     if not revisions:
         return {}
     rows = list(Revision.objects.filter(pk__in=revisions).only("facts"))

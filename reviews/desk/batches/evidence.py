@@ -1,8 +1,8 @@
-"""The page of a batch as it is kept with the decision on it: made from what the page
-said it showed, and made anew from the same whenever it is opened (gate.md 8).
+"""Page evidence of a decision on a batch (gate.md 8).
 
-Members of a batch as they were on a page, whatever became of them since: versions
-and readings never change, so any page can be made anew.
+The page is rendered from inputs that the browser sent back and is rendered again from
+the same inputs whenever somebody opens it. Versions and readings never change, so
+members are rebuilt as a page showed them, whatever became of them since.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from .table import Opened
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One row: the version that was asked then, and which reading of the state; None
-    for the revision's own."""
+    """One row as a page showed it: the request's version and the reading of the state.
+    The reading is None for the revision's own."""
 
     request: str
     version: int
@@ -41,8 +41,8 @@ class Shown:
 
 
 def members_as_shown(batch: Batch, rows: Sequence[Shown]) -> list[Member]:
-    """These rows, in the order of the batch, in three queries. What never was so is
-    left out."""
+    """Load these rows as members, in the order of the batch, in three queries. A row
+    that never existed in this form is left out."""
     wanted = {row.request: row for row in rows}
     items = batch.items.filter(request__in=wanted).order_by("position")
     versions = _versions(rows)
@@ -77,12 +77,12 @@ def _is_of(reading: StateReading | None, version: RequestVersion, row: Shown) ->
 
 
 PARTS = ("reviews/_batch_seen.html",)
-# What else makes the bytes: how values are worked out, escaped and drawn.
+# The code that computes, escapes and formats the values on the page.
 SOURCES = (*page_evidence.SOURCES, "reviews.desk.batches")
 
 
 class KeptPage(BatchPage):
-    """What one person saw of a batch, from the inputs that are stored with it."""
+    """The page of a batch that one person saw, rebuilt from stored inputs."""
 
     kept = True
 
@@ -105,7 +105,8 @@ class KeptPage(BatchPage):
 
     @cached_property
     def opened(self) -> dict[str, Opened]:
-        """As the page said it: those tokens were ours."""
+        """The opened rows from the inputs; their tokens were verified when the evidence
+        was built."""
         marks = self.loaded.marks
         found = self.inputs["opened"].items()
         return {pk: Opened(pk, marks[pk], _moment(at)) for pk, at in found}
@@ -120,8 +121,11 @@ def _rows(inputs: Mapping[str, Any]) -> list[Shown]:
 
 
 def sight(page: BatchPage, shown: Mapping[str, tuple[str, Shown]]) -> Sight | None:
-    """What this person has on the screen. `shown` says of each row its mark and what
-    it was made from; None where that cannot be so, or is not all of what is chosen."""
+    """Build the evidence of what this person has on the screen.
+
+    `shown` maps each request to its mark and to what its row was made from. Returns
+    None if the marks do not match, or if a ticked row was not on the page.
+    """
     batch = page.loaded.batch
     members = members_as_shown(batch, [row for _, row in shown.values()])
     marks = {member.id: member.mark for member in members}
@@ -139,7 +143,8 @@ def _inputs(
     rows: Sequence[Shown],
     marks: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Ids, digests and sentences of ours: no text of anybody's."""
+    """The inputs of the page: ids, digests and our own sentences, no text of anybody
+    else."""
     loaded = page.loaded
     person, tool = loaded.person.public_id, loaded.batch.tool
     sent = page.selection.opened
@@ -163,8 +168,8 @@ def _inputs(
 
 
 def again(person: Person, stored: Mapping[str, Any]) -> Sight | None:
-    """The page that this person saw, made anew; None when a row of it is not there
-    any more."""
+    """Rebuild the page that this person saw; None when one of its rows no longer
+    exists."""
     batch = Batch.objects.select_related("tool").filter(pk=stored["batch"]).first()
     if batch is None:
         return None
@@ -173,7 +178,7 @@ def again(person: Person, stored: Mapping[str, Any]) -> Sight | None:
 
 
 def _made(page: KeptPage) -> Sight:
-    with timezone.override(UTC):  # the same bytes for whoever reads them, and later
+    with timezone.override(UTC):  # the same bytes for every reader, at any time
         parts = tuple(str(render_to_string(name, {"page": page})) for name in PARTS)
     version = page_evidence.template_version(PARTS, SOURCES)
     return Sight(parts, dict(page.inputs), version)

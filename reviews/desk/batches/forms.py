@@ -1,5 +1,5 @@
-"""What the page of a batch sends with every press: its rows, which of them are in, what
-was opened, and then a verdict."""
+"""The form of a batch page. Every button submits it: the rows, which of them are ticked
+or opened, and the fields of a verdict."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from reviews.choices import REASONS, Verdict
 
 MOST = 100
 LONGEST_TOKEN = 500
-MOST_DIGITS = 18  # of a number that the database can hold
+MOST_DIGITS = 18  # of a number that fits into a bigint
 
 
 VERDICTS = (Verdict.APPROVE, Verdict.REJECT, Verdict.ESCALATE)
 
 
 class Do(StrEnum):
-    """What was pressed; some name what they are about behind a colon."""
+    """The button that was pressed. Some carry an argument after a colon."""
 
     SELECT = "select"
     OPEN = "open"  # open:<request>
     SPLIT = "split"
-    LOOK = "look"  # whether the page is still as the batch is
+    LOOK = "look"  # poll for changes since the page was made
     REFRESH = "refresh"
     ARM = "arm"  # arm:approve, arm:reject, arm:escalate
     COMMIT = "commit"
 
 
 class RowSent(NamedTuple):
-    """A row as the page showed it: what it was made from, and the mark of that."""
+    """One row as the page showed it: its request, version and reading, and their
+    mark."""
 
     request: str
     mark: str
@@ -41,9 +42,11 @@ class RowSent(NamedTuple):
 
 
 class BatchForm(forms.Form):
-    """`row` is `<request>~<mark>~<version>~<reading>` for every row, `item` the
-    requests that are ticked, `opened` and `noted` the tokens of rows, `seen` that of
-    the page."""
+    """Parses the POST of a batch page.
+
+    `row` is `<request>~<mark>~<version>~<reading>` for every row, `item` the ticked
+    requests, `opened` and `noted` the tokens of rows, `seen` the token of the page.
+    """
 
     verdict = forms.ChoiceField(
         choices=[(verdict.value, verdict.value) for verdict in VERDICTS],
@@ -58,15 +61,17 @@ class BatchForm(forms.Form):
     def __init__(self, data: QueryDict) -> None:
         super().__init__(data)
         self.lists = data
-        self.is_valid()  # what is not valid is left out; the operation refuses it
+        self.is_valid()  # drops invalid fields; the operation refuses the rest
 
     @property
     def do(self) -> Do:
+        """The button; SELECT for an unknown one."""
         name, _, _ = self._pressed.partition(":")
         return Do(name) if name in set(Do) else Do.SELECT
 
     @property
     def argument(self) -> str:
+        """The text after the colon of the button's value."""
         return self._pressed.partition(":")[2]
 
     @property
@@ -75,42 +80,46 @@ class BatchForm(forms.Form):
 
     @property
     def armed(self) -> Verdict:
-        """What is to be armed; by default what lets nothing happen."""
+        """The verdict to arm. Defaults to REJECT, which has no effect on the
+        outside."""
         said = self.argument
         return Verdict(said) if said in set(VERDICTS) else Verdict.REJECT
 
     @property
     def meant(self) -> Verdict:
-        """What was meant; refusing is harmless."""
+        """The verdict to commit. Defaults to REJECT, which is harmless."""
         said = self.cleaned_data.get("verdict", "")
         return Verdict(said) if said else Verdict.REJECT
 
     @property
     def items(self) -> list[str]:
+        """The ticked requests, each once."""
         return list(dict.fromkeys(self._list("item", 40)))
 
     @property
     def marks(self) -> dict[str, str]:
-        """What each row was on the page, the rows that are not ticked too."""
+        """The mark of every row on the page, by request; unticked rows too."""
         return {row.request: row.mark for row in self.rows}
 
     @property
     def rows(self) -> list[RowSent]:
-        """Every row of the page, in no order."""
+        """Every row of the page, in no particular order."""
         return [_row(text) for text in self._list("row", 80)]
 
     @property
     def opened(self) -> list[str]:
+        """The tokens of opened rows."""
         return self._list("opened", LONGEST_TOKEN)
 
     @property
     def seen(self) -> str:
-        """The token of the page."""
+        """The token of the page; empty when it is too long."""
         sent = str(self.data.get("seen", ""))
         return sent if len(sent) <= LONGEST_TOKEN * 2 else ""
 
     @property
     def noted(self) -> list[str]:
+        """The tokens of rows whose change was reported."""
         return self._list("noted", LONGEST_TOKEN)
 
     def _list(self, name: str, longest: int) -> list[str]:
@@ -119,7 +128,8 @@ class BatchForm(forms.Form):
 
 
 def _row(text: str) -> RowSent:
-    """What does not say a version or a reading is of none that there is."""
+    """Parse one row. A missing version becomes 0 and a missing reading None; no such
+    row exists."""
     request, mark, version, reading = [*text.split("~"), "", "", ""][:4]
     return RowSent(request, mark, _number(version[:9]) or 0, _number(reading))
 

@@ -1,7 +1,5 @@
-"""Which batch a request waits in, for its own page and its row in the queue.
-
-What a batch is called: in the policy's own words and with our own figures.
-"""
+"""The batch that a request waits in, for its own page and its row in the queue; and how
+a batch is titled, in the policy's words and our figures."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from .load import LEAST, OPEN
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """That a request is part of a batch which waits."""
+    """A link to the open batch that a request is part of."""
 
     id: str
     url: str
@@ -33,15 +31,19 @@ class Within:
 
 
 def containing(request: ApprovalRequest, definition: ToolDefinition) -> Within | None:
-    """The batch a request waits in; one query, and none for what never batches."""
+    """Find the batch that a request waits in. One query, none for a tool that never
+    batches."""
     if definition.batchable is None or request.status != RequestStatus.PENDING:
         return None
     return of_many([request.pk]).get(request.pk)
 
 
 def of_many(requests: Collection[str]) -> dict[str, Within]:
-    """The batches that these requests wait in, by request, in one query however many
-    there are. One that is alone in its batch is in none."""
+    """List the batches that these requests wait in, by request.
+
+    One query for any number of requests. A request that is alone in its batch is left
+    out.
+    """
     mine = BatchItem.objects.filter(
         request__in=requests, left_at__isnull=True, batch__status__in=OPEN
     )
@@ -75,7 +77,7 @@ def title(
     largest: Money | None,
     costs: Sequence[Cost] = (),
 ) -> tuple[Part, ...]:
-    """What the batch as a whole does, in the policy's own words and our figures."""
+    """Build the sentence that says what the batch as a whole does."""
     parts: list[Part] = [Text(f"{definition.title}: ")]
     parts.append(Value(called(definition, count), untrusted=False))
     if total is not None:
@@ -91,7 +93,7 @@ def title(
 
 
 def called(definition: ToolDefinition, count: int) -> str:
-    """`37 refunds`."""
+    """Format a count with the tool's own noun: `37 refunds`."""
     batch = definition.batchable
     many = batch.called if batch else "requests"
     return f"{count} {many.removesuffix('s') if count == 1 else many}"

@@ -1,4 +1,4 @@
-"""Batches as lines of a list: what waits, and what was decided in a week."""
+"""Batches as lines of a list: those that wait, and those decided in the last week."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .load import OPEN, visible
 
 DECIDED_FOR = timedelta(days=7)
 MOST = 50
-WAITING, DECIDED = "waiting", "decided"  # parts of a list, one after the other
+WAITING, DECIDED = "waiting", "decided"  # the two parts of the list, in order
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One batch as a line."""
+    """One batch as a line of the list."""
 
     id: str
     url: str
@@ -50,13 +50,15 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
+    """The page of batches: waiting ones and decided ones."""
+
     waiting: list[Listed]
     decided: list[Listed]
 
 
 def listed(person: Person, *, now: datetime) -> ListPage:
-    """What waits by deadline, then what was decided in a week, in four queries, and
-    those of `costs`."""
+    """List waiting batches by deadline, then those decided in the last week. Four
+    queries, plus those of `costs`."""
     waiting = list(visible(person).filter(status__in=OPEN).order_by("formed_at")[:MOST])
     decided = list(_decided(person, now).order_by("-settled_at")[:MOST])
     facts = _facts([*waiting, *decided], now)
@@ -71,8 +73,7 @@ def listed(person: Person, *, now: datetime) -> ListPage:
 
 
 def sentences(ids: Collection[str], now: datetime) -> dict[str, tuple[Part, ...]]:
-    """What each of these does as a whole, by id, in two queries, and those of
-    `costs`."""
+    """Load the titles of these batches by id. Two queries, plus those of `costs`."""
     found = list(Batch.objects.filter(pk__in=ids).select_related("tool"))
     facts = _facts(found, now)
     return {
@@ -83,9 +84,12 @@ def sentences(ids: Collection[str], now: datetime) -> dict[str, tuple[Part, ...]
 def after(
     person: Person, place: Place | None, *, size: int, now: datetime
 ) -> tuple[list[Listed], str | None]:
-    """The same for a program, from a place on, with the next page's cursor: what waits
-    in the order in which it formed, then what was decided, newest first. A batch with
-    too few members left is in no page."""
+    """List one page of batches for the API, with the cursor of the next page.
+
+    Waiting batches come in the order in which they formed, then decided ones, newest
+    first. `place` is where the previous page ended. A batch with too few members left
+    is on no page, so a page may be short.
+    """
     rows: list[Batch] = []
     if place is None or place.part == WAITING:
         rows += _waiting_after(person, place)[: size + 1]
@@ -130,8 +134,8 @@ def _place(batch: Batch) -> Place:
 
 
 def _facts(batches: Sequence[Batch], now: datetime) -> dict[str, Mapping[str, Any]]:
-    """How many there are in each, their sum, what they cost and the earliest deadline.
-    One query, and those of `costs`."""
+    """Load the count, sum, cost, risk and earliest deadline of each batch. One query,
+    plus those of `costs`."""
     place = "request__batch_items"
     waiting = Q(request__status=RequestStatus.PENDING, request__expires_at__gt=now)
     decided = Q(**{f"{place}__batch__status": BatchStatus.DECIDED})
@@ -185,7 +189,8 @@ def _line(batch: Batch, facts: Mapping[str, Any], now: datetime) -> Listed:
 
 
 def _clock(facts: Mapping[str, Any], now: datetime) -> Clock:
-    """The earliest deadline; under an incident what is left of it, which stays."""
+    """The earliest deadline. During an incident it shows the time that was left, which
+    does not run."""
     found = formatting.until(facts["expires"], since=facts["since"], now=now)
     if facts["frozen"] is None:
         return found

@@ -1,4 +1,4 @@
-"""One batch with its members as they are now, and what one person may do with them."""
+"""Loads one batch with its current members, and what one person may do with them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from reviews.governance import voters
 from reviews.models import Batch, Decision, Execution, Lease
 from reviews.permissions import Permission
 
-LEAST = 2  # members; fewer are decided alone
+LEAST = 2  # members; a single one is decided on its own page
 OPEN = (BatchStatus.FORMING, BatchStatus.OPEN)
 
 
 def visible(person: Person) -> QuerySet[Batch]:
-    """Batches of the person's queues, or all by role."""
+    """Select the batches of the person's queues, or all batches for a role that sees
+    all."""
     found = Batch.objects.select_related("tool", "queue")
     if permissions.allowed(person, Permission.SEE_ALL):
         return found
@@ -38,20 +39,20 @@ def visible(person: Person) -> QuerySet[Batch]:
 
 @dataclass
 class Loaded:
-    """One batch with its members as they are now, for one person."""
+    """One batch with its current members, for one person."""
 
     person: Person
     batch: Batch
     members: list[Member]
     now: datetime
     gone: list[Member] = field(default_factory=list)
-    # By request, who else is at it.
+    # By request, the other person who holds it.
     held: Mapping[str, str] = field(default_factory=dict)
-    # By proposal.
+    # By proposal id.
     executions: Mapping[str, Execution] = field(default_factory=dict)
-    # By request, the approvals that its present version has.
+    # By request, the approvals of its current version.
     votes: Mapping[str, int] = field(default_factory=dict)
-    # Of a page that is kept: why a row was shut, as it said then.
+    # Page evidence only: why each row was shut, as the page said then.
     told: Mapping[str, str] | None = None
 
     @property
@@ -60,16 +61,19 @@ class Loaded:
 
     @property
     def waits(self) -> bool:
+        """Whether the batch is still to be decided."""
         return self.batch.status in OPEN
 
     @property
     def over(self) -> bool:
-        """Whether there is nothing to decide here: it was, or too few are left."""
+        """Whether there is nothing to decide here: it was decided, or too few members
+        are left."""
         return not self.waits or len(self.members) < LEAST
 
     @cached_property
     def why_not(self) -> str:
-        """Empty when this person may decide what is in it; the operation's check."""
+        """Why this person may not decide the batch, from the operation's own check;
+        empty when they may."""
         if not self.waits:
             return "This batch is decided."
         try:
@@ -80,15 +84,16 @@ class Loaded:
 
     @cached_property
     def marks(self) -> dict[str, str]:
+        """The mark of each member, by request."""
         return {member.id: member.mark for member in self.members}
 
     def blocked(self, member: Member) -> str:
-        """Why this one cannot be in this person's decision; empty when it can."""
+        """Why this member cannot be in this person's decision; empty when it can."""
         who = self.held.get(member.id)
         return self.shut(member) or (f"{who} is deciding this." if who else "")
 
     def shut(self, member: Member) -> str:
-        """The same where it is not only for now."""
+        """The same without reasons that pass, such as another person's hold."""
         if self.told is not None:
             return self.told.get(member.id, "")
         revision = member.version.revision
@@ -101,18 +106,19 @@ class Loaded:
         return ""
 
     def tally(self, member: Member) -> Tally:
-        """The approvals that one has of those it asks for."""
+        """The approvals that a member has, and how many it needs."""
         required = sum(step["required"] for step in member.version.steps)
         return Tally(self.votes.get(member.id, 0), required)
 
     def lacking(self, request_id: str) -> Shortage | None:
-        """Which people would be missing once this one is escalated; None when they
-        would be enough, or nobody may escalate here."""
+        """The people who would be missing if this request were escalated. None when
+        there are enough, or when this person may not escalate here."""
         return self._lacking.get(request_id)
 
     @cached_property
     def _lacking(self) -> dict[str, Shortage | None]:
-        """One query. Nobody has voted: one vote decides what is in a batch."""
+        """One query. No member of a batch has votes yet: one vote decides each of
+        them."""
         if self.why_not or self.told is not None:
             return {}
         people = voters.of_queue(self.batch.queue_id)
@@ -123,11 +129,12 @@ class Loaded:
 
     @cached_property
     def choosable(self) -> list[str]:
+        """The requests that this person can decide now."""
         return [one.id for one in self.members if not self.blocked(one)]
 
 
 def load(person: Person, pk: str, now: datetime) -> Loaded:
-    """One batch, in at most eight queries. Raises NotFound."""
+    """Load one batch, in at most eight queries. Raises NotFound."""
     batch = visible(person).filter(pk=pk).first()
     if batch is None:
         raise NotFound

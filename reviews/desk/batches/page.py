@@ -1,18 +1,9 @@
-"""A batch that waits, as one person may decide it.
+"""The page of a batch that waits, for one person who may decide it.
 
-What became of a batch since a page of it was made: said there, moving nothing.
-
-What of a batch a decision would be on: the list, its digest, its sum.
-
-What all members of a batch have in common beside their arguments.
-
-What a page told of a row that changed under its reader, signed, so that it is still
-said at the next press and is kept with the decision.
-
-Since when a batch has been on a screen: its page says so itself, signed, and a page
-made anew of the very same rows has been read since the first.
-
-What the agent says of a batch: once for most members, and where it differs.
+Holds the selection with its digest and sum, the facts that all members share, the
+agent's rationales, and what changed since the page was made. Two signed tokens travel
+through the form: one repeats the reported change of a row at the next POST and in the
+page evidence, the other says since when the rows have been on the screen.
 """
 
 from __future__ import annotations
@@ -58,19 +49,19 @@ from .table import Opened, Peek, Row, build, line_of, peek_of, sent_of, total_of
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """The rows that are not as they were, and whether the batch is over."""
+    """The rows that changed since a page was made, and whether the batch is over."""
 
     rows: tuple[FieldError, ...]
     over: bool
 
     @property
     def by_request(self) -> dict[str, str]:
-        """What to say of each."""
+        """The sentence to print for each changed row."""
         return {one["path"]: one["message"] for one in self.rows}
 
     @property
     def said(self) -> str:
-        """One sentence; empty when nothing changed."""
+        """One sentence about all changes; empty when there are none."""
         if self.over:
             return "This batch is over. Nothing you press here is recorded."
         many = len(self.rows)
@@ -86,7 +77,7 @@ class News:
 
 
 def since(loaded: Loaded, marks: Mapping[str, str]) -> News:
-    """By what each row was on the page."""
+    """Build the changes from the mark that each row had on the page."""
     if loaded.over:
         return News((), over=True)
     return News(tuple(decide.since(marks, [*loaded.members, *loaded.gone])), over=False)
@@ -94,19 +85,21 @@ def since(loaded: Loaded, marks: Mapping[str, str]) -> News:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a page sent: which rows are in, which were opened, what it had shown.
-    Without `made` nothing was chosen yet, and everything is in."""
+    """What a page sent: ticked rows, opened rows and the changes it had reported.
+
+    Without `made` the person has not chosen yet, so every row is ticked.
+    """
 
     items: frozenset[str] = frozenset()
     made: bool = False
     opened: tuple[str, ...] = ()
     open_now: tuple[str, ...] = ()
     changed: Mapping[str, str] = field(default_factory=dict)
-    page: str = ""  # the token of the page that sent it
+    page: str = ""  # the token of the page that was submitted
 
 
 class Choice:
-    """The rows that are ticked."""
+    """The ticked rows: their digest, their sum and what speaks against a verdict."""
 
     def __init__(
         self, loaded: Loaded, selection: Selection, lines: Sequence[Line]
@@ -118,7 +111,7 @@ class Choice:
 
     @cached_property
     def ids(self) -> list[str]:
-        """The rows that a decision is on, in the order of the batch."""
+        """The requests to decide, in the order of the batch."""
         able = self.loaded.choosable
         if not self.selection.made:
             return able
@@ -126,10 +119,12 @@ class Choice:
 
     @cached_property
     def left_out(self) -> list[str]:
+        """The members that are not ticked, or that this person cannot decide."""
         return [one.id for one in self.loaded.members if one.id not in self.ids]
 
     @cached_property
     def digest(self) -> str:
+        """The digest of exactly the ticked list."""
         chosen = set(self.ids)
         return similarity.digest(
             member.entry for member in self.loaded.members if member.id in chosen
@@ -137,13 +132,14 @@ class Choice:
 
     @cached_property
     def total(self) -> Money | None:
+        """The sum of the amounts; None without money."""
         chosen = set(self.ids)
         amounts = (line.amount for line in self.lines if line.id in chosen)
         return total_of(amounts)[0]
 
     @property
     def total_said(self) -> str:
-        """What they move or cost together; empty where nothing says so."""
+        """The sum of the amounts or costs as text; empty where neither is known."""
         if self.total:
             return figure(self.total)
         chosen = [line for line in self.lines if line.id in set(self.ids)]
@@ -156,7 +152,7 @@ class Choice:
 
     @property
     def too_much(self) -> str:
-        """Why these are too much for one decision; empty when they are not."""
+        """Why the sum is too high for one decision; empty when it is not."""
         batch = self.definition.batchable
         if not similarity.too_much(self.total, self.definition) or not batch:
             return ""
@@ -165,14 +161,15 @@ class Choice:
 
     @cached_property
     def in_vain(self) -> list[Shortage]:
-        """Of these whom too few people could decide once they are escalated, and whom
-        that lacks."""
+        """The shortages of the ticked requests that too few people could decide once
+        they are escalated."""
         lacking = (self.loaded.lacking(pk) for pk in self.ids)
         return [one for one in lacking if one]
 
     @property
     def why_not_escalate(self) -> str:
-        """What the page says of it; empty when all of these can be."""
+        """The sentence on the requests that cannot be escalated; empty when all can
+        be."""
         if not self.in_vain:
             return ""
         many, of = len(self.in_vain), len(self.ids)
@@ -181,24 +178,24 @@ class Choice:
 
     @property
     def escalates(self) -> bool:
-        """Whether that verdict would be taken on any of these."""
+        """Whether an escalation would be accepted for at least one of them."""
         return not self.ids or len(self.in_vain) < len(self.ids)
 
     @property
     def what(self) -> str:
-        """`36 refunds, 1,788.20 USD`: what a commit repeats."""
+        """`36 refunds, 1,788.20 USD`: the text on the commit button."""
         said = called(self.definition, len(self.ids))
         return f"{said}, {self.total_said}" if self.total_said else said
 
 
 def costs_of(definition: ToolDefinition, lines: Iterable[Line]) -> list[Cost]:
-    """What these cost together, as they were read."""
+    """Sum what these rows cost, by their readings."""
     read = (line.subject.facts.get("before") for line in lines)
     return costs.total(definition, read)
 
 
 class Facts:
-    """Said once, for they are the same for each."""
+    """The facts that are equal for all members, printed once."""
 
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded
@@ -230,11 +227,12 @@ class Facts:
 
     @property
     def asked(self) -> str:
-        """Whose approvals each of them needs: `1 reviewer`."""
+        """The approvals that each member needs: `1 reviewer`."""
         return asked_of(self.first.version.steps)
 
     @property
     def proposed(self) -> tuple[datetime, datetime]:
+        """When the first and the last member were opened."""
         times = [member.request.opened_at for member in self.loaded.members]
         return min(times), max(times)
 
@@ -244,13 +242,13 @@ class Facts:
 
     @property
     def clock(self) -> Clock:
-        """The earliest deadline is everybody's."""
+        """The earliest deadline, which applies to the whole batch."""
         first = min(self.loaded.members, key=lambda member: member.request.expires_at)
         return formatting.of(first.request, self.loaded.now)
 
     @property
     def forming_until(self) -> datetime | None:
-        """Until when others may still join."""
+        """Until when others may still join; None when the batch is closed."""
         batch = self.loaded.batch
         return batch.closes_at if batch.status == BatchStatus.FORMING else None
 
@@ -260,14 +258,15 @@ Whose = tuple[str, str]  # batch and person
 
 
 def notes_token(whose: Whose, request: str, mark: str, said: str) -> str:
-    """For a hidden field of the row."""
+    """Sign the reported change of a row, for a hidden field of that row."""
     return signing.dumps([*whose, request, mark, said], salt=SALT)
 
 
 def read(
     tokens: Iterable[str], whose: Whose, marks: Mapping[str, str]
 ) -> dict[str, str]:
-    """By request, what was said of rows that still are as they were then."""
+    """Read the signed changes by request. A note is dropped when its row changed
+    again."""
     found = {}
     for text in tokens:
         try:
@@ -280,15 +279,18 @@ def read(
 
 
 def timing_token(loaded: Loaded, before: str) -> str:
-    """For a hidden field of the page; `before` is the one that was sent."""
+    """Sign since when the page is on the screen, for a hidden field. `before` is the
+    token that the browser sent; a page rebuilt with the same rows keeps its start."""
     made = _made(loaded, loaded.marks)
     sent = submission.read_or_none(before)
     return (made.read_since(sent) if sent else made).token()
 
 
 def took_ms(loaded: Loaded, marks: Mapping[str, str], sent: str) -> int | None:
-    """How long a page with these rows was on the screen, in milliseconds; None where
-    its token is not ours, or of another page."""
+    """Compute how long a page with these rows was on the screen, in milliseconds.
+
+    None if the token is not ours or belongs to another page.
+    """
     page, ours = submission.read_or_none(sent), _made(loaded, marks)
     if page is None or not page.is_for(ours.person, ours.request):
         return None
@@ -299,19 +301,19 @@ def _made(loaded: Loaded, marks: Mapping[str, str]) -> Seen:
     return Seen(
         person=loaded.person.public_id,
         request=loaded.batch.pk,
-        version=0,  # a batch has none: its rows say what they are of
+        version=0,  # a batch has no version; the digest covers its rows' versions
         action_hash="",
         digest=canonical.digest(canonical.encode(dict(marks))),
         rendered_at=loaded.now,
     )
 
 
-MOST = 280  # characters of a text that differs from the others
+MOST = 280  # characters of a rationale that differs from the usual one
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the agent says of a member, where it is not what it says of most."""
+    """The agent's rationale for a member, where it differs from the usual one."""
 
     id: str
     label: str
@@ -319,7 +321,8 @@ class Said:
 
 
 class Words:
-    """Untrusted text of each member, to be printed as such; `labels` name them."""
+    """The agent's rationales: untrusted text, to be printed as such. `labels` name the
+    members."""
 
     def __init__(self, members: Sequence[Member], labels: Mapping[str, str]) -> None:
         self._labels = labels
@@ -329,11 +332,12 @@ class Words:
 
     @cached_property
     def rationale(self) -> str:
-        """What it says of most of them."""
+        """The rationale that most members share."""
         return Counter(text for _, text in self._texts).most_common(1)[0][0]
 
     @property
     def identical(self) -> int:
+        """The number of members with that rationale."""
         return sum(text == self.rationale for _, text in self._texts)
 
     @cached_property
@@ -348,9 +352,9 @@ class Words:
 
 
 class BatchPage:
-    """What is the same for all, the table, what is ticked, and what is armed."""
+    """The page model: shared facts, the table, the selection and the armed panel."""
 
-    kept = False  # whether it is one that was decided on, to be read only
+    kept = False  # True for page evidence, which is read-only
 
     def __init__(
         self,
@@ -366,7 +370,7 @@ class BatchPage:
         self.armed = armed
         self.problem = problem
         self.focus = focus
-        self.news: News | None = None  # since the rows on the screen were made
+        self.news: News | None = None  # changes since the rows were rendered
         self.id = loaded.batch.pk
         self.url = reverse("reviews:batch", args=[self.id])
         self.decide_url = reverse("reviews:batch_decide", args=[self.id])
@@ -388,7 +392,6 @@ class BatchPage:
         labels = {row.id: row.first.text if row.first else "" for row in self.rows}
         return Words(self.loaded.members, labels)
 
-    # The table
     @cached_property
     def lines(self) -> list[Line]:
         return [line_of(member) for member in self.loaded.members]
@@ -400,8 +403,8 @@ class BatchPage:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Every member: what changed under the reader, then what stands out, then in
-        the order in which they will run."""
+        """Every member: first the rows that changed, then the outliers, then the others
+        in the order in which they will run."""
         by_id = {member.id: member for member in self.loaded.members}
         found = [self._row(by_id[entry.id], entry) for entry in self.table.entries]
         return sorted(found, key=lambda row: not row.changed)
@@ -425,12 +428,13 @@ class BatchPage:
 
     @cached_property
     def reverses(self) -> dict[str, Reverses]:
-        """What members undo that people proposed for that, by proposal."""
+        """The effects that members undo, by proposal, where people proposed the
+        reversal."""
         members = self.loaded.members
         return undo.reversed_by(member.request.proposal for member in members)
 
     def _noted(self, member: Member) -> str:
-        """So that what changed under the reader stays said at the next press."""
+        """Sign the reported change, so that the next response reports it again."""
         said = self.selection.changed.get(member.id, "")
         if not said or self.kept:
             return ""
@@ -441,7 +445,8 @@ class BatchPage:
         return self.id, self.loaded.person.public_id
 
     def _peek(self, member: Member) -> Peek | None:
-        """What was opened stays open; its first moment counts."""
+        """The opened view of a member. It keeps the time at which it was first
+        opened."""
         if member.id in self.opened:
             return peek_of(self.loaded, member, self.opened[member.id].at)
         if member.id in self.selection.open_now:
@@ -450,12 +455,12 @@ class BatchPage:
 
     @property
     def token(self) -> str:
-        """Since when these rows have been on the screen."""
+        """The signed time since when these rows have been on the screen."""
         return timing_token(self.loaded, self.selection.page)
 
     @property
     def gone(self) -> list[tuple[str, str]]:
-        """Who left since: changed rows that cannot be shown as rows any more."""
+        """The requests that left the batch since, with the reason: they have no row."""
         known = set(self.loaded.marks)
         return [
             (reverse("reviews:request_detail", args=[pk]), why)
@@ -465,12 +470,13 @@ class BatchPage:
 
     @property
     def pinned(self) -> bool:
-        """Whether what is wrong is about rows, and so is said above them."""
+        """Whether the problem concerns rows and is therefore printed above them."""
         return isinstance(self.problem, BatchChanged) and bool(self.problem.errors)
 
     @property
     def span(self) -> int:
-        """How many cells a row has: the tick, the columns, what stands out, Open."""
+        """The number of cells in a row: the checkbox, the columns, the reasons,
+        Open."""
         return max(len(self.table.columns), 1) + 3
 
     @property
@@ -478,7 +484,6 @@ class BatchPage:
         left, count = len(self.unopened), len(self.samples)
         return f"{count - left} of {count} samples opened"
 
-    # The samples
     @cached_property
     def samples(self) -> list[str]:
         return batches_table.picked(self.id, self.loaded.choosable, self.table.outliers)

@@ -1,7 +1,5 @@
-"""What came of a batch that was decided, item by item, and what can still be done.
-
-What was said of a batch, and the page that it was said on, for who may open it.
-"""
+"""The page of a decided batch: the verdict with its page evidence, the state of every
+item, and what can still be done."""
 
 from __future__ import annotations
 
@@ -40,14 +38,14 @@ SAID = {
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One verdict on all of them."""
+    """The verdict that was given on the whole batch."""
 
     word: str
-    as_seen_url: str  # empty where there is none to open
+    as_seen_url: str  # empty when there is none, or the person may not open it
 
 
 def given(loaded: Loaded) -> Given | None:
-    """In two queries; None for a batch that nobody decided."""
+    """Find the verdict, in two queries; None if nobody decided the batch."""
     votes = Decision.objects.filter(
         request__in=[member.id for member in loaded.members],
         authority__batch=loaded.batch.pk,
@@ -63,7 +61,7 @@ def given(loaded: Loaded) -> Given | None:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One item of a decided batch: where it stands."""
+    """One item of a decided batch and its state."""
 
     id: str
     url: str
@@ -71,11 +69,11 @@ class Result:
     amount: str
     state: State
     note: str
-    facts: tuple[str, ...]  # of the reader and of the tool's result, by heading
+    facts: tuple[str, ...]  # from the reader and the tool's result, by heading
 
 
 class ResultPage:
-    """A batch that was decided, item by item."""
+    """The page of a decided batch, item by item."""
 
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded
@@ -90,7 +88,7 @@ class ResultPage:
 
     @cached_property
     def given(self) -> Given | None:
-        """The verdict, and where the page is that it was given on."""
+        """The verdict, and the link to its page evidence."""
         return given(self.loaded)
 
     @property
@@ -104,7 +102,8 @@ class ResultPage:
 
     @cached_property
     def headings(self) -> list[tuple[int, str]]:
-        """The facts that the policy names and that some item has: place and heading."""
+        """The facts that the policy lists and that some item has: position and
+        heading."""
         review, first = self.definition.review, _subject(self.loaded.members[0])
         plain = [columns.plain_label(first.definition, name) for name in review.columns]
         named = [*plain, *review.result.values()]
@@ -124,7 +123,7 @@ class ResultPage:
 
     @property
     def rows(self) -> list[tuple[Result, list[tuple[str, str]]]]:
-        """Each item with its facts: heading and text."""
+        """Each item with its facts as pairs of heading and text."""
         return [
             (one, [(heading, one.facts[place]) for place, heading in self.headings])
             for one in self.results
@@ -167,7 +166,7 @@ class ResultPage:
 
     @cached_property
     def figures(self) -> list[tuple[str, int]]:
-        """How many stand where: `48 done, 1 failed`."""
+        """The number of items by state: `48 done, 1 failed`."""
         counts = Counter(_word(result) for result in self.results)
         return list(counts.items())
 
@@ -181,7 +180,7 @@ class ResultPage:
 
     @property
     def recall(self) -> int:
-        """How many a recall would still take back."""
+        """The number of items that a recall would still take back."""
         if not self._may:
             return 0
         return sum(
@@ -193,6 +192,7 @@ class ResultPage:
 
     @property
     def recall_until(self) -> datetime | None:
+        """The end of the last recall window of all items."""
         times = [member.request.recall_until for member in self.loaded.members]
         return max((at for at in times if at), default=None)
 
@@ -203,6 +203,7 @@ class ResultPage:
 
     @property
     def failed(self) -> int:
+        """The number of failed items that can still be tried again."""
         if not self._may:
             return 0
         return sum(
@@ -213,7 +214,7 @@ class ResultPage:
 
     @property
     def waiting(self) -> int:
-        """How many wait behind a failure."""
+        """The number of items that wait behind a failure."""
         if not self.halted or not self._may:
             return 0
         executions = self.loaded.executions.values()
@@ -221,7 +222,7 @@ class ResultPage:
 
     @property
     def over(self) -> bool:
-        """Whether nothing moves any more without a person."""
+        """Whether no item changes any more unless a person acts."""
         moving = {"recallable", "queued", "running", "authorized"}
         rests = not any(result.state.key in moving for result in self.results)
         return rests and not self.loaded.waits
@@ -238,8 +239,8 @@ def _subject(member: Member) -> Subject:
 
 
 def _facts(subject: Subject, execution: Execution | None) -> tuple[str, ...]:
-    """What the policy names of the reader's facts and of the tool's result: untrusted,
-    to be printed as such."""
+    """List the reader's facts and the fields of the tool's result that the policy
+    names: untrusted text, to be printed as such."""
     review = subject.definition.review
     shown = execution.result_shown if execution else None
     result = shown if isinstance(shown, Mapping) else {}
@@ -250,7 +251,7 @@ def _facts(subject: Subject, execution: Execution | None) -> tuple[str, ...]:
 
 
 def _label(member: Member, subject: Subject) -> str:
-    """What tells one item from the others: the first argument that may differ."""
+    """Format what tells an item from the others: its first argument that may differ."""
     batch = member.definition.batchable
     names = batch.varying if batch else []
     for leaf in subject.leaves:
@@ -260,7 +261,8 @@ def _label(member: Member, subject: Subject) -> str:
 
 
 def _note(execution: Execution | None) -> str:
-    """What the tool said of a failure: untrusted, to be printed as such."""
+    """Format the tool's message about a failure: untrusted text, to be printed as
+    such."""
     if execution is None or execution.status == ExecutionStatus.SUCCEEDED:
         return ""
     return ": ".join(part for part in (execution.code, execution.detail) if part)

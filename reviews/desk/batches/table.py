@@ -1,10 +1,9 @@
-"""One member of a batch: as a line of the table, and opened in it.
+"""The table of a batch, its rows, and the rows that must be opened (ux.md 4.3).
 
-The rows that must be opened before a batch is approved: picked by us, so that nobody
-who proposes or approves can tell beforehand which (ux.md 4.3).
-
-A batch as one table: what all have in common once, what differs in columns, the rows
-that stand out first, and how each number is spread (ux.md 4.3). Reads no row.
+Equal values are printed once, differing ones become columns, and outliers come first. A
+member is a row of the table and can be opened in it. Some rows must be opened before an
+approval: the gate picks these samples by a keyed hash, so that neither the agent nor
+the reviewer can predict them.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ from .columns import Column, Constant, Entry, Line, Table, Value, spread
 from .load import Loaded
 
 SALT = "reviews.opened"
-SMALL = 20  # up to so many items
+SMALL = 20  # items; a larger batch has more samples
 OF_SMALL, OF_LARGE = 3, 5
 
 
 def picked(batch: str, requests: Sequence[str], outliers: Sequence[str]) -> list[str]:
-    """Which rows to open, in no order: those that stand out first, then by lot."""
+    """Pick the samples, in no particular order: outliers first, then by keyed hash."""
     count = OF_SMALL if len(requests) <= SMALL else OF_LARGE
     odd = [one for one in outliers if one in requests]
     others = [one for one in requests if one not in odd]
@@ -59,7 +58,7 @@ def _lot(batch: str, request: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """One row that was opened: as it was then, and when."""
+    """One row that was opened: its mark at that time, and when."""
 
     request: str
     mark: str
@@ -67,7 +66,7 @@ class Opened:
 
 
 def token(*, batch: str, person: str, request: str, mark: str, at: datetime) -> str:
-    """What an opened row leaves on the page: bound to person, batch and content."""
+    """Sign that a row was opened; the token is bound to person, batch and content."""
     said = [batch, person, request, mark, at.isoformat()]
     return signing.dumps(said, salt=SALT)
 
@@ -75,7 +74,7 @@ def token(*, batch: str, person: str, request: str, mark: str, at: datetime) -> 
 def read(
     tokens: Iterable[str], *, batch: str, person: str, marks: Mapping[str, str]
 ) -> dict[str, Opened]:
-    """The rows that were opened as they are now, the first time each was."""
+    """Read which rows were opened as they are now. The first opening of each counts."""
     found: dict[str, Opened] = {}
     for text in tokens:
         one = _read(text, batch, person)
@@ -96,8 +95,11 @@ def _read(text: str, batch: str, person: str) -> Opened | None:
 
 
 def recorded(opened: Mapping[str, Opened], now: datetime) -> dict[str, dict[str, Any]]:
-    """For the decision: each opened row and the seconds until the next was opened, or
-    until the commit. No page can know more of how long it was read."""
+    """Build the record for the decision: the seconds that each opened row was in view.
+
+    A row counts until the next one was opened, or until the commit. The page cannot
+    know any better how long somebody read it.
+    """
     rows = sorted(opened.values(), key=lambda one: one.at)
     ends = [*(one.at for one in rows[1:]), now]
     return {
@@ -112,42 +114,42 @@ def _seconds(span: timedelta) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One member as a line of the table."""
+    """One member as a row of the table."""
 
     id: str
     url: str
-    sent: str  # what a press says of it: as it was on the page
-    noted: str  # and that it was said to have changed
-    first: Cell | None  # what tells it from the others
-    reverses: Reverses | None  # what it undoes
+    sent: str  # what the form sends for it, as `format_sent_row` formats it
+    noted: str  # the signed note that it changed
+    first: Cell | None  # the cell that tells it from the others
+    reverses: Reverses | None  # the effect that it undoes
     others: Sequence[tuple[Column, Cell]]
     reasons: Sequence[str]
     changed: str
     blocked: str
     checked: bool
     sample: bool
-    peek: Peek | None  # once it was opened
+    peek: Peek | None  # None until it is opened
 
 
 @dataclass(frozen=True, slots=True)
 class Peek:
-    """R1 to R3 of one member, in the table."""
+    """Regions R1 to R3 of one member, opened in the table."""
 
     id: str
     url: str
     shown: Presentation | None
-    rest: Sequence[tuple[str, Cell]]  # every argument that is in no change
+    rest: Sequence[tuple[str, Cell]]  # the arguments that are in no change
     at: datetime
     token: str
 
     @property
     def current(self) -> tuple[Fact, ...]:
-        """The state as it was read, of which no argument speaks."""
+        """The state from the reader that no argument refers to."""
         return (*self.shown.top, *self.shown.now) if self.shown else ()
 
 
 def line_of(member: Member) -> Line:
-    """A member with its own view's values and tags."""
+    """Build the table's input from a member, with the values and tags of its view."""
     revision = member.version.revision
     shown = describe.presentation(revision, reading_of(member))
     return Line(
@@ -163,8 +165,11 @@ def subject_of(
     definition: ToolDefinition,
     reading: Mapping[str, Any] | None = None,
 ) -> Subject:
-    """The arguments as their presenter reads them: labels, types, what is hidden; and
-    the record and facts of a reading, by default the revision's own."""
+    """Build the arguments as the presenter reads them: labels, types and hidden values.
+
+    `reading` supplies the record and its facts; it defaults to the revision's own
+    reading.
+    """
     known = reading or revision.reading
     return Subject(
         definition,
@@ -177,7 +182,7 @@ def subject_of(
 
 
 def sent_of(member: Member) -> str:
-    """Its mark, and from what the row was made."""
+    """Format what the form sends for a row: request, mark, version and reading."""
     reading = member.reading.pk if member.reading else ""
     return f"{member.id}~{member.mark}~{member.version.number}~{reading}"
 
@@ -187,7 +192,8 @@ def reading_of(member: Member) -> Mapping[str, Any] | None:
 
 
 def peek_of(loaded: Loaded, member: Member, at: datetime | None = None) -> Peek:
-    """R1 to R3 of one member, and the mark that it was opened, by default just now."""
+    """Build the opened view of one member, with the token that it was opened. `at` is
+    when; it defaults to now."""
     revision = member.version.revision
     shown = describe.presentation(revision, reading_of(member))
     subject = subject_of(revision, member.definition)
@@ -217,7 +223,7 @@ def _token(loaded: Loaded, member: Member, at: datetime) -> str:
 
 
 def peek(loaded: Loaded, request_id: str) -> Peek:
-    """Raises NotFound when it is no member."""
+    """Find a member by request and open it. Raises NotFound if it is no member."""
     for member in loaded.members:
         if member.id == request_id:
             return peek_of(loaded, member)
@@ -225,7 +231,7 @@ def peek(loaded: Loaded, request_id: str) -> Peek:
 
 
 def amount_of(member: Member) -> Money | None:
-    """What it moves; None where there is no money."""
+    """Find the amount that a member moves; None without money."""
     revision = member.version.revision
     minor = revision.amount_minor
     return None if minor is None else Money(minor, revision.currency)
@@ -235,7 +241,8 @@ MOST_VALUES = 8  # of a column by which a batch can be split
 
 
 def build(lines: Sequence[Line], varying: Sequence[str]) -> Table:
-    """The table of alike members, which all have the same tool."""
+    """Build the table of similar members, which all have the same tool. Runs no
+    query."""
     found = [columns.column(path, lines) for path in columns.differing(lines, varying)]
     facts, same = columns.of_facts(lines)
     shown = [*found, *facts]
@@ -259,13 +266,13 @@ def build(lines: Sequence[Line], varying: Sequence[str]) -> Table:
 
 
 def _shared_tags(lines: Sequence[Line]) -> list[Tag]:
-    """What the views of all members say; a reviewer reads it once."""
+    """The tags that all members' views have; the page prints them once."""
     common = set(lines[0].tags).intersection(*(set(line.tags) for line in lines))
     return [tag for tag in lines[0].tags if tag in common]
 
 
 def _same_counts(lines: Sequence[Line]) -> list[Constant]:
-    """What each of them moves by a number, where all move it alike: `0 → 1`."""
+    """The numeric changes that are equal in all members: `0 → 1`."""
     moves = [list(counts(line.subject)) for line in lines]
     return [
         Constant(one.label, Cell(f"{one.before.said} → {one.after.said}"))
@@ -277,7 +284,7 @@ def _same_counts(lines: Sequence[Line]) -> list[Constant]:
 def _splits(
     among: Sequence[Column], entries: Sequence[Entry]
 ) -> Iterator[tuple[Column, Sequence[Value]]]:
-    """The columns with a few values, by which a batch can be taken apart."""
+    """The columns with few values, by which a person can split the batch."""
     for at, column in enumerate(among):
         having: dict[Cell, list[str]] = {}
         for entry in entries:
@@ -295,7 +302,8 @@ def _splits(
 
 
 def total_of(amounts: Iterable[Money | None]) -> tuple[Money | None, Money | None]:
-    """Sum and largest of amounts in one currency; None without money."""
+    """Compute the sum and the largest of amounts in one currency; None without
+    money."""
     known = [amount for amount in amounts if amount is not None]
     if not known:
         return None, None

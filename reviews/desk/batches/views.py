@@ -1,11 +1,7 @@
-"""What a press on a batch does: choose rows, open one, take a batch apart, see what
-changed, arm a verb, commit.
+"""The batch pages: the list, a waiting batch, a decided one, and their actions.
 
-The form is one: which rows are in, which were opened and what each was on the page go
-with every press, so that without JavaScript nothing is lost either.
-
-Batches: the list, one that waits, what came of one that was decided, and what can
-still be done with that.
+A waiting batch is one form. Every button submits which rows are ticked and opened and
+what each row was on the page, so that nothing is lost without JavaScript.
 """
 
 from __future__ import annotations
@@ -38,7 +34,7 @@ Step = Callable[[HttpRequest, Loaded, BatchForm], HttpResponse]
 @require_POST
 @htmx.varies
 def batch_decide(request: HttpRequest, pk: str) -> HttpResponse:
-    """One door for every press on a batch that waits."""
+    """Handle every button on a batch that waits."""
     loaded, form = load(request, pk), BatchForm(request.POST)
     if loaded.over and form.do not in ALSO_OVER:
         return see(request, pk)
@@ -66,7 +62,7 @@ def _split(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpRespons
 
 
 def _look(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
-    """Whether the page is still as the batch is: said, and nothing is moved."""
+    """Poll: report what changed since the page was made, without moving any row."""
     news = changes.since(loaded, form.marks)
     context = {
         "news": news,
@@ -82,7 +78,7 @@ def _look(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse
 
 
 def _refresh(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
-    """The batch as it is now, what changed on top; what was ticked stays so."""
+    """Render the batch as it is now, changed rows on top; ticked rows stay ticked."""
     page = anew(loaded, form)
     page.focus = "#h1"
     return whole(request, page)
@@ -98,7 +94,7 @@ def _arm(request: HttpRequest, loaded: Loaded, form: BatchForm) -> HttpResponse:
 
 
 def _in_vain(page: BatchPage, verdict: Verdict) -> DomainError | None:
-    """What has no button is not armed either."""
+    """Refuse to arm an escalation for which the page shows no button."""
     if verdict is not Verdict.ESCALATE or page.choice.escalates:
         return None
     return TooFast(page.choice.why_not_escalate)
@@ -113,12 +109,12 @@ STEPS: Mapping[Do, Step] = {
     Do.ARM: _arm,
     Do.COMMIT: commit.commit,
 }
-ALSO_OVER = (Do.COMMIT, Do.LOOK)  # which say so themselves
+ALSO_OVER = (Do.COMMIT, Do.LOOK)  # they report it themselves
 
 
 @require_safe
 def batches(request: HttpRequest) -> HttpResponse:
-    """What waits to be decided together, and what was in a week."""
+    """The batches that wait, and those decided in the last week."""
     page = lists.listed(person(request), now=frame.of(request).now)
     return render(request, "reviews/batches.html", {"page": page})
 
@@ -126,7 +122,7 @@ def batches(request: HttpRequest) -> HttpResponse:
 @require_safe
 @htmx.varies
 def batch(request: HttpRequest, pk: str) -> HttpResponse:
-    """One batch: to decide, or item by item what came of it."""
+    """One batch: to decide, or the result of each item."""
     loaded = load(request, pk)
     if loaded.over:
         return render(request, RESULT, {"page": ResultPage(loaded)})
@@ -136,7 +132,7 @@ def batch(request: HttpRequest, pk: str) -> HttpResponse:
 @require_safe
 @htmx.varies
 def batch_live(request: HttpRequest, pk: str) -> HttpResponse:
-    """What came of each item by now."""
+    """The current result of each item, polled."""
     page = ResultPage(load(request, pk))
     return htmx.fragment(
         request, f"{RESULT}#live", {"page": page}, etag=page.etag, settled=page.over
@@ -146,7 +142,8 @@ def batch_live(request: HttpRequest, pk: str) -> HttpResponse:
 @require_safe
 @htmx.varies
 def batch_item(request: HttpRequest, pk: str, item: str) -> HttpResponse:
-    """R1 to R3 of one row, in its place; without htmx the page with the row open."""
+    """Regions R1 to R3 of one row, in its place; without htmx the page with this row
+    open."""
     loaded = load(request, pk)
     peek = table.peek(loaded, item)
     if htmx.wants_partial(request):
@@ -159,7 +156,7 @@ def batch_item(request: HttpRequest, pk: str, item: str) -> HttpResponse:
 @require_POST
 @htmx.varies
 def batch_recall(request: HttpRequest, pk: str) -> HttpResponse:
-    """Take back everything whose window is open."""
+    """Recall every item whose recall window is open."""
     count = follow_up.recall_all(
         batch_id=load(request, pk).batch.pk, person=person(request)
     )
@@ -170,7 +167,7 @@ def batch_recall(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 @htmx.varies
 def batch_retry(request: HttpRequest, pk: str) -> HttpResponse:
-    """Try what failed again, and nothing else."""
+    """Try the failed items again, and nothing else."""
     count = follow_up.retry_failed(
         batch_id=load(request, pk).batch.pk, person=person(request)
     )
@@ -181,7 +178,7 @@ def batch_retry(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 @htmx.varies
 def batch_run(request: HttpRequest, pk: str) -> HttpResponse:
-    """Let what waits behind a failure run."""
+    """Let the items run that wait behind a failure."""
     follow_up.run_rest(batch_id=load(request, pk).batch.pk, person=person(request))
     messages.success(request, "The rest goes on. What is paused waits.")
     return see(request, pk)

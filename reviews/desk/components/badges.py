@@ -1,7 +1,5 @@
-"""The numbers in the header: what needs this person, now.
-
-Which alarms a person is shown, and how many of them nobody looks at yet.
-"""
+"""The numbers in the navigation: what needs this person now, and which alarms they may
+see."""
 
 from __future__ import annotations
 
@@ -23,8 +21,8 @@ from reviews.permissions import Permission
 
 
 def visible(person: Person) -> QuerySet[Alarm]:
-    """Who checks or administers sees all; a supervisor those of their queues, and what
-    is everybody's."""
+    """Alarms this person may see: all for auditors and administrators; for a supervisor
+    those of their queues and those of no queue."""
     if not permissions.allowed(person, Permission.SEE_ALARMS):
         return Alarm.objects.none()
     if sees_all(person):
@@ -41,34 +39,38 @@ def sees_all(person: Person) -> bool:
 
 
 CAP = 99
-# No number is counted further than this: "99+" says as much.
+# Counting stops here: any higher number is printed as "99+".
 MOST = CAP + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Badges:
-    """Undecided, unexpired requests this person can decide; `soon` of them expire.
-    What somebody else holds just now does not count."""
+    """The numbers beside the navigation entries, for one person.
+
+    `queue` counts the pending, unexpired requests that this person can decide and
+    nobody else holds; `soon` of them expire within ten minutes.
+    """
 
     queue: int = 0
     soon: int = 0
     escalations: int = 0
-    batches: int = 0  # that wait for a decision in this person's queues
-    announced: int = 0  # of this week, not yet seen by this person
-    alarms: int = 0  # that nobody looks at yet
+    batches: int = 0  # waiting for a decision in this person's queues
+    announced: int = 0  # in the last seven days, not yet seen by this person
+    alarms: int = 0  # not acknowledged yet
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """The numbers, and when each of the newest was opened, oldest first."""
+    """One person's numbers, and when each of the newest requests was opened, oldest
+    first."""
 
     badges: Badges
     opened: list[datetime]
 
 
 NONE = News(Badges(), [])
-# The same rule as `visible.decidable`, by hand and for many people at once; a test
-# holds the two together. Each number is a walk along an index that ends at the cap.
+# The same rule as `visibility.select_decidable`, as SQL for many people at once; a test
+# compares the two. Each count walks an index and stops at `COUNT_LIMIT`.
 _ASKED = """
 FROM reviews_approvalrequest AS asked
 WHERE asked.status = 'pending'
@@ -132,17 +134,18 @@ WHERE NOT EXISTS (SELECT 1 FROM reviews_stop AS stop
 
 
 def of(person: Person) -> Badges:
-    """Counted anew on every page and every decision."""
+    """Count this person's badges now, in one query."""
     asked = _who(person)
     found = _counted([asked]) if asked else {}
     return found.get(person.pk, NONE).badges
 
 
 def of_people(ids: Collection[int], since: Mapping[int, datetime]) -> dict[int, News]:
-    """The same for many, with what was opened after each one's moment.
+    """The numbers of many people, with the requests opened after each one's moment.
 
-    Nothing of a person is remembered from before: roles, queues and preferences are
-    as they are now, in a few queries for all.
+    `since` has a moment by the person's primary key; without one nothing is listed as
+    newly opened. Roles, queues and preferences are loaded again, in a few queries for
+    all.
     """
     people = permissions.with_standing(ids)
     asked = [_who(person, since.get(person.pk)) for person in people]
@@ -167,14 +170,14 @@ def _who(person: Person, since: datetime | None = None) -> dict[str, Any] | None
 
 
 def _kinds(role: Role | None) -> list[bool]:
-    """Of what is for supervisors only: which are asked of this role."""
+    """The values of `supervisors_only` for which this role is asked."""
     if role is None:
         return []
     return [False, True] if role is Role.SUPERVISOR else [False]
 
 
 def _alarms(person: Person) -> str:
-    """Whose alarms are counted, as `alarms.visible` shows them."""
+    """Which alarms count for this person, by the rule of `select_visible_alarms`."""
     if not permissions.allowed(person, Permission.SEE_ALARMS):
         return ""
     return "all" if sees_all(person) else "mine"
@@ -192,7 +195,7 @@ def _counted(asked: list[dict[str, Any]]) -> dict[int, News]:
 
 
 def capped(number: int) -> str:
-    """What a badge prints: nothing for none, at most `99+`."""
+    """What a badge prints: nothing for 0, at most `99+`."""
     if not number:
         return ""
     return f"{CAP}+" if number > CAP else str(number)

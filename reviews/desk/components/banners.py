@@ -1,5 +1,5 @@
-"""What every page says: the time, declared incidents, alarms; and the incidents' own
-page."""
+"""The notices on every page: the database's clock, open alarms, declared incidents and
+switches; and the model of the incidents page."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from reviews.permissions import Permission
 from . import log_lines
 from .badges import MOST as MOST_SAID
 
-MOST = 50  # ended ones on the page
+MOST = 50  # ended incidents on the page
 EVERY = "Every queue"
-# By hand: every page asks for the clock, and this comes with the same answer.
+# SQL, because every page needs the clock and this adds the rest to the same query.
 _MOMENT = f"""
 SELECT clock_timestamp(),
   (SELECT count(*) FROM (
@@ -41,7 +41,8 @@ SELECT clock_timestamp(),
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """What a page says of one open incident; `where` is empty for every queue."""
+    """One open incident as a banner; `where` is the queue's title, empty for every
+    queue."""
 
     queue: int | None
     where: str
@@ -51,8 +52,7 @@ class Banner:
 
 @dataclass(frozen=True, slots=True)
 class SwitchBanner:
-    """What a page says of one agent or tool, or of everything, that a person paused or
-    stopped."""
+    """One agent, tool or everything that a person paused or stopped, as a banner."""
 
     id: int
     scope: str
@@ -69,15 +69,16 @@ class SwitchBanner:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The database's clock, and every alarm, incident and switch open just then."""
+    """The database's clock, and the alarms, incidents and switches open at that
+    moment."""
 
     now: datetime
-    alarms: int = 0  # open ones of every queue, as far as a badge counts
+    alarms: int = 0  # open in any queue, counted up to the limit of a badge
     open: tuple[Banner, ...] = ()
     switches: tuple[SwitchBanner, ...] = ()
 
     def concerning(self, person: Person | None) -> list[Banner]:
-        """Those over every queue, and over queues that this person is in or sees."""
+        """Incidents of every queue, and of queues that this person is in or may see."""
         if person is None or not self.open:
             return []
         if permissions.allowed(person, Permission.SEE_ALL):
@@ -87,7 +88,7 @@ class Moment:
 
 
 def moment() -> Moment:
-    """In one query."""
+    """Load the clock and the open alarms, incidents and switches, in one query."""
     with connection.cursor() as cursor:
         cursor.execute(_MOMENT)
         now, alarms, incidents, switches = cursor.fetchone()
@@ -100,7 +101,7 @@ def moment() -> Moment:
 
 
 def _rows(found: Any) -> list[list[Any]]:
-    """The rows of an aggregate, which the driver gives as text or as a list."""
+    """The rows of a JSON aggregate, which the driver returns as text or as a list."""
     rows: list[list[Any]] = json.loads(found) if isinstance(found, str) else found
     return rows or []
 
@@ -118,7 +119,8 @@ def _banner(queue: int | None, title: str | None, at: str, reason: str) -> Banne
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One incident, as its page lists it. `requests`: how many it keeps just now."""
+    """One incident on the incidents page; `requests` counts the open requests whose
+    deadlines it freezes now."""
 
     id: int
     where: str
@@ -131,29 +133,34 @@ class Line:
 
     @property
     def lasted(self) -> timedelta | None:
+        """How long it lasted; None while it is open."""
         return self.ended_at - self.at if self.ended_at else None
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """The incidents page: open and ended incidents, and what may still be frozen."""
+
     open: list[Line]
     ended: list[Line]
-    may: bool
-    queues: list[Queue]  # that may still be frozen alone
-    every: bool  # whether all of them may be
+    may: bool  # whether this person may declare one
+    queues: list[Queue]  # without an open incident of their own
+    every: bool  # whether an incident over every queue may be declared
 
     @property
     def offered(self) -> dict[str, str]:
-        """What may still be frozen, by what the form calls it, and its title."""
+        """The choices of the form by value: each queue that is not frozen yet, and
+        every queue."""
         every = {EVERY_QUEUE: EVERY} if self.every else {}
         return every | {str(queue.pk): queue.title for queue in self.queues}
 
     def offers(self, chosen: str) -> bool:
+        """Whether the form offers this value."""
         return chosen in self.offered
 
 
 def page(person: Person) -> Page:
-    """What is open and what was, as far as it concerns this person."""
+    """The incidents that concern this person, open ones and the newest ended ones."""
     found = Incident.objects.select_related("queue").filter(_concerning(person))
     now_open = list(found.filter(ended_at__isnull=True).order_by("at"))
     over = found.filter(ended_at__isnull=False).order_by("-at")[:MOST]
@@ -197,7 +204,7 @@ def _lines(rows: Iterable[Incident]) -> list[Line]:
 
 
 def _kept() -> dict[int, int]:
-    """How many requests are open in each queue."""
+    """The number of open requests by queue."""
     found = ApprovalRequest.objects.filter(status__in=OPEN).order_by()
     return dict(found.values_list("queue").annotate(n=Count("pk")))
 

@@ -1,5 +1,5 @@
-"""Which verdicts would be taken from somebody who may decide a request: the checks of
-the operation itself."""
+"""Which verdicts a person who may decide a request can give, by the checks of the
+operation itself."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ THERE = {0: "none is", 1: "only 1 is"}
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is left to choose; each text is empty where its verdict would be taken."""
+    """Why approving or escalating is not possible; an empty text means that it is."""
 
     why_not_approve: str = ""
     why_not_escalate: str = ""
 
     @property
     def verdicts(self) -> list[Verdict]:
+        """The verdicts that would be accepted."""
         shut = {
             Verdict.APPROVE: self.why_not_approve,
             Verdict.ESCALATE: self.why_not_escalate,
@@ -42,7 +43,8 @@ def choice(
     votes: Counted,
     people: Sequence[Voter],
 ) -> Choice:
-    """For somebody who may decide; `people` are who decides in the request's queue."""
+    """Build the choice of a person who may decide; `people` are the voters of the
+    request's queue, `votes` those that count so far."""
     found = lacking(person, request, version, votes, people)
     return Choice(
         permissions.why_uncounted(person, version, [step for step, _ in votes]),
@@ -51,7 +53,8 @@ def choice(
 
 
 def too_few(lacking: Shortage) -> str:
-    """`3 other supervisors would be needed, and only 1 is there`."""
+    """The shortage as text: `3 other supervisors would be needed, and only 1 is
+    there`."""
     who = ONE[lacking.who] if lacking.needed == 1 else lacking.who
     there = THERE.get(lacking.there, f"only {lacking.there} are")
     return f"{lacking.needed} other {who} would be needed, and {there} there"
@@ -64,8 +67,8 @@ def lacking(
     votes: Counted,
     people: Sequence[Voter],
 ) -> Shortage | None:
-    """Which people would be missing once this person escalates it; None when they
-    would be enough."""
+    """The people who would be missing if this person escalated the request; None when
+    there would be enough."""
     return voters.lacking_when_asked(
         escalated_steps(version, [step for step, _ in votes]),
         people,

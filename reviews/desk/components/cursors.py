@@ -1,4 +1,5 @@
-"""Where a page of a list ends: by key and not by offset, so that pages stay put."""
+"""Cursors of paged lists: they name the last row by its key rather than an offset, so
+that pages do not shift."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ _PART = re.compile(r"[a-z]*")
 
 
 class Place(NamedTuple):
-    """The last row of a page; `part` where a list is of several, one after another."""
+    """The last row of a page; `part` names the list where a page joins several in a
+    row."""
 
     at: datetime
     pk: str
@@ -24,14 +26,16 @@ class Place(NamedTuple):
 
 
 def write(place: Place) -> str:
-    """The place as a caller sends it back."""
+    """The opaque text that a caller sends back for the next page."""
     text = f"{place.at.isoformat()}|{place.pk}|{place.part}"
     return base64.urlsafe_b64encode(text.encode()).decode()
 
 
 def read(cursor: str) -> Place | None:
-    """The place, None where the list begins. Raises Invalid for a cursor that the gate
-    never gave."""
+    """The position in a cursor; None for an empty one, where the list begins.
+
+    Raises Invalid for a cursor that the gate did not issue.
+    """
     if not cursor:
         return None
     try:
@@ -47,7 +51,8 @@ def read(cursor: str) -> Place | None:
 
 
 def after(found: Sequence[Any], size: int, field: str, part: str = "") -> str | None:
-    """The cursor behind the first `size` of these rows; None where no more follow."""
+    """The cursor after the first `size` of these rows; None where no more follow.
+    `field` is the attribute with the row's time."""
     if len(found) <= size:
         return None
     last = found[size - 1]

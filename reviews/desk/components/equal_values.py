@@ -1,8 +1,10 @@
-"""Which redacted values of the agent's texts this page shows in the clear, and where.
+"""Which redacted values in the agent's texts also appear in the clear on this page, and
+where.
 
-A chip says no more than its tag: nobody can compare what a customer asked for with what
-is proposed. Here the values that stand on the page are given the tags that they would
-have, so that nothing is told which is not there to be read already.
+A redaction chip shows only its tag, so a reader cannot compare what a customer asked
+for with what is proposed. This module computes the tags of the values that the page
+prints anyway and labels the chips that match. It reveals nothing that the page does not
+already show.
 """
 
 from __future__ import annotations
@@ -15,17 +17,18 @@ from reviews.presenters import Presentation
 from reviews.presenters.shapes import Cell, Row
 from reviews.presenters.views import Group
 
-LONGEST = 200  # characters of a value; what is longer is no address and no number
-MOST = 200  # values of a page, the first ones
-# As the columns of the comparison are called.
+LONGEST = 200  # characters; a longer value is neither an address nor a number
+MOST = 200  # the first values of a page
+# The headings of the columns of the comparison.
 AFTER, BEFORE, CURRENT = "after", "before", "in the current record"
 
 
 def named(shown: Presentation, texts: Iterable[str], key: bytes) -> dict[str, str]:
-    """The chips in these texts that stand for a value of the page, each with its label.
+    """The chips in these texts that match a value on the page, each with that value's
+    label.
 
-    The proposed value is named before the one that it replaces. A tag that two
-    different values of the page share names neither.
+    `key` is the redaction key of the run. The proposed value is preferred over the one
+    it replaces. A tag that two different values of the page share gets no label.
     """
     wanted = {chip for text in texts for chip in redaction.chips_of(text)}
     labels: dict[str, str] = {}
@@ -39,7 +42,8 @@ def named(shown: Presentation, texts: Iterable[str], key: bytes) -> dict[str, st
 
 
 def _values(shown: Presentation) -> Iterator[tuple[str, str]]:
-    """What stands in the clear, by label: what is proposed, what stays, what was."""
+    """The values shown in the clear, with their labels: proposed first, then unchanged,
+    then previous."""
     for change in shown.changes:
         yield from _clear(f"{change.label} {AFTER}", change.after)
     groups = (view.rows for view in shown.views if isinstance(view, Group))
@@ -57,6 +61,6 @@ def _of(rows: Iterable[Row], more: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _clear(label: str, cell: Cell | None) -> Iterator[tuple[str, str]]:
-    """A value that everybody who opens the page reads; none that stands concealed."""
+    """The value, unless it is concealed, empty or too long."""
     if cell is not None and not cell.hides and 0 < len(cell.text) <= LONGEST:
         yield label, cell.text

@@ -1,4 +1,4 @@
-"""Links to the pages on which people decided."""
+"""Links to the stored pages on which people decided."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from . import snapshots
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One decision whose page can be opened."""
+    """A link to the page stored with one decision."""
 
     text: str
     url: str
@@ -27,7 +27,8 @@ class Kept:
 def links(
     person: Person, request: ApprovalRequest, found: Iterable[Decision]
 ) -> list[Kept]:
-    """Of decisions that this person may read: those whose page they may open, too."""
+    """Links for those of these decisions whose stored page this person may open. The
+    decisions must already be limited to what the person may read."""
     roles = permissions.roles_of(person)
     settled = Role.SUPERVISOR in roles and request.status not in OPEN
     every = settled or Role.AUDITOR in roles

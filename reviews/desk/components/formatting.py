@@ -1,9 +1,5 @@
-"""How a deadline looks: the moment, what is left of it, and a clock in quarters.
-
-Which attempt an execution is at, of as many as its tool allows.
-
-A filter as a select: its options, and which of them is chosen.
-"""
+"""Small values for pages: deadlines as clocks, attempt numbers and filters as
+selects."""
 
 from __future__ import annotations
 
@@ -17,13 +13,16 @@ from reviews.choices import ExecutionStatus
 from reviews.models import ApprovalRequest, Execution
 from reviews.stops import incidents
 
-URGENT = 0.2  # of the whole time; never louder before (ux.md 1b, Swaroop 2023)
+URGENT = 0.2  # of the whole time; not marked earlier (ux.md 1b, Swaroop 2023)
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A deadline as a page shows it; `quarters` of the face are still full. `frozen`:
-    what is left stays as it is, under a declared incident."""
+    """A deadline as a page shows it.
+
+    `left` is the time until it, `quarters` how many quarters of the clock face are
+    full. `frozen`: a declared incident holds `left` still.
+    """
 
     at: datetime
     left: timedelta
@@ -33,7 +32,7 @@ class Clock:
 
 
 def until(at: datetime, *, since: datetime, now: datetime) -> Clock:
-    """The clock of a deadline that was set at `since`."""
+    """The clock of a deadline `at` that was set at `since`."""
     left = max(at - now, timedelta(0))
     share = left / max(at - since, timedelta(seconds=1))
     return Clock(
@@ -45,7 +44,7 @@ def until(at: datetime, *, since: datetime, now: datetime) -> Clock:
 
 
 def of(request: ApprovalRequest, now: datetime) -> Clock:
-    """The clock of an open request, which may stand still."""
+    """The clock of an open request; an incident may have frozen it."""
     frozen = request.frozen_through is not None
     left = incidents.left(request, now)
     found = until(now + left, since=now + left - incidents.waited(request), now=now)
@@ -54,20 +53,20 @@ def of(request: ApprovalRequest, now: datetime) -> Clock:
 
 
 def which(execution: Execution, most: int) -> str:
-    """The attempt that runs, or that comes next. A person may have one tried again
-    once there were `most`: that one is of no number."""
+    """The running or next attempt as `Attempt 2 of 3`. An attempt that a person asked
+    for after all `most` are used has no total."""
     waits = execution.status == ExecutionStatus.QUEUED
     number = execution.attempts + 1 if waits else execution.attempts
     return f"Attempt {number} of {most}" if number <= most else f"Attempt {number}"
 
 
 def coming(execution: Execution, most: int) -> str:
-    """The next one of what is queued, and when."""
+    """The next attempt of a queued execution, and its time."""
     return f"{which(execution, most)}, next at {time_of_day(execution.due_at)}"
 
 
 def again(execution: Execution, most: int) -> str:
-    """The same where it is not the first; empty where it is."""
+    """The attempt, only where it is not the first; else empty."""
     if execution.status == ExecutionStatus.QUEUED:
         return coming(execution, most) if execution.attempts else ""
     return which(execution, most) if execution.attempts > 1 else ""
@@ -75,6 +74,8 @@ def again(execution: Execution, most: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Option:
+    """One option of a select."""
+
     value: str
     label: str
     selected: bool
@@ -82,7 +83,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One filter as a select."""
+    """One filter of a list as a select."""
 
     name: str
     label: str
@@ -90,6 +91,6 @@ class Choice:
 
 
 def choice(name: str, label: str, said: Mapping[str, str], chosen: str) -> Choice:
-    """A select of these values and their labels."""
+    """Build a select; `said` has the labels by value, in their order."""
     options = [Option(value, text, value == chosen) for value, text in said.items()]
     return Choice(name, label, options)

@@ -1,7 +1,5 @@
-"""What every page carries: navigation with its numbers, environment, the clock.
-
-The person behind a request, as the type that operations take.
-"""
+"""What surrounds every page: the navigation with its numbers, the environment, the
+clock and the signed-in person."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ from .banners import Banner, Moment, SwitchBanner
 
 @dataclass(frozen=True, slots=True)
 class NavItem:
-    """One entry of the main navigation; `key` follows `g`."""
+    """One entry of the main navigation; `key` follows `g` as its shortcut."""
 
     label: str
     url: str
@@ -45,41 +43,50 @@ class NavItem:
 
     @property
     def shown(self) -> str:
+        """The number as the badge prints it."""
         return components_badges.capped(self.count)
 
     @property
     def has_soon(self) -> bool:
+        """Whether the badge also shows how many expire soon."""
         return self.badge_id == "badge-queue"
 
 
 class Desk:
-    """Computed when a template asks, once a request: an API answer pays nothing."""
+    """The frame of a page, as `desk` in templates.
+
+    Everything is computed when a template first reads it, once a request; an API
+    response costs nothing.
+    """
 
     def __init__(self, request: HttpRequest) -> None:
         self.request = request
-        self.stop_url = reverse("reviews:stop")  # a page of a run narrows it
+        self.stop_url = reverse("reviews:stop")  # a page about one run narrows it
 
     def ready(self) -> None:
-        """Ask for what every page prints around its own, before it is printed."""
+        """Load what every page prints, so that rendering does not wait for a query."""
         _ = self.nav, self.prefs, self.now
 
     @property
     def environment(self) -> str:
+        """The name of the deployment."""
         return str(settings.HOLDPOINT.deployment)
 
     @property
     def restored(self) -> bool:
-        """Whether nothing runs until two people have looked at the database."""
+        """Whether nothing runs until two people have checked the restored database."""
         return bool(restore_epochs.known.why) and not self.unread
 
     @property
     def unread(self) -> bool:
-        """Whether nothing runs until the disk gives the note beside the database."""
+        """Whether nothing runs because the note beside the database cannot be read from
+        disk."""
         return restore_epochs.known.why == restore_epochs.UNREAD
 
     @cached_property
     def standstill(self) -> Known | None:
-        """What stands still; None while all is well."""
+        """The late executions and sweeps; None when all run, or for a person not signed
+        in."""
         known = standstills.known
         if self.person is None or not (known.effects or known.sweeps):
             return None
@@ -87,6 +94,7 @@ class Desk:
 
     @property
     def sees_alarms(self) -> bool:
+        """Whether this person may see alarms."""
         person = self.person
         return person is not None and permissions.allowed(person, Permission.SEE_ALARMS)
 
@@ -97,33 +105,36 @@ class Desk:
 
     @cached_property
     def moment(self) -> Moment:
+        """The clock and the notices, in one query."""
         return banners.moment()
 
     @property
     def stops_tools(self) -> bool:
+        """Whether this person may raise a stop."""
         person = self.person
         return person is not None and permissions.allowed(person, Permission.STOP)
 
     @property
     def incidents(self) -> list[Banner]:
-        """The open ones that this person's pages say."""
+        """The open incidents that concern this person."""
         return self.moment.concerning(self.person)
 
     @cached_property
     def switches(self) -> list[SwitchBanner]:
-        """The agents and tools that are paused or stopped, as far as this person sees
-        anything of them."""
+        """The paused or stopped agents and tools that concern this person."""
         if self.person is None or not self.moment.switches:
             return []
         return components_switches.concerning(self.person, self.moment.switches)
 
     @cached_property
     def person(self) -> Person | None:
+        """The signed-in person, or None."""
         user = getattr(self.request, "user", None)
         return user if isinstance(user, Person) else None
 
     @cached_property
     def roles(self) -> str:
+        """The person's roles as text."""
         if self.person is None:
             return ""
         found = permissions.roles_of(self.person)
@@ -135,7 +146,8 @@ class Desk:
 
     @property
     def keys(self) -> str:
-        """For the script: nothing, what differs from the usual, or that it is off."""
+        """The shortcuts for the script: empty for the defaults, `off`, or the person's
+        own as JSON."""
         keys = self.prefs.keys
         if not keys.on:
             return "off"
@@ -143,19 +155,21 @@ class Desk:
 
     @cached_property
     def badges(self) -> Badges:
+        """This person's numbers."""
         person = self.person
         if person is None or permissions.deciding_role(person) is not None:
             return components_badges.of(person) if person else Badges()
-        # Whoever decides nothing has alarms alone, and those came with the clock.
+        # Without a deciding role only alarms count, and the clock query has those.
         return Badges(alarms=self.moment.alarms if self.sees_alarms else 0)
 
     @property
     def waiting(self) -> str:
-        """For the window's title: `(7) Queue`."""
+        """The number in the window's title: `(7) Queue`."""
         return components_badges.capped(self.badges.queue)
 
     @cached_property
     def nav(self) -> list[NavItem]:
+        """The entries of the main navigation that this person sees."""
         found = self.badges
         return [
             self._item("Queue", "reviews:queue", "q", "queue", found.queue, found.soon),
@@ -178,6 +192,7 @@ class Desk:
 
     @property
     def queue(self) -> NavItem:
+        """The entry of the queue."""
         return self.nav[0]
 
     def _alarms(self) -> list[NavItem]:
@@ -221,7 +236,8 @@ def desk(request: HttpRequest) -> Mapping[str, Any]:
 
 
 def of(request: HttpRequest) -> Desk:
-    """This request's frame; one object, so that its numbers are counted once."""
+    """The frame of this request; always the same object, so that its queries run
+    once."""
     found: Desk | None = getattr(request, "desk", None)
     if found is None:
         found = request.desk = Desk(request)  # type: ignore[attr-defined]
@@ -229,6 +245,6 @@ def of(request: HttpRequest) -> Desk:
 
 
 def person(request: HttpRequest) -> Person:
-    """Who signed in; LoginRequiredMiddleware let nobody else through."""
+    """The signed-in person; LoginRequiredMiddleware admits nobody else."""
     assert isinstance(request.user, Person)
     return request.user

@@ -1,4 +1,5 @@
-"""Who is at a request, as one person may be told, and to whom it could be handed."""
+"""The hold on a request as one person may see it, and the people who could take it
+over."""
 
 from __future__ import annotations
 
@@ -22,30 +23,32 @@ from .log_sentences import HIDDEN_NAME
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A lease as a page shows it; a lapsed one is none."""
+    """A hold as a page shows it; a lapsed hold counts as none."""
 
     mine: bool = False
     by: str = ""  # somebody else's name
     since: datetime | None = None
     until: datetime | None = None
-    token: str = ""  # of one's own alone
-    asked: bool = False  # this person wants to hear when it is free
-    offered: bool = False  # to this person
-    offered_to: str = ""  # to whom this person offered it
+    token: str = ""  # only of one's own hold
+    asked: bool = False  # this person gets a mail when it is free
+    offered: bool = False  # the holder offers it to this person
+    offered_to: str = ""  # the colleague to whom this person offered it
 
     @property
     def free(self) -> bool:
+        """Whether nobody holds it."""
         return not self.mine and not self.by
 
     @property
     def key(self) -> str:
-        """Changes whenever what a page says of it changes."""
+        """A text that changes whenever the page must show something else about the
+        hold."""
         until = f"{self.until.timestamp():.0f}" if self.until else ""
         return f"{int(self.mine)}{int(self.asked)}{int(self.offered)}{until}"
 
 
 def of(person: Person, request: ApprovalRequest, now: datetime) -> Holding:
-    """Of a request that was loaded with its lease, without a query."""
+    """The hold on a request that was loaded with its lease; no query."""
     lease = _lease(request)
     if lease is None or not rows.is_held(lease, now):
         return Holding()
@@ -67,7 +70,8 @@ def of(person: Person, request: ApprovalRequest, now: datetime) -> Holding:
 
 
 def lost(person: Person, request: ApprovalRequest) -> str:
-    """What to tell the one whose hold another ended; empty to everybody else."""
+    """The sentence for a person whose hold somebody else ended; empty for everybody
+    else."""
     lease = _lease(request)
     if lease is None or lease.lost_by_id != person.pk:
         return ""
@@ -87,35 +91,41 @@ def _lease(request: ApprovalRequest) -> Lease | None:
 
 
 def _concerned(person: Person, request: ApprovalRequest) -> bool:
-    """Whose own run it is never learns who decides on it (as in the log)."""
+    """Whether this is the person's own run: they never learn who decides on it (as in
+    the log)."""
     if permissions.roles_of(person) & permissions.NEVER_DECIDE:
         return False
     return person.public_id in request.barred
 
 
 def may_break(person: Person, request: ApprovalRequest) -> bool:
-    """Whether a supervisor may end another's hold: the same rule as `break_hold`."""
+    """Whether this person may end another's hold, by the rule of `take.break_hold`: a
+    supervisor of the queue."""
     supervises = permissions.deciding_role(person) is Role.SUPERVISOR
     return supervises and request.queue_id in permissions.queues_of(person)
 
 
 def takes_up(person: Person, sealed: RequestVersion) -> bool:
-    """Whether opening it means to decide it: a supervisor reads much that others are
-    asked, and would only keep them from it."""
+    """Whether opening the page should hold the request for this person.
+
+    A supervisor reads many requests that others are asked to decide; holding those
+    would only keep the others out.
+    """
     if permissions.deciding_role(person) is not Role.SUPERVISOR:
         return True
     return any(step["role"] == Role.SUPERVISOR for step in sealed.steps)
 
 
 def eligible(request: ApprovalRequest, sealed: RequestVersion) -> QuerySet[Person]:
-    """People of a fitting role who are admitted to the queue and not barred."""
+    """People with a role that one of the steps asks for, admitted to the queue and not
+    barred from the request."""
     steps = {step["role"] for step in sealed.steps}
     roles = [r for r in Role if any(quorum.fills(r, step) for step in steps)]
     return _admitted(request, roles)
 
 
 def supervisors(request: ApprovalRequest) -> QuerySet[Person]:
-    """Who is asked when it is handed up."""
+    """The supervisors who are asked when the request is escalated."""
     return _admitted(request, [Role.SUPERVISOR])
 
 

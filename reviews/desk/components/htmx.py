@@ -1,4 +1,4 @@
-"""The little that htmx needs from a view: which part was asked for, and what varies."""
+"""What views need for htmx: which part of a page was requested, and caching headers."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from django.utils.cache import patch_vary_headers
 
 from journal.errors import DomainError
 
-STOP_POLLING = 286  # htmx: swap this and ask no more
+STOP_POLLING = 286  # htmx swaps the response and stops polling
 _Args = ParamSpec("_Args")
 
 
 def wants_partial(request: HttpRequest) -> bool:
-    """htmx asks for a part of the page: not boosted, not a history restore."""
+    """Whether htmx requests a part of the page: not boosted, not a history restore."""
     htmx: Any = getattr(request, "htmx", None)
     return bool(htmx) and not (htmx.boosted or htmx.history_restore_request)
 
 
 def part(request: HttpRequest, template: str, name: str) -> str:
-    """`page.html#name` for htmx, the whole page for everybody else."""
+    """`page.html#name` for htmx, the whole template otherwise."""
     return f"{template}#{name}" if wants_partial(request) else template
 
 
 def varies(
     view: Callable[Concatenate[HttpRequest, _Args], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, _Args], HttpResponse]:
-    """Marks an answer that differs for htmx, so that no cache mixes the two."""
+    """A decorator for views whose response differs for htmx: caches must not mix the
+    two."""
 
     @wraps(view)
     def wrapped(
@@ -52,7 +53,8 @@ def fragment(
     etag: str,
     settled: bool = False,
 ) -> HttpResponse:
-    """A polled fragment: 204 while unchanged, 286 once nothing more can change."""
+    """Render a polled fragment: 204 while its `etag` is unchanged, 286 (htmx stops
+    polling) once it is `settled`."""
     quoted = f'"{etag}"'
     if request.headers.get("If-None-Match") in {etag, quoted} and not settled:
         return HttpResponse(status=204)
@@ -63,12 +65,14 @@ def fragment(
 
 
 def query(address: str) -> QueryDict:
-    """The query of an address that a script remembered: `?tab=open` or without `?`."""
+    """The query of an address that a script remembered, with or without its `?`; at
+    most 1000 characters are read."""
     return QueryDict(address.removeprefix("?")[:1000])
 
 
 def attempt(operation: Callable[[], object]) -> DomainError | None:
-    """Runs an operation whose refusal a page shows in place, typed text kept."""
+    """Run an operation and return its refusal, for pages that show it in place and keep
+    the typed text."""
     try:
         operation()
     except DomainError as error:
@@ -77,8 +81,8 @@ def attempt(operation: Callable[[], object]) -> DomainError | None:
 
 
 def status_of(error: DomainError | None, *, sent: bool) -> int:
-    """Of a page with a form: 200 as it is read; of one that was `sent` and is shown
-    once more what the operation's refusal says, or 422 for what cannot be read."""
+    """The status of a page with a form: 200 for a read; for a form that was `sent` the
+    refusal's own status, or 422 for invalid input."""
     if error is not None:
         return error.status
     return 422 if sent else 200

@@ -1,4 +1,5 @@
-"""What is under way within a scope, and what a stop or a pause makes of it."""
+"""Executions and requests under way within a scope, and what a stop or a pause would do
+to them."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ MOST_SHOWN = 20
 MOST_COUNTED = 1000
 TO_PROPOSAL = "proposal__"
 Target = tuple[Scope, str]
-# By hand: each agent's first line is found in the index, whatever waits behind it.
+# SQL: a loose index scan visits one row an agent, however many requests it has.
 _BUSY = """
 WITH RECURSIVE asking (agent) AS (
   (SELECT agent FROM reviews_approvalrequest
@@ -54,7 +55,8 @@ FROM unnest(%s::text[]) AS one (agent)
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How much is under way: executions, and requests that wait for people."""
+    """How many executions are queued or running, and how many requests wait for
+    people."""
 
     queued: int = 0
     running: int = 0
@@ -62,10 +64,12 @@ class Load:
 
     @property
     def any(self) -> bool:
+        """Whether anything is under way."""
         return bool(self.queued or self.running or self.waiting)
 
     @property
     def if_stopped(self) -> str:
+        """What a stop would do, in words."""
         return _listed(
             (self.queued, "queued: cancelled"),
             (self.running, "running: asked to halt, may finish"),
@@ -74,6 +78,7 @@ class Load:
 
     @property
     def if_paused(self) -> str:
+        """What a pause would do, in words."""
         return _listed(
             (self.queued, "queued: kept, does not run"),
             (self.running, "running: may finish"),
@@ -91,34 +96,37 @@ def _requests(count: int) -> str:
 
 
 def capped(count: int) -> str:
-    """A number that is counted no further than `MOST_COUNTED`."""
+    """A count as text; counting ends at `MOST_COUNTED`."""
     return f"{MOST_COUNTED}+" if count > MOST_COUNTED else str(count)
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One execution that has not finished."""
+    """One unfinished execution as a page lists it."""
 
     id: str
     effect: tuple[Part, ...]
-    undo: str  # as the tool declares it
+    undo: str  # how it can be undone, as the tool declares it
     tool: str
     agent: str
     thread: str
     running: bool
     since: datetime
-    attempt: str  # which one, where it is not the first
+    attempt: str  # empty for the first
     by_agent: bool
 
     @property
     def run(self) -> list[str]:
+        """Agent and thread, as the arguments of the run's address."""
         return [self.agent, self.thread]
 
 
 def loads(targets: Sequence[Target]) -> dict[Target, Load]:
-    """For each scope what is under way: one query for executions, one for the requests
-    of agents and one for those of any other scope; none counted beyond
-    `MOST_COUNTED`."""
+    """What is under way, by scope.
+
+    One query counts the executions, one the requests of agents, and one more each other
+    scope. Requests are counted up to `MOST_COUNTED`.
+    """
     counted = _executions(targets)
     waits = _waiting_of([key for scope, key in targets if scope is Scope.AGENT])
     return {
@@ -144,7 +152,7 @@ def _executions(targets: Sequence[Target]) -> dict[str, int]:
 
 
 def running(targets: Sequence[Target]) -> dict[Target, int]:
-    """How much runs just now within each scope, in one query."""
+    """How many executions run now, by scope, in one query."""
     counts = {
         f"n{n}": Count("pk", filter=stop_work.within(*one, TO_PROPOSAL))
         for n, one in enumerate(targets)
@@ -163,7 +171,7 @@ def _waiting_of(agents: list[str]) -> dict[str, int]:
 
 
 def waiting(scope: Scope, key: str) -> int:
-    """Requests that wait for people within a scope."""
+    """How many requests wait for people within a scope, up to `MOST_COUNTED` + 1."""
     found = ApprovalRequest.objects.filter(
         stop_work.within(scope, key, TO_PROPOSAL), status__in=OPEN
     )
@@ -171,14 +179,14 @@ def waiting(scope: Scope, key: str) -> int:
 
 
 def agents(most: int) -> list[str]:
-    """Agents that something of is under way, so many at most."""
+    """At most `most` agents with something under way, by name."""
     with connection.cursor() as cursor:
         cursor.execute(_BUSY, [most])
         return [agent for (agent,) in cursor.fetchall()]
 
 
 def unfinished(scope: Scope, key: str) -> QuerySet[Execution]:
-    """Executions under way within a scope, those that run first."""
+    """Unfinished executions within a scope, running ones first."""
     found = Execution.objects.filter(
         stop_work.within(scope, key, TO_PROPOSAL), status__in=UNFINISHED
     )
@@ -186,7 +194,10 @@ def unfinished(scope: Scope, key: str) -> QuerySet[Execution]:
 
 
 def actions(person: Person, scope: Scope, key: str) -> list[Action]:
-    """What of it this person may see, in two queries and one for what is new."""
+    """The unfinished executions that this person may see, at most `MOST_SHOWN`.
+
+    Two queries, and one for revisions that are not cached.
+    """
     mine = visibility.proposals(person).values("pk")
     rows: list[Any] = list(
         unfinished(scope, key)
@@ -201,7 +212,7 @@ def actions(person: Person, scope: Scope, key: str) -> list[Action]:
 
 
 def _action(row: Any, shown: describe.Brief) -> Action:
-    """From an execution as `actions` annotates it."""
+    """From an execution as `list_actions` annotates it."""
     running = row.status == ExecutionStatus.CLAIMED
     return Action(
         id=row.pk,

@@ -1,9 +1,8 @@
-"""Records as lines of a list or of a history.
+"""Log records as lines of a list or of a request's history, limited to what a person
+may read.
 
-Which records a person may read, and whose names in them.
-
-Votes of others on what is not settled are hidden from everybody who may still decide;
-an agent's owner never learns who decided (ux.md 2.1).
+Others' votes on open requests are hidden from everybody who may still decide, and an
+agent's owner never learns who decided (ux.md 2.1).
 """
 
 from __future__ import annotations
@@ -32,14 +31,17 @@ from .log_sentences import flags as log_sentences_flags
 from .log_sentences import said as log_sentences_said
 from .log_sentences import who
 
-# What says how someone voted.
+# Kinds of records that reveal a vote start with one of these.
 VOTES = ("decision.",)
 
 
 def records(person: Person) -> QuerySet[LogRecord]:
-    """All for supervisors, administrators and auditors; else one's own decisions and
-    one's own agents' runs. Votes of others on what is not settled are left out for
-    everybody who may still decide."""
+    """The log records this person may read.
+
+    Supervisors, administrators and auditors see all; others see their own decisions and
+    their own agents' runs. Others' votes on open requests are left out for everybody
+    who may still decide.
+    """
     found = LogRecord.objects.select_related("position")
     if not permissions.allowed(person, Permission.SEE_LOG):
         found = found.filter(_own(person))
@@ -57,11 +59,13 @@ def _own(person: Person) -> Q:
 
 
 def others_votes(person: Person) -> Q:
+    """The condition for records that would reveal another person's vote on an open
+    request."""
     unsettled = ApprovalRequest.objects.filter(pk=OuterRef("request"), status__in=OPEN)
     votes = Q()
     for prefix in VOTES:
         votes |= Q(kind__startswith=prefix)
-    # What a voter did beside it, such as taking it up, tells when they voted.
+    # A voter's other records, such as taking a hold, would reveal when they voted.
     voted = Decision.objects.filter(
         request=OuterRef("request"), reviewer__public_id=OuterRef("actor_id")
     )
@@ -70,8 +74,8 @@ def others_votes(person: Person) -> Q:
 
 
 def nameless(person: Person) -> Q:
-    """Records in which others' names are hidden from this person: a search by name
-    must not find them, or it would tell."""
+    """The condition for records whose names are hidden from this person. A search by
+    name must exclude them, or a match would reveal the name."""
     if permissions.roles_of(person) & permissions.NEVER_DECIDE:
         return Q(pk__in=())
     hidden = ApprovalRequest.objects.filter(pk=OuterRef("request")).filter(
@@ -99,7 +103,7 @@ def hides_names(person: Person, request: ApprovalRequest) -> bool:
 
 
 def masked(person: Person, rows: Iterable[LogRecord]) -> set[str]:
-    """Requests on which other people's names are not shown to this person."""
+    """The ids of requests on which this person does not see other people's names."""
     wanted = {row.request for row in rows if row.request}
     if permissions.roles_of(person) & permissions.NEVER_DECIDE:
         return set()
@@ -109,7 +113,7 @@ def masked(person: Person, rows: Iterable[LogRecord]) -> set[str]:
 
 
 def names_of(public_ids: Iterable[str]) -> dict[str, str]:
-    """Names by public id; the log itself never holds them."""
+    """Names by public id; the log itself never stores names."""
     found = Person.objects.filter(public_id__in=set(public_ids))
     return {person.public_id: str(person) for person in found}
 
@@ -128,7 +132,7 @@ OUTCOMES = {
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One record as a line."""
+    """One record as a line of the log page."""
 
     id: int
     url: str
@@ -147,12 +151,12 @@ class Event:
     policy: int | None
     took: str
     outcome: str
-    answer: str  # of a tool or an agent; untrusted text
+    answer: str  # untrusted: a failure code from a tool or an agent
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One record of a history: when and what."""
+    """One record as a line of a request's history."""
 
     at: datetime
     said: tuple[Part, ...]
@@ -162,7 +166,7 @@ class Told:
 
 @dataclass(frozen=True)
 class _Around:
-    """What the lines need beside their records, each read once."""
+    """What the lines need beside their records, each loaded once for all."""
 
     names: Mapping[str, str]
     revisions: Mapping[tuple[str, int], Revision]
@@ -171,7 +175,7 @@ class _Around:
 
 
 def events(person: Person, rows: Iterable[LogRecord]) -> list[Event]:
-    """Records as lines, in five queries however many there are."""
+    """Records as lines of the log page, in five queries however many there are."""
     rows = list(rows)
     leaves = {row.pk: json.loads(bytes(row.leaf)) for row in rows}
     around = _Around(
@@ -184,7 +188,8 @@ def events(person: Person, rows: Iterable[LogRecord]) -> list[Event]:
 
 
 def history(person: Person, request: ApprovalRequest) -> list[Told]:
-    """A request's records, oldest first, in two queries at most."""
+    """A request's first `MOST_HISTORY` records, oldest first, in at most two
+    queries."""
     rows = records_about(person, request)[:HISTORY]
     names = names_of(r.actor_id for r in rows if r.actor_kind == "person")
     hides = hides_names(person, request)
@@ -212,7 +217,8 @@ def _revisions(
 
 
 def _took(rows: Iterable[LogRecord]) -> dict[tuple[str, int, str], int]:
-    """Milliseconds from the page to the commit, by request, version and person."""
+    """Milliseconds from opening the page to the commit, by request, version and
+    person."""
     wanted = {row.request for row in rows if row.kind == DECIDED}
     found = Decision.objects.filter(request__in=wanted)
     return {
@@ -225,7 +231,8 @@ def _took(rows: Iterable[LogRecord]) -> dict[tuple[str, int, str], int]:
 
 
 def url_of(row: LogRecord) -> str:
-    """The record's address: its number in the log, as soon as it has one."""
+    """The address of a record's page: by its number in the log, or by its key until the
+    sequencer has numbered it."""
     position = getattr(row, "position", None)
     if position is None:
         return reverse("reviews:log_new", args=[row.pk])
@@ -267,7 +274,7 @@ def _event(
 
 
 def _took_of(row: LogRecord, leaf: Mapping[str, Any], around: _Around) -> str:
-    """How long a decision took; whatever else its person did took another time."""
+    """How long a decision took; empty for other records, even of the same person."""
     if row.kind != DECIDED:
         return ""
     return _seconds(around.took.get((row.request, leaf["version"], row.actor_id)))

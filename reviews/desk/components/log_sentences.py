@@ -1,4 +1,4 @@
-"""What a record says, as a sentence; codes and hashes are on its own page."""
+"""Log records as sentences; codes and hashes are on the record's own page."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ VERDICTS = {
     "modify": "modified",
     "escalate": "escalated",
 }
-# Of these the code may be the tool's or the agent's own word.
+# In these records the code may come from the tool or the agent.
 ANSWERED = {"execution.failed", "execution.requeued", "execution.unknown"}
 TRIED = {
     "approve": "to approve",
@@ -140,14 +140,14 @@ TRIED = {
 
 
 def who(row: LogRecord, names: Mapping[str, str], *, hide: bool) -> str:
-    """The actor's name: a person's may be hidden, the system's is ours."""
+    """The actor's name: a person's (hidden on request), an agent's, or Holdpoint."""
     if row.actor_kind == "person":
         return HIDDEN_NAME if hide else names.get(row.actor_id, "Someone")
     return row.actor_id if row.actor_kind == "agent" else "Holdpoint"
 
 
 def said(row: LogRecord, leaf: Mapping[str, Any], actor: str) -> tuple[Part, ...]:
-    """What happened, as a sentence."""
+    """What a record says happened, as the parts of a sentence."""
     data = leaf["data"] or {}
     verdict = leaf["verdict"] or ""
     if row.kind == "decision.recorded":
@@ -173,13 +173,14 @@ def _scope(scope: object) -> str:
 
 
 def answer(leaf: Mapping[str, Any]) -> str:
-    """What a tool or its agent gave as the code of a failure: foreign text."""
+    """The failure code that a tool or its agent gave: untrusted text; empty for other
+    records."""
     data = leaf["data"] or {}
     return str(data.get("code") or "") if leaf["kind"] in ANSWERED else ""
 
 
 def flags(leaf: Mapping[str, Any]) -> list[str]:
-    """Reasons in our own codes."""
+    """The record's reason code as words, unless the code may be foreign text."""
     data = leaf["data"] or {}
     if leaf["kind"] in ANSWERED:
         return []

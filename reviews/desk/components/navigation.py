@@ -1,5 +1,5 @@
-"""The pages of what must be looked after, as one row of tabs. Whoever adds a page adds
-its line here."""
+"""The tabs of the upkeep pages: alarms, unknown outcomes, repairs, deliveries,
+incidents. A new upkeep page adds its line here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALARMS = "reviews:alarms"
 UNKNOWN = "reviews:unknown"
 REPAIRS = "agents:repairs"
 DELIVERIES = "agents:deliveries"
-# The name of the page's address, its label, and the permission that shows it.
+# The page's URL name, its label, and the permission that it needs.
 PAGES: tuple[tuple[str, str, Permission], ...] = (
     (ALARMS, "Alarms", Permission.SEE_ALARMS),
     (UNKNOWN, "Unknown", Permission.SEE_ALARMS),
@@ -27,13 +27,15 @@ PAGES: tuple[tuple[str, str, Permission], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class UpkeepTab:
+    """One tab of the upkeep pages."""
+
     label: str
     url: str
     current: bool
 
 
 def tabs(person: Person, current: str) -> list[UpkeepTab]:
-    """Those this person may open; `current` is the name of the page's address."""
+    """The tabs that this person may open; `current` is the URL name of the page."""
     return [
         UpkeepTab(label, reverse(name), name == current)
         for name, label, needed in PAGES
@@ -42,10 +44,10 @@ def tabs(person: Person, current: str) -> list[UpkeepTab]:
 
 
 def is_upkeep(path: str) -> bool:
-    """Whether an address belongs to one of them, for the navigation."""
+    """Whether a path belongs to an upkeep page, for the main navigation."""
     return any(path.startswith(reverse(name)) for name, _, _ in PAGES)
 
 
 def url(name: str) -> str:
-    """The address of one of them."""
+    """The address of an upkeep page by its URL name."""
     return reverse(name)

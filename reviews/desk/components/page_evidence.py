@@ -1,7 +1,9 @@
-"""The regions of the review page as the bytes that a reviewer is shown.
+"""The regions of the review page as bytes: what a reviewer is shown and what is stored
+as page evidence.
 
-The same person, version, reading and templates always give the same bytes: they are
-made once for the page and once more when it comes back, and must not differ.
+The same person, version, reading and templates always give the same bytes. The page is
+rendered when it is opened and again when the verdict arrives, and the two must be
+equal.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ PARTS = (
     "reviews/_seen_rules.html",
     "reviews/_seen_words.html",
 )
-# What else makes the bytes: how values are worked out, escaped and drawn. Modules and
-# whole packages by name; a file that is none by its path.
+# What else determines the bytes: how values are computed, escaped and drawn. Modules
+# and whole packages are listed by name, other files by path.
 SOURCES = (
     "reviews.presenters",
     "reviews.redaction",
@@ -49,19 +51,19 @@ _NAMED = re.compile(r"\{% include \"([^\"]+)\"|\{% (untrusted) ")
 
 
 def of(regions: Regions) -> Sight:
-    """The page's regions, rendered. Nothing of the request is in their context: no
-    token, no clock, nothing that another person's doing would change."""
+    """Render the page's regions. Their context has nothing that changes by itself: no
+    request, no token, no clock and no other person's actions."""
     context = {"page": regions}
-    with timezone.override(UTC):  # the same bytes for whoever reads them, and later
+    with timezone.override(UTC):  # the same bytes for every reader's zone
         parts = tuple(str(render_to_string(name, context)) for name in PARTS)
     return Sight(parts, inputs(regions), template_version())
 
 
 def kept(regions: Regions) -> Sight:
-    """As `of`, from this process's memory where it made the same page before.
+    """Render the regions, or return the bytes cached by this process.
 
-    For pages only. What is compared with a commit, and what an auditor opens, is made
-    anew each time: there the point is what the database says now.
+    Only for showing pages. Page evidence that is compared at a commit or opened by an
+    auditor is always rendered from the database.
     """
     made_from, memory = inputs(regions), caches["sights"]
     key = canonical.digest(canonical.encode(_alike(regions, made_from)))
@@ -73,12 +75,12 @@ def kept(regions: Regions) -> Sight:
 
 
 def _alike(regions: Regions, made_from: dict[str, Any]) -> dict[str, Any]:
-    """Whoever may follow the same links is shown the same bytes."""
+    """The cache key's inputs: people who see the same links see the same bytes."""
     return {**made_from, "person": regions.policy_url}
 
 
 def inputs(regions: Regions) -> dict[str, Any]:
-    """What the bytes were made from: ids and digests, no text of anybody's."""
+    """What the bytes were made from: ids and digests only, no text."""
     sealed, revision = regions.sealed, regions.revision
     tool = revision.tool
     return {
@@ -101,8 +103,8 @@ def inputs(regions: Regions) -> dict[str, Any]:
 
 
 def again(person: Person, stored: Mapping[str, Any]) -> Sight | None:
-    """The page that this person saw, made anew from what a snapshot says it was made
-    from; None when its version is not there any more."""
+    """The page that this person saw, rendered again from the inputs in a snapshot; None
+    when its version is gone."""
     sealed = version(stored["request"], stored["version"])
     if sealed is None:
         return None
@@ -117,7 +119,7 @@ def again(person: Person, stored: Mapping[str, Any]) -> Sight | None:
 
 
 def version(request: str, number: int) -> RequestVersion | None:
-    """One sealed version with everything that a page of it needs."""
+    """One sealed version with everything that its page needs."""
     return (
         RequestVersion.objects.filter(request=request, number=number)
         .select_related("request__proposal", "revision__tool", "policy")
@@ -126,7 +128,7 @@ def version(request: str, number: int) -> RequestVersion | None:
 
 
 def reading(sealed: RequestVersion, pk: int | None) -> StateReading | None:
-    """A reading of this version's own revision, and of no other."""
+    """A reading by its key, only if it belongs to this version's revision."""
     if pk is None:
         return None
     return StateReading.objects.filter(pk=pk, revision=sealed.revision_id).first()
@@ -136,8 +138,10 @@ def reading(sealed: RequestVersion, pk: int | None) -> StateReading | None:
 def template_version(
     parts: tuple[str, ...] = PARTS, sources: tuple[str, ...] = SOURCES
 ) -> str:
-    """One digest over the templates and sources that made the bytes; read once a
-    process, for they change with a new installation only."""
+    """One digest over the templates and sources that make the bytes.
+
+    Cached for the process: the files change only with a new installation.
+    """
     place = root()
     names = sorted({*_templates(place, parts), *_sources(place, sources)})
     return submission.digest_of_files(
@@ -146,12 +150,12 @@ def template_version(
 
 
 def root() -> Path:
-    """Where the product's files lie."""
+    """The directory of the product's files."""
     return Path(settings.BASE_DIR)
 
 
 def _templates(root: Path, parts: Iterable[str]) -> Iterator[str]:
-    """The parts, and what they include."""
+    """These templates and all that they include."""
     views = [f"reviews/{one.name}" for one in root.glob("templates/reviews/_view_*")]
     waiting, done = [*parts, *views], set[str]()
     while waiting:

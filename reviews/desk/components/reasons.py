@@ -1,4 +1,4 @@
-"""A reason code as a choice of a form."""
+"""A reason code as an option of a form."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ReasonChoice:
+    """One reason code with its label."""
+
     code: str
     label: str
     checked: bool

@@ -1,7 +1,7 @@
 """Regions R1 to R6 of the review page: what a reviewer reads before they decide.
 
-Nothing here changes by itself: the same person, version and reading always give the
-same values, so that the page can be kept with the decision and made again.
+The same person, version and reading always give the same values, so that the page can
+be stored with the decision and rendered again.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ FLOORS = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
+    """One policy rule that matched, in words."""
+
     id: str
     text: str
     effect: str
@@ -60,26 +62,26 @@ class Rule:
 
 @dataclass(frozen=True)
 class Since:
-    """What a new version changed, for who had read an older one."""
+    """What differs from the older version that this reader has read."""
 
     number: int
     rows: list[describe.Moved]
-    words: bool  # whether the agent's words or its evidence changed too
+    words: bool  # the agent's words or its evidence changed too
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What is wrong with the words further down, and where they stand."""
+    """A warning about the agent's words or evidence, and the region where those are."""
 
     text: str
-    place: str  # of the page
+    place: str  # the anchor of the region
 
 
 class Regions:
     """R1 to R6 of one sealed version, for one person.
 
-    `reading` is the state as it was found again since the proposal, `since` the older
-    version that the person had read before this one.
+    `reading` is the newest reading of the business state since the proposal, `since`
+    the older version that the person read before this one.
     """
 
     def __init__(
@@ -107,7 +109,8 @@ class Regions:
 
     @property
     def reading(self) -> Mapping[str, Any]:
-        """The state that the page compares with: the newest it was made from."""
+        """The reading that the page compares with: the newer one, else the revision's
+        own."""
         newer = self.newer_reading
         found: Mapping[str, Any] = newer.reading if newer else self.revision.reading
         return found
@@ -115,15 +118,18 @@ class Regions:
     # R1 to R3
     @cached_property
     def shown(self) -> Presentation | None:
+        """The decoded effect; None when it cannot be presented."""
         return describe.presentation(self.revision, self.reading)
 
     @property
     def effect(self) -> tuple[Part, ...]:
+        """The effect as one sentence."""
         return self.shown.sentence if self.shown else describe.effect(self.revision)
 
     @property
     def read_from(self) -> str:
-        """Where the before-state is from: our reader, never the agent."""
+        """Where the before-state was read: by the tool's reader, never from the agent.
+        Empty without one."""
         reading = self.reading
         if reading.get("before") is None:
             return ""
@@ -133,13 +139,15 @@ class Regions:
 
     @property
     def no_before(self) -> str:
+        """Why there is no before-state."""
         if self.reading.get("problem"):
             return "The look-up failed, so compare with the other system yourself."
         return "This tool declares no look-up. What follows are its arguments."
 
     @cached_property
     def since(self) -> Since | None:
-        """What differs from the version that was read before."""
+        """What differs from the version that the person read before; None without
+        one."""
         older = self.older
         if older is None:
             return None
@@ -151,15 +159,18 @@ class Regions:
 
     @cached_property
     def reversal(self) -> Reversal:
+        """How the effect can be undone."""
         return self.shown.reversal if self.shown else UNKNOWN_REVERSAL
 
     @property
     def declared(self) -> str:
+        """Which version of the tool declares how to undo it."""
         tool = self.revision.tool
         return f"Declared by the tool, version {tool.version}" if tool else ""
 
     @property
     def radius(self) -> str:
+        """How far the effect reaches, in words."""
         tool = self.revision.tool
         if tool is None:
             return ""
@@ -167,12 +178,14 @@ class Regions:
 
     @property
     def if_unclear(self) -> str:
+        """What happens after an attempt without a clear outcome."""
         tool = self.revision.tool
         return IF_UNCLEAR[ExecutionClass(tool.execution_class)] if tool else ""
 
-    # R4, as far as it never changes
+    # R4, the part that never changes
     @property
     def rules(self) -> list[Rule]:
+        """The rules that the version was sealed with."""
         return [
             Rule(rule["id"], rule["text"], rule.get("effect", ""))
             for rule in self.sealed.rules
@@ -180,10 +193,12 @@ class Regions:
 
     @property
     def floor_said(self) -> str:
+        """Why a person is asked when no rule matched."""
         return FLOORS.get(Tier(self.tier), "The policy wants a person for this.")
 
     @property
     def policy_url(self) -> str:
+        """The page of the policy version; empty for a person who may not see it."""
         if not permissions.allowed(self.person, Permission.SEE_POLICIES):
             return ""
         return reverse("policies:policy", args=[self.policy])
@@ -198,14 +213,15 @@ class Regions:
 
     @property
     def parent(self) -> str:
-        """The call that this is part of; anything but an id is a word of the agent."""
+        """The id of the parent call; empty for anything that is not an id, since the
+        agent wrote it."""
         named = self.proposal.parent
         return named if ids.is_one(named, "p") else ""
 
     @cached_property
     def _written_for(self) -> RequestVersion | None:
-        """The version that the agent wrote its words for, where a person's edit took
-        its place; None where the words are of this version."""
+        """The version that the agent wrote its words for, where a person's edit
+        replaced it; None where the words belong to this version."""
         if self.revision.author_kind != "person":
             return None
         return (
@@ -226,7 +242,8 @@ class Regions:
 
     @property
     def written_for(self) -> str:
-        """`written for version 1 (899.00)`; empty where that is the version shown."""
+        """`written for version 1 (899.00)`; empty where the words are for this
+        version."""
         first = self._written_for
         if first is None:
             return ""
@@ -236,28 +253,31 @@ class Regions:
             amount = f" ({figure(Money(minor, currency))})"
         return f"written for version {first.number}{amount}"
 
-    # R5, R6: redacted before it was stored; printed by the `untrusted` tag alone
+    # R5, R6: redacted before it is stored; only the `untrusted` tag prints it
     @property
     def rationale(self) -> str:
+        """The agent's reason: untrusted."""
         return self.revision.rationale
 
     @property
     def by_person(self) -> bool:
-        """Whether the words are a person's, who proposed it to undo something."""
+        """Whether a person wrote the words, in a proposal to undo an effect."""
         return self.proposal.source == REVERSAL
 
     @cached_property
     def claims(self) -> list[tuple[str, str]]:
+        """The agent's other texts by heading: untrusted."""
         return describe.claims(self.proposal, self.revision)
 
     @cached_property
     def evidence(self) -> list[describe.Evidence]:
+        """The evidence that the agent attached: untrusted."""
         return describe.evidence(self.revision)
 
     @cached_property
     def signs(self) -> list[Sign]:
-        """What nobody must find out only by reading to the end. Facts stand above the
-        words; what the words try is one of them."""
+        """Warnings shown beside the facts, so that nobody has to read to the end to
+        find that the words or the evidence try to manipulate the reader."""
         who = "proposer" if self.by_person else "agent"
         said = [self.rationale, *(text for _, text in self.claims)]
         found = (
@@ -280,7 +300,7 @@ class Regions:
 
     @cached_property
     def same(self) -> dict[str, str]:
-        """What stands on this page for the redacted values in the words."""
+        """Labels of redaction chips in the words whose value this page also shows."""
         if self.shown is None:
             return {}
         texts = [self.rationale, *(text for _, text in self.claims)]
@@ -290,6 +310,7 @@ class Regions:
 
     @property
     def redactions(self) -> int:
+        """How many values of the evidence are redacted."""
         return sum(item.redactions for item in self.evidence)
 
 

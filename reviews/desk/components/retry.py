@@ -1,7 +1,7 @@
-"""What was said of an effect too late to count: evidence for whoever has to say what
-happened. It settles nothing by itself.
+"""Late reports about an effect, and which failed effects a person may have tried again.
 
-Whom a known failure can be tried again by.
+A late report arrived when it could no longer count. It settles nothing; it is evidence
+for the person who has to say what happened.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ FOUND = {
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """One report. `result`, `code` and `detail` are foreign words, redacted."""
+    """One late report. `result`, `code` and `detail` are redacted foreign text."""
 
     at: datetime
-    agent: str  # "" for a worker of our own
+    agent: str  # "" for one of our own workers
     said: str
     status: str
     fence: int
-    found: str
-    same_attempt: bool  # by the holder of the attempt that was the last one then
-    same_bytes: bool
+    found: str  # the execution's status when the report arrived, in words
+    same_attempt: bool  # its fence was the newest when the report arrived
+    same_bytes: bool  # it names the granted action hash
     counted: bool
     result: list[tuple[str, str]]
     digest: str
@@ -58,12 +58,12 @@ class Reported:
 
 
 def of(execution: Execution) -> list[Reported]:
-    """Oldest first, in one query."""
+    """The late reports of an execution, oldest first, in one query."""
     return of_many([execution]).get(execution.pk, [])
 
 
 def of_many(executions: Sequence[Execution]) -> dict[str, list[Reported]]:
-    """The same for many, in one query."""
+    """Late reports by execution id, oldest first, in one query."""
     granted = {one.pk: one.grant.action_hash for one in executions}
     found: dict[str, list[Reported]] = {}
     for row in LateReport.objects.filter(execution__in=granted).order_by("at", "pk"):
@@ -91,9 +91,12 @@ def _reported(row: LateReport, granted: str) -> Reported:
 
 
 def able(person: Person, executions: Collection[str], now: datetime) -> set[str]:
-    """Those of these ids that this person may have tried again, by the rules of
-    `settlements.retry` that a query can ask for: not whether the sums have grown. Two
-    queries at most, none for who decides nothing."""
+    """Those of these execution ids that this person may have tried again now.
+
+    The rules of `settle.retry_execution` that a query can check; the operation also
+    checks whether sums have grown. At most two queries, none for a person without a
+    deciding role.
+    """
     if not executions or permissions.deciding_role(person) is None:
         return set()
     rows = Execution.objects.filter(
@@ -109,7 +112,7 @@ def able(person: Person, executions: Collection[str], now: datetime) -> set[str]
 
 
 def find(person: Person, pk: str) -> Execution:
-    """An effect that this person may read. Raises NotFound."""
+    """An execution whose proposal this person may see. Raises NotFound."""
     mine = visibility.proposals(person).values("pk")
     rows = Execution.objects.select_related("proposal")
     found = rows.filter(pk=pk, proposal__in=mine).first()

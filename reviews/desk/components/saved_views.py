@@ -1,5 +1,5 @@
-"""A list's saved views as its page prints them: links back, and a place to save the
-view that is on the screen."""
+"""Saved views on a list's page: links to them, and the form that saves the current
+one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reviews.people import saved_views
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A saved view of this person's."""
+    """A link to one saved view."""
 
     id: int
     name: str
@@ -24,8 +24,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The views of one list. `offers` says that there is something to name: the list
-    is not as it always is."""
+    """A person's saved views of one list. `offers`: the list is filtered, so its view
+    can be saved."""
 
     page: str
     views: list[View]
@@ -34,13 +34,13 @@ class Saved:
 
     @property
     def url(self) -> str:
-        """Where the view on the screen is saved."""
+        """Where the current view is saved."""
         return reverse("reviews:view_save", args=[self.page])
 
 
 def of(person: Person, page: str, query: str, *, offers: bool) -> Saved:
-    """The person's views of `page`, "queue" or "log", of which one may be on the
-    screen; in one query."""
+    """The person's saved views of `page` ("queue" or "log"), in one query; `query` is
+    the one on the screen."""
     base = reverse(f"reviews:{page}")
     views = [_view(one, base, query) for one in saved_views.of(person, page)]
     return Saved(page, views, query, offers)

@@ -1,5 +1,7 @@
-"""The copy of the page that is kept with a decision: its own, or of a batch the one
-that is kept for all, with the first; and who may open it."""
+"""The page stored with a decision, and who may open it.
+
+The decisions of a batch share one stored page, kept with the first of them.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,14 @@ from . import visibility
 
 
 def of(decision: Decision) -> Snapshot | None:
-    """None where a program decided."""
+    """The stored page of a decision; None where a program decided through the API."""
     if batch := decision.authority.get("batch"):
         return of_batch(batch)
     return Snapshot.objects.filter(decision=decision).first()
 
 
 def of_batch(batch: str) -> Snapshot | None:
-    """A batch is decided once, so there is one."""
+    """The stored page of a decided batch; a batch is decided once."""
     found = Snapshot.objects.filter(
         decision__request__batch_items__batch=batch, decision__authority__batch=batch
     )
@@ -31,13 +33,14 @@ def of_batch(batch: str) -> Snapshot | None:
 
 
 def url(decision: Decision) -> str:
-    """Where the page of a decision is opened."""
+    """The address of a decision's stored page."""
     return reverse("reviews:as_seen", args=[decision.request_id, decision.pk])
 
 
 def openable(person: Person) -> QuerySet[Decision]:
-    """The decisions whose page this person may open: their own; others' by role, and
-    for who may still decide only when blindness is over."""
+    """Decisions whose stored page this person may open: their own; all for auditors;
+    for supervisors others' once the request is settled, when reviewers are no longer
+    blind."""
     roles = permissions.roles_of(person)
     found = Decision.objects.filter(request__in=visibility.requests(person))
     if Role.AUDITOR in roles:

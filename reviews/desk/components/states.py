@@ -1,7 +1,8 @@
-"""What a request's state is called. One word, one sign; colour never says it alone.
+"""The label of a request's or an execution's state: one word and one icon, never colour
+alone.
 
-EXPIRED is never called rejected, authorized is never called executed, and what cannot
-be known is never called failed (gate.md sections 3 and 7).
+EXPIRED is never called rejected, authorized is never called executed, and an unknown
+outcome is never called failed (gate.md sections 3 and 7).
 """
 
 from __future__ import annotations
@@ -21,34 +22,37 @@ from .holding import Holding
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state for the strip, a row and the outcome: a sign, words and what follows."""
+    """A state as the strip, a row or the outcome shows it: icon, words and what
+    follows."""
 
     key: str
     word: str
     icon: str = "wait"
     quarters: int | None = None
     note: str = ""
-    at: datetime | None = None  # of which its word says the time
-    note_at: datetime | None = None
+    at: datetime | None = None  # the time in `word`
+    note_at: datetime | None = None  # the time in `note`
     until: datetime | None = None
     until_words: str = ""
     left: timedelta | None = None
 
     @property
     def until_said(self) -> str:
-        """How long it was when the page was made; it stands where no script counts."""
+        """The time left when the page was made, for browsers without the counting
+        script."""
         return self.until_words.replace("{}", span(self.left))
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Approvals given and asked for, over the open steps. Names are not in it."""
+    """Approvals given and required over the open steps, without names."""
 
     given: int
     required: int
 
     @property
     def squares(self) -> list[bool]:
+        """One square for each required approval; True for those given."""
         return [place < self.given for place in range(self.required)]
 
     @property
@@ -68,8 +72,11 @@ def of_request(
     by: str = "",
     behind: bool = False,
 ) -> State:
-    """The request's state; once authorized, its execution's. `since` is when its
-    version was made, `by` who ended it; `behind` others of its batch it waits."""
+    """The state of a request; once it is authorized, that of its execution.
+
+    `since` is when the version was sealed, `by` the name of the person who rejected it,
+    `held` the hold on it. `behind`: it waits for other members of its batch.
+    """
     if request.status == RequestStatus.PENDING:
         return _held(_pending(request, tally, cause, now, since), held)
     if request.status == RequestStatus.RECALLABLE and tally.given < tally.required:
@@ -91,7 +98,7 @@ def of_request(
 
 
 def _held(state: State, held: Holding | None) -> State:
-    """Who is at it comes first; what else it waits for stands beside it."""
+    """The hold comes first; the state becomes its note."""
     if held is None or held.free or state.key == "expired":
         return state
     if held.mine:
@@ -102,7 +109,6 @@ def _held(state: State, held: Holding | None) -> State:
 
 
 def _beside(state: State, holds: State) -> State:
-    """What else it waits for stands beside who is at it."""
     note = "" if state.word == "Waiting" else state.word
     return replace(holds, note=note, note_at=state.at)
 
@@ -156,7 +162,8 @@ def _ended(request: ApprovalRequest, by: str) -> State:
 
 
 def of_execution(execution: Execution | None) -> State:
-    """The state of an authorized effect; without an execution it has yet to start."""
+    """The state of an authorized effect; None is an execution that does not exist
+    yet."""
     if execution is None:
         return State("authorized", "Authorized, not started", quarters=1)
     at = execution.finished_at or execution.claimed_at

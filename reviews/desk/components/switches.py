@@ -1,4 +1,4 @@
-"""What is switched off now, by whom and why, and who may switch it on again."""
+"""Stops and pauses in force: by whom, why, and who may lift them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Switched = TypeVar("Switched", Stop, SwitchBanner)
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """One Stop row, as a person reads it."""
+    """One Stop row as a page shows it."""
 
     id: int
     target: str  # as the Stop page's choices name it
@@ -36,9 +36,9 @@ class Switch:
     by: str
     at: datetime
     reason: str
-    asked: bool  # a first person has asked to lift it
+    asked: bool  # a first person asked to lift it, and a second must confirm
     asked_by: str
-    asked_me: bool  # and it was the reader
+    asked_me: bool  # that first person is the reader
     everything: bool
     may_lift: bool
     running: int
@@ -47,7 +47,7 @@ class Switch:
 
     @property
     def state(self) -> str:
-        """Halted only when nothing in scope is running any more."""
+        """The state in words; "Halted" only when nothing in its scope runs any more."""
         if self.lifted_at:
             return "On again"
         if self.paused:
@@ -60,14 +60,14 @@ class Switch:
 
 
 def in_force(person: Person) -> list[Switch]:
-    """Every switch that is off now and concerns this person, newest first."""
+    """Every stop and pause in force that concerns this person, newest first."""
     found = list(Stop.objects.filter(lifted_at__isnull=True).order_by("-at"))
     return lines(person, concerning(person, found))
 
 
 def over(person: Person, agent: str, thread: str = "") -> list[Switch]:
-    """What holds an agent, or one of its runs, back just now. Who asks has checked that
-    the person sees it."""
+    """The stops and pauses over an agent or one of its runs, with those over
+    everything. The caller has checked that the person may see the agent."""
     mine = Q(scope=Scope.EVERYTHING) | Q(scope=Scope.AGENT, key=agent)
     if thread:
         mine |= Q(scope=Scope.THREAD, key=stops.thread_key(agent, thread))
@@ -75,7 +75,7 @@ def over(person: Person, agent: str, thread: str = "") -> list[Switch]:
 
 
 def lines(person: Person, found: Iterable[Stop]) -> list[Switch]:
-    """As lines: one query for the names, and one for what still runs."""
+    """Stop rows as lines: one query for the names, one for what still runs."""
     rows = list(found)
     names = _names(rows)
     off = [_target(row) for row in rows if row.lifted_at is None]
@@ -122,7 +122,8 @@ def _switch(
 
 
 def _may_lift(person: Person, row: Stop) -> bool:
-    """Neither twice what takes two, nor what is over oneself (`stops.lift`)."""
+    """Not for a person's own stop, and not for the person who already asked
+    (`stops.lift`)."""
     of_mine = row.scope == Scope.REVIEWER and row.key == person.public_id
     return not of_mine and row.lift_asked_by != person.public_id
 
@@ -134,7 +135,8 @@ def _said(row: Stop, names: dict[str, str]) -> str:
 
 
 def concerning(person: Person, rows: Sequence[Switched]) -> list[Switched]:
-    """Tools and everything are everybody's; runs, agents and people are not."""
+    """The rows that this person may see: tools and everything for all people; runs,
+    agents and reviewers only for those concerned."""
     if permissions.allowed(person, Permission.SEE_ALL):
         return list(rows)
     seen = _seen(person, rows)
@@ -149,7 +151,8 @@ def _concerns(person: Person, row: Stop | SwitchBanner, seen: set[str]) -> bool:
 
 
 def _seen(person: Person, rows: Sequence[Stop | SwitchBanner]) -> set[str]:
-    """Of these agents and runs, the keys of those that this person sees anything of."""
+    """The keys of those of these agents and runs of which this person may see
+    something."""
     named = [row for row in rows if row.scope in {Scope.AGENT, Scope.THREAD}]
     if not named:
         return set()
@@ -162,7 +165,7 @@ def _seen(person: Person, rows: Sequence[Stop | SwitchBanner]) -> set[str]:
 
 
 def sees(person: Person, agent: str, thread: str = "") -> bool:
-    """Whether anything this run or agent proposed is this person's to see."""
+    """Whether this person may see any proposal of the agent, or of its run."""
     if permissions.allowed(person, Permission.SEE_ALL):
         return True
     run = {"agent": agent} | ({"thread": thread} if thread else {})

@@ -1,9 +1,9 @@
-"""A pause for somebody who approves without end: who is tired approves what they see
-(ux.md 3.10, `throttle`). Only pages ask for it, and only where something would happen:
-what stops an effect is never held up. A batch is one decision.
+"""Rate limits of pages: a pause for reviewers who approve too many in a row, and a
+limiter for keys that stick and pages that loop.
 
-A brake against a key that sticks and a page that runs wild. Per process, and no
-guard of anything: who is over it asks again in a moment.
+A tired reviewer approves whatever they see (ux.md 3.10, `throttle`). Only pages apply
+this, and only to verdicts that let something happen: a refusal is never delayed. A
+batch counts as one decision.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ RETRY_AFTER_S = 60
 
 
 def objection(person: Person, *, most: int, now: datetime) -> DomainError | None:
-    """What the page has against another approval; None below `most` in ten minutes, or
-    where `most` is 0. One query."""
+    """The refusal of another approval: a Throttle error once this person has made
+    `most` decisions in ten minutes, else None. `most` 0 switches it off. One query."""
     count = _decided(person, now - WINDOW) if most else 0
     if count < most or not most:
         return None
@@ -48,11 +48,12 @@ def _decided(person: Person, since: datetime) -> int:
     return int(found["alone"] + found["batches"])
 
 
-FORGET_AT = 1000  # people; then those who are idle are forgotten
+FORGET_AT = 1000  # people; beyond it, idle ones are dropped
 
 
 class Pace:
-    """At most so many times in so many seconds, for each of many people."""
+    """At most `most` calls in `seconds` seconds for each person. Per process and
+    thread-safe; a convenience, not a security control."""
 
     def __init__(self, most: int, seconds: float) -> None:
         self.most = most
@@ -61,7 +62,7 @@ class Pace:
         self._lock = Lock()
 
     def allows(self, who: int) -> bool:
-        """Whether one more is within the pace; if so it is counted."""
+        """Whether one more call is within the limit; if so it is counted."""
         now = monotonic()
         with self._lock:
             if len(self._times) > FORGET_AT:

@@ -1,5 +1,5 @@
-"""That an effect can be undone, is to be, or was: for the pages that show it, and for
-the page of the proposal that undoes it."""
+"""Whether an effect can be undone, is being undone or was: for pages that show the
+effect, and for the proposal that undoes it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from reviews.models import Execution, Proposal, Reversal
 from reviews.presenters.shapes import Part
 from reviews.stops import stops
 
-# Tool rows never change: queue and the tool that one declares to undo it, by id.
+# By tool id: its queue, and the tool that undoes it. Tool rows are immutable.
 _tools: dict[int, tuple[int, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What was done, by which tool's row, and for whom."""
+    """An executed effect: the key of its tool's row, and its run."""
 
     tool: int | None
     agent: str
@@ -34,18 +34,20 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """Of one effect: what became of undoing it, and where to propose it now; or that
-    it can be once what is stopped is switched on again."""
+    """Undoing one effect: its state in words, and where this person may propose it.
+
+    `stopped`: it can be proposed once what is stopped is switched on again.
+    """
 
     word: str = ""
     url: str = ""  # of the proposal that undoes it
-    offer: str = ""  # where this person may propose it
+    offer: str = ""  # where this person may propose it; empty if not
     stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Reverses:
-    """Of one proposal: the effect that it undoes."""
+    """The effect that one proposal undoes."""
 
     effect: tuple[Part, ...]
     url: str
@@ -56,8 +58,11 @@ class Reverses:
 def undos(
     person: Person, effects: Mapping[str, Effect], now: datetime
 ) -> dict[str, Undo]:
-    """For executions that succeeded, by id; in two queries, and one each for tools that
-    this process never saw and for what is stopped, where something may be proposed."""
+    """By execution id, for executions that succeeded.
+
+    Two queries, and where something may be proposed one each for tools that are not
+    cached and for stops.
+    """
     declared = _declared({one.tool for one in effects.values() if one.tool})
     able = {x: one for x, one in effects.items() if one.tool and declared[one.tool][1]}
     newest = _newest(able)
@@ -92,7 +97,7 @@ def _newest(effects: Collection[str]) -> Mapping[str, Reversal]:
 
 
 def _may(person: Person, queue: int, row: Reversal | None, now: datetime) -> bool:
-    """Whether this person may propose one, if nothing is stopped."""
+    """Whether this person may propose a reversal, apart from stops."""
     if permissions.deciding_role(person) is None:
         return False
     if queue not in permissions.queues_of(person):
@@ -138,12 +143,14 @@ def _word(proposal: Proposal) -> str:
 
 
 def reverses(proposal: Proposal) -> Reverses | None:
-    """What this proposal undoes; without a query for any that a person did not make."""
+    """The effect that this proposal undoes; no query unless a person made it for
+    that."""
     return reversed_by([proposal]).get(proposal.pk)
 
 
 def reversed_by(proposals: Iterable[Proposal]) -> dict[str, Reverses]:
-    """The same for many, by proposal, in two queries where there is one at all."""
+    """The effects that these proposals undo, by proposal id; two queries if there are
+    any."""
     made = [one.pk for one in proposals if one.source == REVERSAL]
     if not made:
         return {}
@@ -171,7 +178,7 @@ def of_execution(
     tool: int | None,
     now: datetime,
 ) -> Undo:
-    """The same for one of this proposal, of whatever status."""
+    """The undo status of one execution of this proposal, of whatever status."""
     if execution is None or execution.status != ExecutionStatus.SUCCEEDED:
         return Undo()
     effect = Effect(tool, proposal.agent, proposal.thread)

@@ -1,7 +1,5 @@
-"""Which rows a person may see, and which they may decide now.
-
-Who may say what became of an effect that nobody knows of.
-"""
+"""Which requests and proposals a person may see or decide, and who may settle an
+unknown outcome."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ from reviews.permissions import Known, Permission
 
 
 def requests(person: Person) -> QuerySet[ApprovalRequest]:
-    """Requests in the person's queues, of their own agents, or all by role."""
+    """Requests in the person's queues and of their own agents, or all by role."""
     if permissions.allowed(person, Permission.SEE_ALL):
         return ApprovalRequest.objects.all()
     return ApprovalRequest.objects.filter(
@@ -39,7 +37,7 @@ def requests(person: Person) -> QuerySet[ApprovalRequest]:
 
 
 def proposals(person: Person) -> QuerySet[Proposal]:
-    """Proposals the same way; one that never needed a request by its tool's queue."""
+    """Proposals by the same rule; one without a request belongs to its tool's queue."""
     if permissions.allowed(person, Permission.SEE_ALL):
         return Proposal.objects.all()
     queues = permissions.queues_of(person)
@@ -52,9 +50,9 @@ def proposals(person: Person) -> QuerySet[Proposal]:
 
 
 def decidable(person: Person) -> QuerySet[ApprovalRequest]:
-    """Undecided, unexpired requests that `permissions.check_can_decide` lets pass.
+    """Pending, unexpired requests that `permissions.check_can_decide` accepts.
 
-    The same rule as a query, for lists; a test holds the two together.
+    The same rule as a query, for lists; a test compares the two.
     """
     role = permissions.deciding_role(person)
     if role is None:
@@ -74,15 +72,15 @@ def _stops(me: str) -> QuerySet[Stop]:
 
 
 def sealed_now() -> QuerySet[RequestVersion]:
-    """The versions people are asked about now, with all that a row shows."""
+    """The current version of each request, with all that a row shows."""
     return RequestVersion.objects.filter(number=F("request__version")).select_related(
         "revision__tool", "revision__policy"
     )
 
 
 def given(request: str = "pk", version: str = "version") -> Coalesce:
-    """How many approvals count towards the version people are asked about now. The
-    names are of the outer query's columns."""
+    """A subquery: how many approvals count towards the current version. The arguments
+    name columns of the outer query."""
     counted = (
         Decision.objects.filter(
             request=OuterRef(request), version=OuterRef(version), counts=True
@@ -96,7 +94,8 @@ def given(request: str = "pk", version: str = "version") -> Coalesce:
 
 
 def of(execution: Execution) -> list[Person]:
-    """All of them, by the operation's own check; in four queries."""
+    """The people who may settle this execution's unknown outcome, by the operation's
+    own check; in four queries."""
     queue = execution.grant.revision.known_tool.queue_id
     people = permissions.with_standing(permissions.admitted(queue))
     off = _stopped(people)

@@ -1,5 +1,5 @@
-"""What was handed up or needs two people, by answer-by time; what supervisors know of
-it; and what two people disagreed about."""
+"""The page of escalations: requests that need a supervisor or a second person, by
+deadline; statistics for supervisors; and disagreements between two people."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from reviews.models import ApprovalRequest, Decision, Note, RequestVersion
 from reviews.permissions import Permission
 
 MOST = 200
-SHORT = 20  # rows of what is over
-NEWEST = 1000  # decisions that the rates are read from
+SHORT = 20  # rows of expired requests and of disagreements
+NEWEST = 1000  # decisions from which the rates are computed
 WEEK = timedelta(days=7)
 SPLIT_FOR = timedelta(days=30)
 EXPIRED_FOR = timedelta(days=1)
-MANY = 3  # of one rule in a week: look at the rule
+MANY = 3  # escalations by one rule in a week that suggest a look at the rule
 LEANINGS = {"leans_approve": "would approve it", "leans_reject": "would reject it"}
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One answer of a disagreement."""
+    """One answer in a disagreement."""
 
     who: str
     verdict: str
@@ -44,7 +44,8 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A request that one approved and another rejected, as it stands: rejected."""
+    """A request that one person approved and another rejected. It counts as
+    rejected."""
 
     row: Row
     votes: list[Vote]
@@ -53,7 +54,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How often one tool's requests are handed up."""
+    """How often one tool's requests are escalated."""
 
     tool: str
     escalated: int
@@ -66,7 +67,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What is handed up lately, and why."""
+    """How much was escalated in the last week, and why."""
 
     decided: int
     rates: list[Rate]
@@ -76,6 +77,8 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class EscalationsPage:
+    """The page, with one list of row bands for each section."""
+
     mine: list[Row]
     others: list[Row]
     expired: list[Row]
@@ -96,7 +99,7 @@ class EscalationsPage:
 
 
 def page(person: Person, *, now: datetime) -> EscalationsPage:
-    """Those this person can answer first, then those waiting for somebody else."""
+    """Build the page: first what this person can answer, then what waits for others."""
     rows = waiting(person, now)
     can = _answerable(person, rows)
     sees_all = permissions.allowed(person, Permission.SEE_ALL)
@@ -110,7 +113,8 @@ def page(person: Person, *, now: datetime) -> EscalationsPage:
 
 
 def waiting(person: Person, now: datetime) -> list[Row]:
-    """All of them for those who see all; for a reviewer what they escalated."""
+    """List the open escalations: all for people who see all, for a reviewer those they
+    escalated."""
     found = visibility.requests(person).filter(
         status=RequestStatus.PENDING, expires_at__gt=now, tier=Tier.ESCALATE
     )
@@ -129,7 +133,8 @@ def _answerable(person: Person, rows: list[Row]) -> set[str]:
 
 
 def _expired(person: Person, now: datetime) -> list[Row]:
-    """What nobody answered since yesterday: silence is a failure of ours."""
+    """The requests that nobody answered in the last day: each one is a failure of the
+    desk."""
     found = ApprovalRequest.objects.filter(
         status=RequestStatus.EXPIRED, settled_at__gt=now - EXPIRED_FOR
     )
@@ -166,7 +171,7 @@ def _splits(person: Person, now: datetime) -> list[Split]:
 
 
 def _votes(requests: Iterable[ApprovalRequest]) -> dict[str, list[Vote]]:
-    """Both answers on the version that was rejected, in the order they came."""
+    """Load both answers on the version that was rejected, in the order they came."""
     versions = {one.pk: one.version for one in requests}
     found: dict[str, list[Vote]] = {pk: [] for pk in versions}
     rows = Decision.objects.filter(request__in=versions).select_related("reviewer")
@@ -189,7 +194,7 @@ def _vote(row: Decision) -> Vote:
 
 
 def _figures(now: datetime) -> Figures:
-    """Of the newest decisions of this week, at most a thousand."""
+    """Compute the figures from this week's newest decisions, at most MAX_DECISIONS."""
     newest = Decision.objects.order_by("-pk")
     columns = ("at", "verdict", "reason_code", "request", "version")
     rows = newest.values_list(*columns, "request__tool_name")[:NEWEST]
@@ -207,7 +212,7 @@ def _figures(now: datetime) -> Figures:
 
 
 def _rules(versions: dict[str, int]) -> list[tuple[str, int]]:
-    """Rules under which three or more were handed up."""
+    """Count the rules under which at least MANY_ESCALATIONS requests were escalated."""
     found = RequestVersion.objects.filter(request__in=versions)
     counted = Counter(
         rule["text"]

@@ -1,5 +1,5 @@
-"""What was handed up: the list, one with its panel, and what supervisors do with it
-beside the verdicts."""
+"""Escalations: the list, one with its panel, and a supervisor's actions other than the
+verdicts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from . import page as queries
 
 @require_safe
 def escalations(request: HttpRequest) -> HttpResponse:
-    """What needs a supervisor, by answer-by time."""
+    """The requests that need a supervisor, by deadline."""
     return _list(request)
 
 
@@ -37,7 +37,7 @@ def _list(request: HttpRequest, status: int = 200, **more: Any) -> HttpResponse:
 @require_safe
 @htmx.varies
 def escalation(request: HttpRequest, pk: str) -> HttpResponse:
-    """The review page with the others of the list beside it."""
+    """The review page with the other escalations beside it."""
     return _one(request, _load(request, pk))
 
 
@@ -52,7 +52,8 @@ def _one(
     error: DomainError | None = None,
     **more: Any,
 ) -> HttpResponse:
-    """What was typed stays in its form, or to be copied where there is no form left."""
+    """Render one escalation. Typed text stays in its form, or is offered for copying if
+    the form is gone."""
     kept = request.POST.get("guidance", "")
     page = ReviewPage(loaded, said=loaded.said, problem=error, note_kept=kept)
     frame.of(request).stop_url = page.stop_any_url
@@ -64,7 +65,7 @@ def _one(
 
 @require_POST
 def give_back(request: HttpRequest, pk: str) -> HttpResponse:
-    """Return with guidance."""
+    """Return the request to the reviewers, with guidance."""
     loaded, form = _load(request, pk), GuidanceForm(request.POST)
     if form.is_valid():
         guidance = form.cleaned_data["guidance"].replace("\r\n", "\n")
@@ -82,7 +83,7 @@ def give_back(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_POST
 def assign(request: HttpRequest, pk: str) -> HttpResponse:
-    """Give it to one person; others may still answer it."""
+    """Assign it to one person; others may still answer it."""
     loaded = _load(request, pk)
     people = holding.eligible(loaded.request, loaded.sealed)
     form = HandOverForm(request.POST, people=people)
@@ -96,7 +97,8 @@ def assign(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_POST
 def show_view(request: HttpRequest, pk: str) -> HttpResponse:
-    """What the one who passed it up would say; that it was asked for is on record."""
+    """Show how the person who escalated it would decide; the log records that a
+    supervisor looked."""
     loaded = _load(request, pk)
     returns.show_view(request_id=pk, person=loaded.person)
     return redirect("reviews:escalation", pk)
@@ -104,7 +106,7 @@ def show_view(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_POST
 def arbitrate(request: HttpRequest, pk: str) -> HttpResponse:
-    """Close a disagreement with what it taught."""
+    """Close a disagreement with the lesson from it."""
     loaded, form = _load(request, pk), ArbitrationForm(request.POST)
     if not form.is_valid():
         return _list(request, 422, closing=pk, split_form=form)

@@ -1,4 +1,4 @@
-"""Declared incidents: freezing deadlines, and letting them run again."""
+"""Declared incidents: freezing deadlines and letting them run again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reviews.stops import incidents as operations
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def incidents(request: HttpRequest) -> HttpResponse:
-    """What is frozen now and what was; and to freeze, for who may."""
+    """The current and past freezes; POST declares an incident, for people who may."""
     who, form = person(request), IncidentForm(request.POST or None)
     problem = None
     if request.method == "POST":
@@ -42,8 +42,11 @@ def incidents(request: HttpRequest) -> HttpResponse:
 
 
 def _chosen(page: banners.Page, form: IncidentForm) -> dict[str, object]:
-    """What is chosen. Where that cannot be frozen by now nothing is: the widest would
-    be frozen by who only presses once more."""
+    """The selected queue, and the text to keep.
+
+    If that queue can no longer be frozen, nothing is selected: a second click would
+    otherwise freeze all queues.
+    """
     chosen = form.data.get("queue", "")
     gone = form.is_bound and not page.offers(chosen)
     kept = form.data.get("reason", "") if not page.offered else ""
@@ -61,7 +64,7 @@ def _declare(request: HttpRequest, form: IncidentForm) -> HttpResponse:
 
 @require_POST
 def incident_end(request: HttpRequest, pk: int) -> HttpResponse:
-    """Deadlines run again."""
+    """End an incident: deadlines run again."""
     operations.end(incident_id=pk, person=person(request))
     messages.success(request, "Deadlines run again, with what each had left.")
     return redirect("reviews:incidents")

@@ -1,8 +1,7 @@
-"""What an open page hears: its person's numbers, what is new since it was made, and
-which of the requests on it changed.
+"""What an open page receives: the person's numbers, what is new, and which of its
+requests changed.
 
-Many pages are answered by one query, so that a change costs the same however many of
-them are open.
+One query answers many pages, so that a change costs the same however many are open.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from reviews.desk.components.badges import News
 from reviews.stops import stops
 
 MOST_ABOUT = 60  # requests of one page
-# In Django's own server a stream is one event: the browser comes again after this.
+# Under Django's own server a stream is one event; the browser reconnects after this.
 RETRY_MS = 15_000
 
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """One page: whose it is, when it was made and which requests are on it.
+    """One open page: its person, when it was rendered, and the requests on it.
 
-    `standing` is what the person may do, as a digest: when it differs, everything on
-    the page may, and the stream ends.
+    `standing` is a digest of what the person may do. When it changes, everything on the
+    page may change, so the stream ends.
     """
 
     person: int
@@ -43,12 +42,14 @@ class Viewer:
     about: Mapping[str, str] = field(default_factory=dict)  # subject -> request id
 
     def dump(self) -> str:
-        """As a header from the view to whoever holds the stream."""
+        """Serialise it as a header, from the view to the event loop that holds the
+        stream."""
         since = self.since.isoformat() if self.since else ""
         return json.dumps({**asdict(self), "since": since})
 
     @classmethod
     def load(cls, dumped: str) -> Viewer:
+        """Parse such a header."""
         said = json.loads(dumped)
         return cls(**{**said, "since": moment(said["since"])})
 
@@ -57,14 +58,16 @@ class Viewer:
         return (self.person, self.standing) == (other.person, other.standing)
 
     def concerned(self, subjects: Collection[str] | None) -> set[str]:
-        """Which requests on the page are among what changed; None is everything."""
+        """The requests on the page among the changed subjects. None means that
+        everything changed."""
         if subjects is None or stops.ANY in subjects:
             return set(self.about.values())
         return {self.about[one] for one in subjects if one in self.about}
 
 
 def viewer(person: Person, query: Mapping[str, str], about: Iterable[str]) -> Viewer:
-    """Who looks, at what. A request that this person may not see is left out."""
+    """Build the viewer of a page. Requests that this person may not see are left
+    out."""
     wanted = list(about)[:MOST_ABOUT]
     seen: dict[str, str] = {}
     if wanted:
@@ -76,14 +79,15 @@ def viewer(person: Person, query: Mapping[str, str], about: Iterable[str]) -> Vi
 
 
 def standing(person: Person) -> str:
-    """A digest of the person's roles and queues."""
+    """Compute a digest of the person's roles, queues and active flag."""
     roles = sorted(permissions.roles_of(person))
     said = f"{roles}{sorted(permissions.queues_of(person))}{person.is_active}"
     return sha256(said.encode()).hexdigest()[:16]
 
 
 def moment(said: str) -> datetime | None:
-    """None for what is no moment: a thirteenth month, no zone, before the year 1."""
+    """Parse a time with a zone; None for an invalid one, such as a thirteenth month or
+    a year before 1."""
     try:
         found = parse_datetime(said.replace(" ", "+"))
         return found.astimezone(UTC) if found and found.tzinfo else None
@@ -92,7 +96,7 @@ def moment(said: str) -> datetime | None:
 
 
 def states(viewers: Collection[Viewer]) -> dict[int, News]:
-    """The numbers of each person who looks, in two queries for all of them."""
+    """Load the numbers of each person, in two queries for all of them."""
     since: dict[int, datetime] = {}
     for one in viewers:
         earliest = since.get(one.person)
@@ -102,8 +106,8 @@ def states(viewers: Collection[Viewer]) -> dict[int, News]:
 
 
 def said(viewer: Viewer, news: News, changed: Collection[str] = ()) -> dict[str, Any]:
-    """What one page is told: for each badge its number, how many came after the page
-    was made, and what changed on it."""
+    """Build what one page receives: the number of each badge, how many requests arrived
+    since it was rendered, and what changed on it."""
     told: dict[str, Any] = {"badges": asdict(news.badges)}
     if viewer.since is not None:
         told["new"] = len(news.opened) - bisect_right(news.opened, viewer.since)
@@ -113,20 +117,23 @@ def said(viewer: Viewer, news: News, changed: Collection[str] = ()) -> dict[str,
 
 
 def event(told: Mapping[str, Any], number: str) -> str:
-    """One event of the stream. Its number is the time of the database: whoever comes
-    back with it is told the state as it is now, so nothing is missed."""
+    """Format one server-sent event.
+
+    Its id is the database's time. A browser that reconnects with it receives the
+    current state, so it misses nothing.
+    """
     return f"id: {number}\ndata: {json.dumps(told, separators=(',', ':'))}\n\n"
 
 
 def first(viewer: Viewer) -> str:
-    """The whole answer of a server that holds no streams: the state, and when to ask
-    again."""
+    """Build the whole response of a server that holds no streams: the state, and when
+    to ask again."""
     news = states([viewer])[viewer.person]
     return f"retry: {RETRY_MS}\n{event(said(viewer, news), number())}"
 
 
 def number() -> str:
-    """The database's clock in microseconds: later states have higher numbers."""
+    """Load the database's clock in microseconds: later states have higher numbers."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1e6)::bigint")
         return str(cursor.fetchone()[0])

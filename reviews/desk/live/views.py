@@ -1,5 +1,8 @@
-"""The event stream of one page. Here it is checked who looks and what is told first;
-the stream itself is held by the event loop (hitl/live/event_stream.py)."""
+"""The event stream of one page.
+
+The view checks the person and builds the first event; the event loop holds the stream
+(hitl/live/event_stream.py).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from . import subscription
 
 @require_GET
 def events(request: HttpRequest) -> HttpResponse:
-    """The state as it is now, as the first event. The header is for our own front."""
+    """The current state as the first event. The Holdpoint-Stream header is for our own
+    ASGI front."""
     about = request.GET.getlist("about")
     viewer = subscription.viewer(person(request), request.GET, about)
     content = subscription.first(viewer)

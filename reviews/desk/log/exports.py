@@ -1,7 +1,7 @@
-"""Exports of the log: asked for on a page, written in parts by a job that may die and
-go on, and kept for a week. Everything that leaves is inert text.
+"""Exports of the log as files: request, job, list and download.
 
-A person's exports of the log, newest first, with how far each has come.
+A person requests an export on a page. A job writes it in parts, so that a crash loses
+at most one part; the files are kept for a week. Every cell of a CSV file is inert text.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Line:
 
 
 def of(person: Person, *, now: datetime) -> list[Line]:
-    """The newest exports in one query."""
+    """List a person's newest exports with their progress, in one query."""
     found = Export.objects.filter(person=person).order_by("-asked_at")[:SHOWN]
     return [_line(export, now) for export in found]
 
@@ -84,9 +84,9 @@ def _line(export: Export, now: datetime) -> Line:
 
 FORMATS = ("csv", "jsonl")
 PART = 500  # records
-MOST = 200_000  # records an export
-BUDGET_S = 8.0  # of one delivery; what is left is asked for again
-# Signs that begin a formula, also in the wide letters of East Asia.
+MOST = 200_000  # records in one export
+BUDGET_S = 8.0  # seconds of one outbox delivery; the rest is enqueued again
+# Characters that begin a formula, with their full-width forms.
 _BEGINS = "=+-@\uff1d\uff0b\uff0d\uff20"
 COLUMNS = (
     "record",
@@ -115,9 +115,9 @@ COLUMNS = (
 
 @transaction.atomic(durable=True)
 def ask(*, person: Person, file_format: str, query: str) -> Export:
-    """Begin an export of what fits the filter now; a job writes it.
+    """Create an export of the records that fit the filter now; a job writes it.
 
-    Raises NotYours, InvalidArgs (an unknown format, or more than an export takes).
+    Raises NotYours, or InvalidArgs for an unknown format or too many records.
     """
     permissions.check(person, Permission.EXPORT)
     if file_format not in FORMATS:
@@ -157,7 +157,7 @@ def _filters(query: str) -> Filters:
 
 
 def write(export_id: str) -> bool:
-    """Write parts for a few seconds; whether it is finished now."""
+    """Write parts for a few seconds; returns whether the export is finished."""
     end = time.monotonic() + BUDGET_S
     while _write_part(export_id):
         if time.monotonic() > end:
@@ -167,7 +167,7 @@ def write(export_id: str) -> bool:
 
 @transaction.atomic(durable=True)
 def _write_part(export_id: str) -> bool:
-    """The next part, or the end of the file; whether there is more to do."""
+    """Write the next part or finish the file; returns whether more remains."""
     export = locks.export(export_id)
     if export.status != ExportStatus.RUNNING:
         return False
@@ -175,7 +175,7 @@ def _write_part(export_id: str) -> bool:
         _fail(export, "The right to export was taken away.")
         return False
     rows = list(_left(export)[:PART])
-    if rows or not export.parts.exists():  # of no record there is a file as well
+    if rows or not export.parts.exists():  # an empty result is a file, too
         _keep(export, rows)
     if not rows:
         _finish(export)
@@ -205,7 +205,7 @@ def _body(export: Export, rows: list[LogRecord]) -> bytes:
 
 
 def _json_lines(rows: Iterable[LogRecord]) -> Iterator[str]:
-    """Each record's leaf exactly as it is kept, with its place."""
+    """Format each record as a line: its leaf exactly as stored, and its position."""
     for row in rows:
         position = getattr(row, "position", None)
         place = {
@@ -256,8 +256,11 @@ def _cells(row: LogRecord, event: log_lines.Event) -> list[object]:
 
 
 def cell(said: object) -> str:
-    """Text that a spreadsheet shows and never obeys: hidden characters are named as on
-    a page, and what could begin a formula gets an apostrophe (OWASP, CSV injection)."""
+    """Format text so that a spreadsheet shows it and never executes it.
+
+    Hidden characters are named as on a page, and a text that could begin a formula gets
+    an apostrophe (OWASP, CSV injection).
+    """
     text = "".join(map(_drawn, inert.tokens(str(said))))
     return f"'{text}" if text.lstrip(" ")[:1] in _BEGINS and text.strip(" ") else text
 
@@ -299,12 +302,12 @@ def _fail(export: Export, problem: str) -> None:
 
 @transaction.atomic(durable=True)
 def go_on(export_id: str) -> None:
-    """Promise the rest: one delivery never takes longer than its budget."""
+    """Enqueue the rest in the outbox: one delivery never exceeds its time budget."""
     outbox.publish("export.asked", subject=export_id)
 
 
 def finished(person: Person, export_id: str) -> Export:
-    """One's own finished export. Raises NotFound."""
+    """Load one of the person's own finished exports. Raises NotFound."""
     mine = Export.objects.filter(person=person, status=ExportStatus.DONE)
     export = mine.filter(pk=export_id, parts__isnull=False).first()
     if export is None:
@@ -313,13 +316,14 @@ def finished(person: Person, export_id: str) -> Export:
 
 
 def body(export: Export) -> Iterator[bytes]:
-    """The file, part by part."""
+    """Stream the file part by part."""
     parts = export.parts.order_by("number").values_list("body", flat=True)
     return (bytes(one) for one in parts.iterator(chunk_size=8))
 
 
 def drop_old() -> int:
-    """Forget files older than a week; that they were made stays in the log."""
+    """Delete the files older than a week. The log keeps the record that they were made.
+    Returns the number of deleted parts."""
     old = Export.objects.filter(asked_at__lt=clock.now() - KEPT)
     count, _ = ExportPart.objects.filter(export__in=old).delete()
     return count

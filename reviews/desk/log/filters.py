@@ -1,5 +1,7 @@
-"""The log's filters: all of their state is in the address, so that a view can be kept,
-sent and exported."""
+"""The log's filters and the query they select.
+
+Their whole state is in the URL, so that a view can be saved, shared and exported.
+"""
 
 from __future__ import annotations
 
@@ -64,18 +66,18 @@ FLAGS = {
     "expired": "Expired",
     "revealed": "Value revealed",
 }
-# Flags that are kinds of records; the others are flags of decisions.
+# Flags that are kinds of records; the others are flags on decisions.
 _BY_KIND = {
     "modify": "request.modified",
     "broken": "lease.broken",
     "expired": "request.expired",
     "revealed": "value.revealed",
 }
-TEXT = 128
+TEXT = 128  # characters
 
 
 class _Leaf(Func):
-    """A member of the leaf as text: `_Leaf("leaf", "verdict")`."""
+    """A member of the leaf as text: `_LeafText("leaf", "verdict")`."""
 
     template = "(convert_from(%(expressions)s, 'UTF8')::jsonb ->> '%(member)s')"
     output_field = TextField()
@@ -86,7 +88,7 @@ class _Leaf(Func):
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """One view of the log. `after` and `until` are kept as they were typed."""
+    """One view of the log. `after` and `until` are kept as the person typed them."""
 
     q: str = ""
     kind: str = ""
@@ -101,11 +103,12 @@ class Filters:
     digest: str = ""
     after: str = ""
     until: str = ""
-    before: int | None = None  # older than this record
+    before: int | None = None  # only records older than this id
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Filters:
-        """From the address. What does not fit is ignored, never an error page."""
+        """Parse the URL's query. An invalid value is ignored and never causes an
+        error."""
         texts = {
             field.name: query.get(field.name, "").strip()[:TEXT].replace("\0", "")
             for field in fields(cls)
@@ -124,22 +127,23 @@ class Filters:
         )
 
     def query(self, **changes: Any) -> str:
-        """The filters that say something, as a query string."""
+        """Format the filters that are set as a query string."""
         values = {name: getattr(self, name) for name in self.__slots__} | changes
         return urlencode({name: value for name, value in values.items() if value})
 
     def url(self, **changes: Any) -> str:
+        """The log's URL with these filters, changed by `changes`."""
         query = self.query(**changes)
         return reverse("reviews:log") + (f"?{query}" if query else "")
 
     @property
     def narrows(self) -> bool:
-        """Whether more than the page is asked for."""
+        """Whether any filter is set, apart from the page."""
         return bool(self.query(before=None))
 
     @property
     def further(self) -> int:
-        """How many of the filters behind "More filters" are set."""
+        """The number of filters set behind "More filters"."""
         return sum(bool(getattr(self, name)) for name in FURTHER)
 
 
@@ -154,7 +158,8 @@ FURTHER = ("verdict", "risk", "outcome", "flag", "tool", "rule", "digest", "acto
 
 
 def _moment(typed: str, *, end: bool = False) -> datetime | None:
-    """A date, or a date and time, in UTC; the end of a date is its last moment."""
+    """Parse a date, or a date and time, in UTC. With `end`, a date means its last
+    moment."""
     try:
         if day := parse_date(typed):
             clock = time.max if end else time.min
@@ -170,8 +175,12 @@ def _moment(typed: str, *, end: bool = False) -> datetime | None:
 def fitting(
     person: Person, filters: Filters, hits: Hits | None = None
 ) -> QuerySet[LogRecord]:
-    """The records this person may read that fit every filter, newest first. `hits`:
-    what `search` found of the newest; without it nothing is left out."""
+    """Select the records that this person may read and that fit every filter, newest
+    first.
+
+    `hits` are the results of `find_hits`, which covers only the newest proposals.
+    Without them the whole log is searched.
+    """
     found = log_lines.records(person)
     hits = hits or search(person, filters, whole=True)
     if hits is not None:
@@ -184,7 +193,8 @@ def fitting(
 
 
 def search(person: Person, filters: Filters, *, whole: bool = False) -> Hits | None:
-    """What fits the words; None where none are asked for."""
+    """Find what fits the search words; None when there are none. `whole` searches all
+    proposals."""
     if not filters.q:
         return None
     until = _moment(filters.until, end=True)
@@ -208,7 +218,8 @@ def _by_columns(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRec
 
 
 def _people(typed: str) -> list[str]:
-    """Ids that a name means: of people by their names, or the id itself."""
+    """List the ids that a name stands for: the people with this name, or the id
+    itself."""
     named = Person.objects.filter(
         Q(username__iexact=typed)
         | Q(first_name__iexact=typed)
@@ -226,7 +237,7 @@ def _by_leaf(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRecord
     if filters.flag in _BY_KIND:
         return found.filter(kind=_BY_KIND[filters.flag])
     if filters.flag:
-        flagged = Decision.objects.filter(  # this very one, by who made it and when
+        flagged = Decision.objects.filter(  # the record's own decision
             request=OuterRef("request"),
             reviewer__public_id=OuterRef("actor_id"),
             at=OuterRef("at"),
@@ -237,7 +248,7 @@ def _by_leaf(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRecord
 
 
 def _by_proposal(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRecord]:
-    """By what the record's proposal is, rather than by what the record says."""
+    """Filter by the record's proposal rather than by the record itself."""
     of = {"proposal": OuterRef("proposal")}
     revisions = Revision.objects.filter(**of)
     if filters.tool:
@@ -267,7 +278,7 @@ def _by_proposal(found: QuerySet[LogRecord], filters: Filters) -> QuerySet[LogRe
 
 
 def _same_bytes(digest: str) -> Q:
-    """Records of an action, by the beginning of its hash as pages print it."""
+    """Match records of an action by the beginning of its hash, as pages print it."""
     start = digest.removeprefix("sha256:").replace("-", "").lower()
     hashes = Revision.objects.filter(
         proposal=OuterRef("proposal"), action_hash__startswith=f"sha256:{start}"

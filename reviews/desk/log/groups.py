@@ -1,5 +1,8 @@
-"""The log by requests: the records of one proposal are one row with a timeline, at the
-place of the newest that fits."""
+"""The log grouped by proposal.
+
+The records of one proposal are one row with a timeline, at the position of its newest
+record that fits.
+"""
 
 from __future__ import annotations
 
@@ -19,33 +22,39 @@ from .filters import Filters, fitting
 from .search import Hits
 
 PAGE = 25  # rows
-TOLD, TOLD_ALONE = 40, 500  # records in a timeline; where it is the only one
+TOLD, TOLD_ALONE = 40, 500  # records in a timeline; in one that is alone
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What fits of one proposal; a record that is of none stands alone."""
+    """The records of one proposal that fit; a record without a proposal is its own
+    group."""
 
     newest: Event
-    told: list[Event]  # the oldest first
-    more_url: str  # where older ones are that are left out here
+    told: list[Event]  # oldest first
+    more_url: str  # lists the older records that are left out; may be empty
 
     @property
     def folds(self) -> bool:
+        """Whether the row has a timeline to unfold."""
         return len(self.told) > 1 or bool(self.more_url)
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """One page of rows; `before` is the record that the next page is older than."""
+    """One page of groups. `before` is the record id that the next page starts below;
+    None on the last page."""
 
     rows: list[Group]
     before: int | None
 
 
 def page(person: Person, filters: Filters, hits: Hits | None) -> Groups:
-    """Newest first, in two queries and those of the lines. A proposal is on one page
-    alone, whichever of its records are older than that page."""
+    """List one page of groups, newest first, in two queries plus those of the lines.
+
+    A proposal is on one page only, even if some of its records are older than that
+    page.
+    """
     newer = fitting(person, replace(filters, before=None), hits).order_by()
     newer = newer.filter(proposal=OuterRef("proposal"), pk__gt=OuterRef("pk"))
     newest = fitting(person, filters, hits).filter(Q(proposal="") | ~Exists(newer))
@@ -70,7 +79,8 @@ def _told(
     *,
     most: int,
 ) -> list[LogRecord]:
-    """What fits of these proposals, of each the newest and one more than are shown."""
+    """The fitting records of these proposals: for each the newest, and one more than is
+    shown, to know whether older ones exist."""
     proposals = [row.proposal for row in heads if row.proposal]
     place = Window(RowNumber(), partition_by=F("proposal"), order_by=F("pk").desc())
     found = fitting(person, replace(filters, before=None), hits).order_by()

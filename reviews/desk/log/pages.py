@@ -1,4 +1,4 @@
-"""The explorer's pages: the list, and one record in full."""
+"""The log's page models: the list, and one record in full."""
 
 from __future__ import annotations
 
@@ -44,18 +44,22 @@ LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class Day:
+    """The groups of one day, in the reader's time zone."""
+
     name: datetime
     groups: list[Group]
 
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
+    """The list: filters, days and the saved views."""
+
     filters: Filters
     days: list[Day]
     kind: Choice
     further: list[Choice]
     older_url: str
-    alone: bool  # whether there is but one row, whose timeline stands open
+    alone: bool  # whether there is one row only; its timeline is then unfolded
     scope_said: str
     searched_said: str
     may_export: bool
@@ -63,12 +67,12 @@ class LogPage:
 
     @property
     def query(self) -> str:
-        """The view as an export keeps it."""
+        """The view as an export stores it."""
         return self.filters.query(before=None)
 
 
 def page(person: Person, filters: Filters) -> LogPage:
-    """A page of the log, newest first, in ten queries; and the person's views."""
+    """Build a page of the log, newest first, in ten queries plus the saved views."""
     hits = search(person, filters)
     found = log_groups.page(person, filters, hits)
     older = filters.url(before=found.before) if found.before else ""
@@ -109,7 +113,7 @@ def _scope_said(person: Person) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """Whether what ran is what was approved."""
+    """The approved hash beside the granted one, and whether they are equal."""
 
     approved: str
     executed: str
@@ -119,7 +123,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class RecordPage:
-    """One record in full: its sentence, its codes, its bytes and its place."""
+    """One record in full: its sentence, its codes, its bytes and its position."""
 
     event: Event
     leaf: list[tuple[str, str]]
@@ -127,18 +131,19 @@ class RecordPage:
     decision: list[tuple[str, str]]
     as_seen_url: str
     ran: Ran | None
-    decider: str  # public id, of a decision
+    decider: str  # public id of the person who decided; empty for other records
     earlier_url: str
     later_url: str
 
 
 def numbered(person: Person, seq: int) -> RecordPage:
-    """One record by its number. Raises NotFound when this person may not see it."""
+    """Load a record by its sequence number. Raises NotFound when this person may not
+    see it."""
     return _record(person, log_lines.records(person).filter(position__seq=seq).first())
 
 
 def record(person: Person, pk: int) -> RecordPage:
-    """The same by its row, while it has no number yet."""
+    """Load a record by its id, while it has no sequence number yet. Raises NotFound."""
     return _record(person, log_lines.records(person).filter(pk=pk).first())
 
 
@@ -167,7 +172,7 @@ def _record(person: Person, row: LogRecord | None) -> RecordPage:
 
 
 def plain(said: Any) -> str:
-    """A leaf's member as words: `kind person, id u-…`."""
+    """Format a member of the leaf as words: `kind person, id u-…`."""
     if isinstance(said, dict):
         return ", ".join(f"{name} {plain(item)}" for name, item in said.items())
     if isinstance(said, list):
@@ -192,7 +197,7 @@ def _decision(row: LogRecord, leaf: dict[str, Any]) -> Decision | None:
 
 
 def _form(decision: Decision) -> list[tuple[str, str]]:
-    """What was on the form when it was sent."""
+    """List the fields of the form that the decision was made with."""
     took = f"{decision.took_ms / 1000:.1f} s" if decision.took_ms is not None else ""
     asked = decision.check_asked
     found = [
@@ -210,14 +215,14 @@ def _form(decision: Decision) -> list[tuple[str, str]]:
 
 
 def _decider(row: LogRecord, leaf: dict[str, Any]) -> str:
-    """Who decided, where this person may know it."""
+    """The public id of the person who decided; empty if this reader may not know it."""
     votes = row.kind in {"decision.recorded", "batch.decided"}
     shown = leaf["actor"]["id"] == row.actor_id and row.actor_kind == "person"
     return row.actor_id if votes and shown else ""
 
 
 def _of_batch(leaf: dict[str, Any]) -> Decision | None:
-    """Of a decision on many, the one that keeps its page."""
+    """The decision that keeps the page evidence of a batch."""
     if leaf["kind"] != "batch.decided":
         return None
     kept = snapshots.of_batch(leaf["data"]["batch"])
@@ -234,7 +239,7 @@ def _as_seen(person: Person, decision: Decision | None) -> str:
 
 
 def _ran(row: LogRecord, leaf: dict[str, Any]) -> Ran | None:
-    """The bytes the grant allows beside the bytes that were approved."""
+    """Compare the hash that the grant allows with the hash that was approved."""
     if not row.kind.startswith(("execution.", "grant.", "request.authorized")):
         return None
     found = Execution.objects.select_related("grant__revision")
@@ -252,7 +257,8 @@ def _ran(row: LogRecord, leaf: dict[str, Any]) -> Ran | None:
 
 
 def _neighbour(person: Person, row: LogRecord, *, later: bool) -> str:
-    """The next record that this person may read, by number where it has one."""
+    """The URL of the next record that this person may read, ordered by number if this
+    record has one; empty at the end."""
     found = log_lines.records(person)
     position = getattr(row, "position", None)
     by, here = ("position__seq", position.seq) if position else ("pk", row.pk)

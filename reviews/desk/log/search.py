@@ -1,8 +1,8 @@
-"""What one box finds in the log: proposals by their words, people by their names,
-reasons, and records by their number. Everything is looked up by an index first; what
-the log is then asked for are those proposals.
+"""The log's search box: proposals by their words, people, reasons, runs and numbers.
 
-What a text can be found by, and what a search asks for: the same words. Pure.
+Every lookup uses an index; the log is then filtered by the proposals found. Stored
+entries and queries split text by the same rules (`list_search_words` and
+`build_search_query`).
 """
 
 from __future__ import annotations
@@ -25,25 +25,27 @@ from reviews.choices import OPEN, REASONS
 from reviews.models import ApprovalRequest, Decision, Proposal, SearchEntry
 from reviews.permissions import Permission
 
-# A word may hold an order's hyphen, an amount's point, a path's slash.
+# A word may contain an order's hyphen, an amount's point or a path's slash.
 _WORD = re.compile(r"[^\W_]+(?:[.\-@:/'][^\W_]+)*")
 _PART = re.compile(r"[^\W_]+")
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
-LONGEST, MOST_TERMS = 64, 256  # letters of a word, words of an entry
-SHORTEST_START = 3  # letters that a word may be found by
+LONGEST, MOST_TERMS = 64, 256  # characters of a word, words of an entry
+SHORTEST_START = 3  # letters of the shortest prefix that finds a word
 
 
 def of(texts: Iterable[str]) -> list[str]:
-    """The words of these texts, each once. `C-1017` is found by its parts as well,
-    `75.00` as `75`."""
+    """List the distinct words of these texts. `C-1017` yields its parts as well, and
+    `75.00` also yields `75`."""
     found = dict.fromkeys(word for text in texts for word in _spelt(text))
     return [word for word in found if len(word) <= LONGEST][:MOST_TERMS]
 
 
 def query(text: str) -> str:
-    """What PostgreSQL matches with such words: all that were typed, letters by their
-    beginning, figures whole. Empty where there is no word."""
+    """Build the tsquery that matches such words; empty when the text has no word.
+
+    All words must match: a word of letters by its beginning, a number as a whole.
+    """
     words = dict.fromkeys(_WORD.findall(_folded(text)))
     return " & ".join(_asked(word) for word in words if len(word) <= LONGEST)
 
@@ -69,13 +71,13 @@ def _folded(text: str) -> str:
     return _THOUSANDS.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
-MOST = 1000  # proposals, the newest
-HIGHEST = 2**63 - 1  # number of a record
+MOST = 1000  # newest proposals searched
+HIGHEST = 2**63 - 1  # largest sequence number of a record
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Which records fit; `cut` when only the newest proposals were looked at."""
+    """Which records fit. `cut` means that only the newest proposals were searched."""
 
     fits: Q
     cut: bool = False
@@ -90,8 +92,10 @@ class _Fits(Func):
 def find(
     person: Person, q: str, *, until: datetime | None = None, whole: bool = False
 ) -> Hits:
-    """What fits `q` of what this person may read, in at most eight queries; `whole`
-    for an export, which leaves nothing out."""
+    """Search what this person may read for `q`, in at most eight queries.
+
+    `whole` is for exports, which must not leave out older proposals.
+    """
     people = _people(q)
     most = HIGHEST if whole else MOST
     lists = [_newest(_by_words(person, q), until, "revision__created_at", most)]
@@ -113,7 +117,7 @@ def find(
 def _newest(
     found: QuerySet[Any], until: datetime | None, at: str, most: int
 ) -> list[str]:
-    """Ids of their proposals, and one more where there are more than `most`."""
+    """The ids of the newest proposals, and one more when there are more than `most`."""
     if until:
         found = found.filter(**{f"{at}__lte": until})
     return list(found if most == HIGHEST else found[: most + 1])
@@ -138,8 +142,8 @@ def _own(person: Person) -> QuerySet[Proposal]:
 
 
 def _by_decisions(person: Person, which: Q) -> QuerySet[Any]:
-    """Proposals that were decided so; by others only where their votes and their names
-    are not hidden from this person."""
+    """Proposals with such decisions. Decisions of others are included only if their
+    votes and names are not hidden from this person."""
     found = Decision.objects.filter(which)
     if not permissions.roles_of(person) & permissions.NEVER_DECIDE:
         owned = Q(request__proposal__barred__contains=[person.public_id])
@@ -151,7 +155,7 @@ def _by_decisions(person: Person, which: Q) -> QuerySet[Any]:
 
 
 def _people(q: str) -> list[Person]:
-    """Who is called so: by a name or both, or by their user name."""
+    """The people with this name: first, last, both, user name or public id."""
     first, _, last = q.partition(" ")
     whole = Q(first_name__iexact=first, last_name__iexact=last.strip())
     return list(
@@ -166,14 +170,15 @@ def _people(q: str) -> list[Person]:
 
 
 def _codes(q: str) -> list[str]:
-    """Reasons whose words are all that was typed."""
+    """The reason codes whose words contain every typed word."""
     typed = set(of([q]))
     said = {code: set(of([code, text])) for code, text in REASONS.items()}
     return [code for code, words in said.items() if typed and typed <= words]
 
 
 def _by_id(q: str) -> list[str]:
-    """A request's own proposal; the id may be typed in capitals."""
+    """The proposal with this id, or of the request with this id; capitals are
+    accepted."""
     typed = q.lower()
     if typed.startswith("p-"):
         return [typed]
@@ -184,12 +189,14 @@ def _by_id(q: str) -> list[str]:
 
 
 def _record(q: str) -> list[int]:
+    """The ids of the record with this sequence number; empty for no number."""
     if not (q.isascii() and q.isdecimal()) or int(q) > HIGHEST:
         return []
     return list(LogPosition.objects.filter(seq=int(q)).values_list("record", flat=True))
 
 
 def _runs(proposals: Iterable[str], q: str) -> list[tuple[str, str]]:
-    """Runs that are called so, for what is recorded of them beside their proposals."""
+    """The runs with this name among these proposals: some of a run's records have no
+    proposal."""
     found = Proposal.objects.filter(pk__in=proposals, thread__iexact=q)
     return list(found.values_list("agent", "thread").distinct()[:5])

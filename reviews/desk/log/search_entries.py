@@ -1,6 +1,7 @@
-"""Makes proposals findable: each revision's words, a moment after it was stored.
+"""Indexes revisions for the log's search, shortly after they were stored.
 
-No proposal waits for it, and what a process of another release stores is found too.
+Proposals do not wait for it. It also finds revisions stored by a process of another
+release.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from reviews.redaction import redactor as redacting
 from . import search
 
 LIMIT = 500  # revisions at a time
-# Ids are given before they are committed: what is committed later has one of the last.
+# An id is assigned before its commit, so a late commit can be below the newest entry.
+# Look this many ids back for it.
 LATE = 5_000
 _MISSING = """
 SELECT revision.id FROM reviews_revision AS revision
@@ -35,7 +37,8 @@ VALUES (%s, array_to_tsvector(%s::text[])) ON CONFLICT DO NOTHING
 
 
 def add(limit: int = LIMIT) -> int:
-    """Enter the oldest revisions that have no entry yet; how many."""
+    """Index the oldest revisions without an entry, at most `limit`; returns their
+    number."""
     with connection.cursor() as cursor:
         cursor.execute(_MISSING, [LATE, limit])
         missing = [pk for (pk,) in cursor.fetchall()]
@@ -47,8 +50,8 @@ def add(limit: int = LIMIT) -> int:
 
 
 def _texts(revision: Revision) -> Iterator[str]:
-    """What it is found by. Values of the agent and of the tool's reader are redacted
-    as its texts are: a search that finds a hidden value would tell it."""
+    """The texts that a revision is found by. Values of the agent and of the reader are
+    redacted as on pages: a search that finds a hidden value would disclose it."""
     proposal, tool = revision.proposal, revision.tool
     yield from (proposal.pk, proposal.tool_name, proposal.agent, proposal.thread)
     yield from (rule["id"] for rule in revision.evaluation.get("rules", []))

@@ -24,14 +24,14 @@ TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 @require_safe
 @htmx.varies
 def log(request: HttpRequest) -> HttpResponse:
-    """Every change, as a sentence."""
+    """The audit log: every change as a sentence."""
     return shown(request, log_queries.Filters.read(request.GET))
 
 
 def shown(
     request: HttpRequest, filters: log_queries.Filters, form: ViewForm | None = None
 ) -> HttpResponse:
-    """The page of these filters, perhaps with a form that was refused."""
+    """Render the log with these filters, and a saved-view form that was refused."""
     page = pages.page(person(request), filters)
     template = htmx.part(request, "reviews/log.html", "log-table")
     context = {"page": page, "view_form": form}
@@ -46,7 +46,8 @@ def log_record(request: HttpRequest, seq: int) -> HttpResponse:
 
 @require_safe
 def log_new(request: HttpRequest, pk: int) -> HttpResponse:
-    """A record that has no number yet, which takes a second; then the one above."""
+    """A record without a sequence number yet. It gets one within about a second; then
+    this redirects to `log_record`."""
     record = pages.record(person(request), pk)
     if record.event.seq is not None:
         return redirect(record.event.url)
@@ -63,7 +64,7 @@ def _record(request: HttpRequest, record: pages.RecordPage) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @htmx.varies
 def exports(request: HttpRequest) -> HttpResponse:
-    """One's exports with their progress; POST asks for another."""
+    """The person's exports with their progress; POST requests another one."""
     permissions.check(person(request), Permission.EXPORT)
     if request.method == "POST":
         export_queries.ask(
@@ -80,7 +81,7 @@ def exports(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def export_file(request: HttpRequest, pk: str) -> HttpResponseBase:
-    """A finished file, to be saved, never shown."""
+    """A finished export as a download, never shown in the browser."""
     permissions.check(person(request), Permission.EXPORT)
     export = export_queries.finished(person(request), pk)
     name = f"holdpoint-log-{export.asked_at:%Y%m%d-%H%M%S}.{export.format}"

@@ -1,4 +1,5 @@
-"""The queue's state: tab, filters, order and length, all of it in the address."""
+"""The queue's filters: tab, filters, order and length. Their whole state is in the
+URL."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ TABS = {
     "done": "Done",
 }
 SORTS = {"left": "time left", "newest": "newest", "oldest": "oldest"}
-# Within a band the typical time to decide is the same, so least time left is also
-# least slack (ux.md 4.1).
+# Requests of one band take about equally long to decide, so the least time left is
+# also the least slack (ux.md 4.1).
 ORDER = {
     "left": "Least time left first, within Critical, High, then the rest.",
     "newest": "Newest first.",
@@ -34,20 +35,21 @@ LENGTHS = {"q": 128, "tool": 64, "agent": 64}
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What of the queue is asked for."""
+    """One view of the queue."""
 
     tab: str = "open"
     risk: str = ""
     tool: str = ""
     agent: str = ""
     q: str = ""
-    same: str = ""  # a repeat key: every one of the identical proposals
+    same: str = ""  # a repeat key: list each of the identical proposals
     sort: str = "left"
     show: int = PAGE
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Filters:
-        """From the address. What does not fit is ignored, never an error page."""
+        """Parse the URL's query. An invalid value is ignored and never causes an
+        error."""
         allowed = {"tab": TABS, "risk": [r.value for r in Risk], "sort": SORTS}
         said = {
             name: query[name].strip().replace("\0", "")[: LENGTHS.get(name, 40)]
@@ -61,14 +63,14 @@ class Filters:
         return cls(**fits, show=min(max(most, PAGE), MOST_ROWS))
 
     def query(self, **changes: Any) -> str:
-        """As a query string; what is as usual is left out."""
+        """Format the filters as a query string, without those at their default."""
         values = {name: getattr(self, name) for name in self.__slots__} | changes
         usual = Filters()
         said = {n: v for n, v in values.items() if v != getattr(usual, n)}
         return urlencode(said)
 
     def url(self, **changes: Any) -> str:
-        """The queue with these filters."""
+        """The queue's URL with these filters, changed by `changes`."""
         query = self.query(**changes)
         return reverse("reviews:queue") + (f"?{query}" if query else "")
 
@@ -79,22 +81,25 @@ class Filters:
 
     @property
     def differs(self) -> bool:
-        """Whether it is narrowed or ordered in a way of its own: worth a name."""
+        """Whether filters or order differ from the default, so that the view is worth
+        saving."""
         return self.narrow or self.sort != Filters().sort
 
     @property
     def collapses(self) -> bool:
-        """Whether identical proposals share a row: not where somebody looks for one."""
+        """Whether identical proposals share a row. Not while the person searches for
+        one."""
         return self.tab == "open" and not self.q and not self.same
 
     @property
     def gathers(self) -> bool:
-        """Whether what waits in one batch shares a row. Its members may differ in
-        risk, so not where one risk is looked for."""
+        """Whether the requests of one batch share a row. They may differ in risk, so
+        not while one risk is selected."""
         return self.collapses and not self.risk
 
     @property
     def order_said(self) -> str:
+        """The sentence that describes the order of the list."""
         return DONE_SAID if self.tab == "done" else ORDER[self.sort]
 
 

@@ -1,9 +1,9 @@
-"""The queue: what is mine, what I can take, what waits for others, what is done.
+"""The page model of the queue: tabs, rows, the desk's figures and fresh changes.
 
-The queue's numbers: what each tab holds, whether it is too much, and one's own day.
-Nothing is counted further than it says.
-
-What was decided elsewhere since a list was made, in words for its rows.
+The figures say what each tab holds, whether more waits than the people at the desk can
+decide, and what the person decided today. Each number is counted only as far as the
+page prints it. Changes made elsewhere since the page was rendered are listed as
+sentences for its rows.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from .filters import MOST_ROWS, PAGE, TABS, Filters
 from .rows import Head, Row
 from .search import MOST_COUNTED, Found, Reach
 
-# More than this waits for each person at the desk: too much (ux.md 4.1).
+# Open requests for each person at the desk; more are too many (ux.md 4.1).
 MOST_EACH = 25
 LATELY = timedelta(minutes=30)
-# What one person at the desk decides in half an hour, whatever they did in the last:
-# a minute each is the time for what is high (ux.md 6.2).
+# Decisions that one person at the desk can make in half an hour, even if they made
+# none in the last: a high risk takes about a minute (ux.md 6.2).
 PACE_EACH = 25
-_NEWEST = 300  # decisions that the pace is read from
+_NEWEST = 300  # decisions from which the pace is computed
 
 _TAB = "(SELECT count(*) FROM ({source}) AS r)"
-# Who was at the desk lately: who decided, or holds something now.
+# Present at the desk are people who decided lately or hold a request now.
 _FIGURES = """
 WITH lately AS (
   SELECT vote.reviewer_id AS who FROM
@@ -72,7 +72,7 @@ _UNKNOWN = """(SELECT count(*) FROM
    JOIN policies_tool AS t ON t.id = v.tool_id
    WHERE x.status = 'unknown' AND t.queue_id = ANY (%(mine)s::bigint[])
    LIMIT {most}) AS x)"""
-# How many are open, and how many of these are due soon: no more than makes too much.
+# Count open requests, and those due soon, only as far as overload needs.
 _ENOUGH = f"(SELECT people * {MOST_EACH} + 1 FROM desk)"  # noqa: S608 our numbers
 _ENOUGH_DUE = f"(SELECT pace + {MOST_COUNTED} FROM desk)"  # noqa: S608 the same
 _MEASURED = (("true", _ENOUGH), ("r.expires_at <= %(now)s + %(lately)s", _ENOUGH_DUE))
@@ -84,7 +84,8 @@ FROM reviews_decision WHERE reviewer_id = %s AND at >= date_trunc('day', %s, 'UT
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the tabs hold beside Open, and how the desk stands against what waits."""
+    """The numbers of the tabs other than Open, and the desk's capacity against what
+    waits."""
 
     mine: int
     waiting: int
@@ -97,25 +98,26 @@ class Figures:
 
     @property
     def lapsing(self) -> int:
-        """How many will expire in the next half hour at the pace of the last one."""
+        """How many requests will expire within half an hour at the current pace."""
         return max(self.due - self.pace, 0)
 
     @property
     def overloaded(self) -> bool:
+        """Whether more waits than the people at the desk can decide."""
         return self.open > self.people * MOST_EACH or self.lapsing > 0
 
 
 @dataclass(frozen=True, slots=True)
 class OwnDay:
-    """What this person decided today, and how long the middle one took."""
+    """How many requests this person decided today, and the median time in seconds."""
 
     decided: int
     seconds: int | None
 
 
 def count(reach: Reach, now: datetime) -> Figures:
-    """All of it in one statement."""
-    elsewhere = "waiting" if reach.role else "open"  # whoever reads only: all of it
+    """Count all figures in one statement."""
+    elsewhere = "waiting" if reach.role else "open"  # readers see everything open
     tab = {
         name: _TAB.format(source=search.source(reach, Filters(tab=tab)))
         for name, tab in (("mine", "mine"), ("waiting", elsewhere), ("done", "done"))
@@ -141,14 +143,14 @@ def count(reach: Reach, now: datetime) -> Figures:
 
 
 def own_day(reach: Reach, now: datetime) -> OwnDay:
-    """For the moment when nothing waits."""
+    """Load the person's own day; the page shows it when nothing waits."""
     with connection.cursor() as cursor:
         cursor.execute(_OWN_DAY, [reach.person.pk, now])
         decided, took = cursor.fetchone()
     return OwnDay(decided, None if took is None else max(round(took / 1000), 1))
 
 
-MOST = 60  # rows; a page that old is better loaded anew
+MOST = 60  # rows; with more, reloading the page is better
 WORDS = {
     RequestStatus.RECALLABLE: "Approved",
     RequestStatus.AUTHORIZED: "Approved",
@@ -169,8 +171,12 @@ class Gone:
 
 
 def since(person: Person, moment: datetime) -> list[Gone]:
-    """Of this person's queues, newest first, in two queries. Who decided is named only
-    of what is settled, and never to those whose own run it was."""
+    """List the requests of this person's queues that settled since `moment`, newest
+    first.
+
+    Two queries. A decider is named only when the request is settled, and never to the
+    owner of the run.
+    """
     found = ApprovalRequest.objects.filter(queue__in=permissions.queues_of(person))
     settled = found.filter(settled_at__gt=moment, status__in=SETTLED)
     held = found.filter(status=RequestStatus.RECALLABLE)
@@ -180,7 +186,7 @@ def since(person: Person, moment: datetime) -> list[Gone]:
 
 
 def _names(ids: Iterable[str]) -> dict[str, str]:
-    """Who said the last word, by request."""
+    """The person who gave the last verdict, by request."""
     votes = Decision.objects.filter(request__in=list(ids)).select_related("reviewer")
     return {vote.request_id: str(vote.reviewer) for vote in votes.order_by("at")}
 
@@ -215,6 +221,8 @@ EMPTY = {
 
 @dataclass(frozen=True, slots=True)
 class Tab:
+    """One tab with its number."""
+
     name: str
     label: str
     count: int
@@ -228,6 +236,8 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
+    """Everything on the queue page."""
+
     filters: Filters
     tabs: list[Tab]
     choices: list[Choice]
@@ -260,10 +270,10 @@ class QueuePage:
 def page(
     person: Person, filters: Filters, *, decidable: int, now: datetime
 ) -> QueuePage:
-    """One page of the queue. `decidable` is the header's number.
+    """Build one page of the queue. `decidable` is the number in the header.
 
-    Seven queries however many rows there are, one more for effects never shown before
-    and one more where there are no rows.
+    Seven queries for any number of rows; one more for effects that this process has not
+    described before, and one more when there are no rows.
     """
     reach = Reach.of(person)
     found = search.find(reach, filters, now=now)
@@ -299,7 +309,7 @@ def page(
 
 
 def ordered_ids(person: Person, filters: Filters) -> list[str]:
-    """What this person can decide, filtered and ordered as on the page."""
+    """List the ids that this person can decide, filtered and ordered as on the page."""
     wanted = replace(filters, tab="open", show=MOST_ROWS)
     return [one.id for one in search.find(Reach.of(person), wanted, now=clock.now())]
 
@@ -311,13 +321,15 @@ def rows_of(
     *,
     base: str = queue_rows.REQUESTS,
 ) -> list[Row]:
-    """Any requests as lines, in the order given, each linked below `base`. Who asks
-    has checked what the person sees."""
+    """List any requests as rows in the given order, each linked below `base`.
+
+    The caller must have checked that this person may see them.
+    """
     return queue_rows.of([Found(one) for one in ids], person, now, base=base)
 
 
 def newer(person: Person, since: datetime) -> int:
-    """How many requests this person can decide were opened after that moment."""
+    """Count the requests opened after `since` that this person can decide."""
     found = visibility.decidable(person).filter(opened_at__gt=since)
     return found.order_by()[: search.MOST_COUNTED].count()
 

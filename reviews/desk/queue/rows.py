@@ -1,8 +1,8 @@
-"""Requests as lines of a list: two queries for any number of them, and none for an
-effect that this process has shown before.
+"""Requests as rows of a list, and the filter options of the queue.
 
-What the queue can be narrowed to. Nothing is looked for in every row: tools are
-those of the queues, agents come from the index, one step an agent.
+Any number of rows takes two queries, and none for an effect that this process has
+described before. The options come from indexes and never from a scan of all rows: the
+tools of the queues, and the agents one index step each.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ SAID = {
     Verdict.MODIFY: "You modified",
     Verdict.ESCALATE: "You escalated",
 }
-REQUESTS = "/requests/"  # reversing it for every row would cost as much as drawing it
-URGENT = 0  # the last digit of a rank that the agent called critical
+REQUESTS = "/requests/"  # reverse() would cost as much as the row itself
+URGENT = 0  # last digit of the rank when the agent claimed critical urgency
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What of a line stays the same while it is looked at again and again."""
+    """The part of a row that stays the same from one rendering to the next."""
 
     id: str
     url: str
@@ -59,13 +59,13 @@ class Head:
     flags: tuple[str, ...]
     repeats: str = ""
     repeats_url: str = ""
-    batch: str = ""  # with how many it can be decided together
+    batch: str = ""  # how many can be decided together with it
     batch_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One request as a line of a list."""
+    """One request as a row of a list."""
 
     head: Head
     at: datetime
@@ -100,9 +100,11 @@ def of(
     together: bool = False,
     gathered: bool = False,
 ) -> list[Row]:
-    """The lines of what was found, in its order, each linked below `base`. `settled`
-    adds what came of it, `together` the batch that it waits in, by one query more;
-    where they are `gathered`, one line stands for the whole batch, by two more."""
+    """List the rows of the requests found, in order, each linked below `base`.
+
+    `settled` adds the outcome. `together` adds the batch that each waits in, with one
+    more query; with `gathered`, one row stands for the whole batch, with two more.
+    """
     sealed = loaded([one.id for one in found], person, settled=settled)
     within = links.of_many(sealed.keys()) if together and sealed else {}
     briefs = briefs_of(sealed.values())
@@ -122,7 +124,8 @@ def of(
 def _marked(
     row: Row, within: Within | None, titles: Mapping[str, tuple[Part, ...]]
 ) -> Row:
-    """With the batch that it may be decided in, or as the line of that batch."""
+    """Add the batch that the request can be decided in, or turn the row into that
+    batch's row."""
     if within is None:
         return row
     title = titles.get(within.id)
@@ -145,7 +148,7 @@ def _marked(
 def loaded(
     ids: Iterable[str], person: Person, *, settled: bool = False
 ) -> dict[str, RequestVersion]:
-    """The versions that are asked about now, by request, with what a line shows."""
+    """Load the current versions by request, with what a row shows."""
     found = (
         RequestVersion.objects.filter(
             request__in=list(ids), number=F("request__version")
@@ -186,7 +189,7 @@ def _by_request(found: Iterable[RequestVersion]) -> dict[str, RequestVersion]:
 
 
 def briefs_of(sealed: Iterable[RequestVersion]) -> dict[int, describe.Brief]:
-    """The effects of these versions, by revision."""
+    """Load the effects of these versions, by revision."""
     return describe.briefs({s.revision_id: s.request.action_hash for s in sealed})
 
 
@@ -209,7 +212,7 @@ def line(
     found: Found,
     base: str = REQUESTS,
 ) -> Row:
-    """One line, from a version as `loaded` loads it."""
+    """Build one row from a version that `load_versions` loaded."""
     request = sealed.request
     shown = briefs[sealed.revision_id]
     pending = request.status == RequestStatus.PENDING
@@ -249,7 +252,7 @@ def _flags(sealed: RequestVersion, shown: describe.Brief) -> tuple[str, ...]:
 
 
 def _state(sealed: RequestVersion, person: Person, now: datetime) -> State | None:
-    """Who has it or where it stands; nothing to say of what simply waits."""
+    """Who holds the request or where it stands; None if it simply waits."""
     request = sealed.request
     given: int = sealed.given  # type: ignore[attr-defined]
     required = sum(step["required"] for step in sealed.steps)
@@ -270,7 +273,7 @@ def _state(sealed: RequestVersion, person: Person, now: datetime) -> State | Non
 
 
 def _given_to(assignee: Person, person: Person, state: State) -> State:
-    """To whom a supervisor gave it, after who holds it and where it stands."""
+    """Add to whom a supervisor assigned the request, after its holder and its state."""
     said = "Given to you" if assignee == person else f"Given to {assignee}"
     if state.word == "Waiting":
         return replace(state, word=said)
@@ -284,7 +287,8 @@ def _ran(request: ApprovalRequest) -> Any:
 
 
 def _repeated(found: Found, request: ApprovalRequest) -> dict[str, str]:
-    """The identical proposals behind this one: said on its row, listed by its link."""
+    """Describe the identical proposals that share this row, with a link to their
+    list."""
     if found.repeats < 2 or found.since is None:
         return {}
     many = f"{found.repeats}+" if found.repeats >= MOST_COUNTED else str(found.repeats)
@@ -295,8 +299,8 @@ def _repeated(found: Found, request: ApprovalRequest) -> dict[str, str]:
 
 
 MOST_AGENTS = 100
-# From one agent that waits to the next, in every queue that the person reads; and the
-# tools whose home these queues are.
+# A loose index scan over the agents that wait in the person's queues, and the tools
+# of these queues.
 _NAMES = """
 WITH RECURSIVE found (agent) AS (
   (SELECT r.agent FROM reviews_approvalrequest AS r
@@ -314,7 +318,8 @@ SELECT DISTINCT 'tool', r.name FROM policies_tool AS r WHERE {read}
 
 
 def choices_of(reach: Reach, filters: Filters, rows: Iterable[Row]) -> list[Choice]:
-    """The selects of a tab; what its rows show is always among the choices."""
+    """Build the filter options of a tab; the values of its rows are always among
+    them."""
     rows, names = list(rows), _names(reach, filters)
     agents = {row.agent for row in rows} | {filters.agent} | names["agent"]
     tools = {row.tool for row in rows} | {filters.tool} | names["tool"]
@@ -330,7 +335,8 @@ def choices_of(reach: Reach, filters: Filters, rows: Iterable[Row]) -> list[Choi
 
 
 def _names(reach: Reach, filters: Filters) -> dict[str, set[str]]:
-    """Agents with something that waits, and tools, that this person may read of."""
+    """The agents with something that waits, and the tools, that this person may
+    read."""
     found: dict[str, set[str]] = {"agent": set(), "tool": set()}
     if filters.tab == "done":
         return found

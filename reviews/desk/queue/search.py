@@ -1,8 +1,8 @@
-"""Which requests a list shows, in order: one statement that walks a few indexes and
-stops at the end of the page, so that a million others cost nothing (speed.md G6).
+"""Which requests a list shows, and in which order.
 
-The rule is that of `visible.decidable`, on the same columns; a test holds the two
-together.
+One statement walks a few indexes and stops at the end of the page, so that its cost
+does not depend on how many others wait (speed.md G6). The rule equals
+`visibility.select_decidable` on the same columns; a test compares the two.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from reviews.requests.versions import BANDS
 from .filters import Filters
 
 DONE_FOR = timedelta(days=7)
-# Repeats and numbers of tabs are counted no further: "99+" says as much.
+# Repeats and tab numbers are counted up to here; the page prints "99+".
 MOST_COUNTED = 100
 
 _COLUMNS = """r.id, r.rank, r.expires_at, r.opened_at, r.settled_at, r.repeat_key,
   r.queue_id, r.tier, r.supervisors_only"""
-# A lane is one queue, and in it those that only supervisors can decide or the others:
-# within each the index has the order of the list.
+# A lane is one queue and one value of supervisors_only: within a lane, the index has
+# the order of the list.
 _LANES = """
 (SELECT r.* FROM unnest({queues}) AS lane (queue)
  CROSS JOIN unnest({kinds}) AS kind (supervisors_only)
@@ -56,8 +56,8 @@ _FIRST_OF_TWINS = f"""
   AND NOT EXISTS (SELECT FROM reviews_approvalrequest AS twin WHERE {_TWIN}
                   AND (twin.expires_at, twin.id) < (r.expires_at, r.id))
 """
-# What waits in a batch is on the row of its most urgent member that this person can
-# decide; identical ones share a row only outside of batches, so that none is on no row.
+# A batch is shown on the row of its most urgent member that this person can decide.
+# Identical requests share a row only outside of batches, or one could lose its row.
 _BATCHED = """EXISTS (SELECT FROM reviews_batchitem AS item
   JOIN reviews_batch AS batch ON batch.id = item.batch_id
   WHERE item.request_id = {0}.id AND item.left_at IS NULL
@@ -74,7 +74,7 @@ _FIRST_OF_BATCH = """
       AND NOT %(me)s = ANY (mate.barred) AND NOT %(me)s = ANY (mate.closed_to)
       AND (mate.rank, mate.expires_at, mate.id) < (r.rank, r.expires_at, r.id)
     OFFSET 0)
-"""  # by OFFSET it is asked for each row of the page, never joined for all that waits
+"""  # OFFSET 0 keeps this a subquery for each row of the page, not a join over all
 _GATHERED = f"""{_FIRST_OF_BATCH}
   AND ({_BATCHED.format("r")} OR NOT EXISTS (
     SELECT FROM reviews_approvalrequest AS twin WHERE {_TWIN}
@@ -101,7 +101,7 @@ _NOT_CLOSED = """
   AND NOT EXISTS (SELECT FROM reviews_stop AS stop WHERE stop.scope = 'reviewer'
                   AND stop.key = %(me)s AND stop.lifted_at IS NULL)
 """
-# The first half is the partial index's own condition, word for word.
+# The first half repeats the partial index's condition literally.
 _CLOSED = """NOT (r.closed_to = '{}'::varchar(40)[])
   AND r.closed_to @> ARRAY[%(me)s]::varchar(40)[]"""
 _HELD = """r.id IN (SELECT lease.request_id FROM reviews_lease AS lease
@@ -129,7 +129,7 @@ _FILTERS = {
 
 
 class Found(NamedTuple):
-    """One row of a list: the request, and how many identical ones wait with it."""
+    """One row of a list: the request, and how many identical ones share its row."""
 
     id: str
     repeats: int = 1
@@ -138,7 +138,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """In which queues a person decides and as what, and what they read beside."""
+    """A person's queues, their role in them, and what else they may read."""
 
     person: Person
     role: Role | None
@@ -158,23 +158,24 @@ class Reach:
 
     @property
     def can(self) -> str:
-        """The kinds of lanes in which this person can decide."""
+        """SQL array of `supervisors_only` values that this person can decide."""
         return _BOTH if self.role is Role.SUPERVISOR else "'{false}'::boolean[]"
 
     @property
     def cannot(self) -> str:
+        """SQL array of `supervisors_only` values that they cannot."""
         return (
             "'{}'::boolean[]" if self.role is Role.SUPERVISOR else "'{true}'::boolean[]"
         )
 
     @property
     def reads(self) -> str:
-        """The condition on a request of a queue that this person reads."""
+        """SQL condition on a request whose queue this person reads."""
         return "true" if self.sees_all else f"r.queue_id = ANY ({_MINE})"
 
 
 def find(reach: Reach, filters: Filters, *, now: datetime) -> list[Found]:
-    """The page's requests and one more, when there are more."""
+    """Find the requests of one page, and one more when there are more."""
     order = DONE_ORDER if filters.tab == "done" else ORDERS[filters.sort]
     collapses = filters.collapses and reach.role is not None
     sql = _FIND.format(
@@ -189,7 +190,8 @@ def find(reach: Reach, filters: Filters, *, now: datetime) -> list[Found]:
 
 
 def given(reach: Reach, filters: Filters, now: datetime) -> dict[str, Any]:
-    """The parameters of every statement here but `most`, which bounds each branch."""
+    """Build the parameters of every statement here, except `most`, which limits each
+    branch."""
     return {
         **{name: getattr(filters, name) for name in _FILTERS},
         "rank": _RANKS.get(filters.risk, 0),
@@ -202,7 +204,8 @@ def given(reach: Reach, filters: Filters, now: datetime) -> dict[str, Any]:
 
 
 def source(reach: Reach, filters: Filters, order: str = "") -> str:
-    """A tab's rows before they are cut. Without an order it only counts well."""
+    """Build a tab's rows as SQL, before the limit. Without an order the result serves
+    only for counting."""
     said = [_FILTERS[name] for name in _FILTERS if getattr(filters, name)]
     where = "".join(f" AND {one}" for one in said)
     return " UNION ".join(_BRANCHES[filters.tab](reach, filters, where, order))
@@ -216,14 +219,14 @@ def _open(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
 
 
 def _shared(filters: Filters) -> str:
-    """Of what shares a row, the one whose row it is."""
+    """Of the requests that share a row, keep the one whose row it is."""
     if filters.gathers:
         return _GATHERED
     return _FIRST_OF_TWINS if filters.collapses else ""
 
 
 def _still_open(reach: Reach, where: str, order: str) -> list[str]:
-    """Everything that waits, for those who read and do not decide."""
+    """Everything that waits, for people who read and do not decide."""
     if reach.sees_all:
         recallable = f"r.status = 'recallable'{where}"
         return [_lanes(_EVERY, _BOTH, where, order), _simple(recallable, order)]
@@ -236,7 +239,7 @@ def _still_open(reach: Reach, where: str, order: str) -> list[str]:
 
 
 def _waiting(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
-    """What is open and not this person's to decide, by why that is so."""
+    """The open requests that are not this person's to decide, one branch a reason."""
     if reach.role is None:
         return [_simple("false", order)]
     mine = f"r.queue_id = ANY ({_MINE})"
@@ -253,7 +256,7 @@ def _waiting(reach: Reach, filters: Filters, where: str, order: str) -> list[str
 
 
 def _mine(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
-    """What this person holds just now, and what was given to them."""
+    """The requests that this person holds, and those assigned to them."""
     still = f"(r.status = 'recallable' OR {_PENDING})"
     given_to = f"{_PENDING} AND r.assignee_id = %(person)s"
     return [
@@ -263,7 +266,8 @@ def _mine(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
 
 
 def _done(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
-    """What this person decided, and what expired: silence is everyone's."""
+    """The requests that this person decided, and the expired ones, which concern
+    everybody."""
     if reach.role is None:
         read = f"({reach.reads} OR {_OWN})"
         return [
@@ -279,7 +283,7 @@ def _done(reach: Reach, filters: Filters, where: str, order: str) -> list[str]:
 
 
 def decidable(reach: Reach, where: str, most: str) -> str:
-    """What this person can decide and is so besides, in no order."""
+    """Build SQL for what this person can decide and what meets `where`, in no order."""
     return _simple(
         f"{_PENDING} AND r.queue_id = ANY ({_MINE})"
         f" AND r.supervisors_only = ANY ({reach.can}) {_NOT_CLOSED} AND {where}",

@@ -1,4 +1,4 @@
-"""The queue, what is new in it, and a look at one of its rows."""
+"""The queue page and the poll for what is new in it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from .page import Filters
 @require_safe
 @htmx.varies
 def queue(request: HttpRequest) -> HttpResponse:
-    """My queue; all of its state is in the address."""
+    """The person's queue; its whole state is in the URL."""
     return shown(request, Filters.read(request.GET))
 
 
 def shown(
     request: HttpRequest, filters: Filters, form: ViewForm | None = None
 ) -> HttpResponse:
-    """The page of these filters, perhaps with a form that was refused."""
+    """Render the queue with these filters, and a saved-view form that was refused."""
     desk = frame.of(request)
     desk.ready()
     page = queries.page(
@@ -45,7 +45,8 @@ def shown(
 @require_GET
 @htmx.varies
 def queue_fresh(request: HttpRequest) -> HttpResponse:
-    """How many came since the list on the screen was made, and what of it is over."""
+    """How many requests arrived since the list was rendered, and which of its rows are
+    settled."""
     since = _moment(request.GET.get("since", ""))
     if since is None:
         raise NotFound
@@ -65,7 +66,8 @@ def queue_fresh(request: HttpRequest) -> HttpResponse:
 
 
 def _moment(said: str) -> datetime | None:
-    """None for what is no moment: a thirteenth month, no zone, before the year 1."""
+    """Parse a time with a zone; None for an invalid one, such as a thirteenth month or
+    a year before 1."""
     try:
         found = parse_datetime(said.replace(" ", "+"))
         return found.astimezone(UTC) if found and found.tzinfo else None
@@ -74,6 +76,6 @@ def _moment(said: str) -> datetime | None:
 
 
 def _back(request: HttpRequest) -> str:
-    """The list's own address again, never one that a link brought along."""
+    """Read the list's own URL; a URL outside the queue is replaced by the queue's."""
     back, own = request.GET.get("back", ""), reverse("reviews:queue")
     return back if back == own or back.startswith(f"{own}?") else own

@@ -1,7 +1,7 @@
-"""What is known of a database that was put back: what was seen of the one before, what
-is here, and who has looked.
+"""The page after a database restore.
 
-After a restore: what is known, and the two people who let things run again.
+Shows what is known about the restore: the last record seen before it, the newest record
+now, and the people who looked. Two of them must confirm before anything runs again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WHY = {
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """One restore: who looked first, and who agreed."""
+    """One restore with the two people who looked."""
 
     epoch: Epoch
     first: str
@@ -45,11 +45,13 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class RestoredPage:
-    why: str  # "" when all is well
-    asks: bool  # two people, to look; the disk asks nobody
+    """The page's facts, and what this person may do."""
+
+    why: str  # empty when all is well
+    asks: bool  # whether two people must look; not for an unreadable disk
     waiting: Looked | None
-    seen: int | None  # the record this host saw last
-    here: int | None  # the newest one
+    seen: int | None  # the last record that this host saw
+    here: int | None  # the newest record in the database
     requests: int
     executions: int
     may: bool
@@ -58,11 +60,12 @@ class RestoredPage:
 
     @property
     def offered(self) -> bool:
-        """Whether this person may say now that they have looked."""
+        """Whether this person may confirm now that they have looked."""
         return bool(self.why) and self.asks and self.may and not self.mine
 
 
 def recovery_page(person: Person) -> RestoredPage:
+    """Build the page: the restore that waits for confirmation, and the last twenty."""
     why, waiting = restore_epochs.why(), recovery.waiting()
     past = Epoch.objects.filter(began_at__isnull=False).order_by("-number")
     rows = [*([waiting] if waiting else []), *past[:20]]
@@ -116,7 +119,8 @@ BEGUN = "A new epoch began. Workers go on by themselves."
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def restored(request: HttpRequest) -> HttpResponse:
-    """Whether this is the database that we know; and to say so, for who may."""
+    """Whether this is the database that Holdpoint knows; POST confirms that a person
+    looked."""
     who, reason = frame_person(request), request.POST.get("reason", "")
     error = None
     if request.method == "POST":

@@ -1,7 +1,9 @@
-"""What a page asks of a person beside the verdict: that they had it on the screen, for
-a while, and looked. None of it is a lock; what was said twice is taken and marked.
+"""From a submitted panel to one decision, and what the page asks for beside the
+verdict.
 
-From a submitted panel to one operation.
+A verdict on a page that has changed is refused, and so are too many approvals in a row.
+The minimum reading time and the attention check only delay: the second try is accepted
+and flagged.
 """
 
 from __future__ import annotations
@@ -46,16 +48,16 @@ from .page import ReviewPage
 FAST, MISSED, NARROW = "fast", "check_missed", "narrow"
 REMADE = "remade"
 COMMITS = {Verdict.APPROVE, Verdict.MODIFY}
-_ANSWERS = "answers"  # in the session: the answers given before, by request version
+_ANSWERS = "answers"  # session key: the answers so far, by request version
 _KEPT = 20
 HEADER = "X-Seen"
-# Whoever decided less often than this still learns the page: no sampled question.
+# Reviewers with fewer decisions are new to the page and get no sampled question.
 FIRST_DECISIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """An attention check as a panel shows it; `answers` were given before."""
+    """An attention check as a panel shows it; `answers` were given on earlier tries."""
 
     question: Question
     answers: tuple[int, ...] = ()
@@ -63,14 +65,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """Until when a commit is asked for twice, and the seconds of reading before."""
+    """The minimum reading time: until when a commit must be repeated, and its
+    seconds."""
 
     until: datetime
     seconds: int
 
 
 class Notice:
-    """What the page says before the decision of what it will ask for with it."""
+    """What the page announces before the decision that it will ask for."""
 
     def __init__(self, session: SessionBase, page: ReviewPage) -> None:
         self._session = session
@@ -78,7 +81,7 @@ class Notice:
 
     @cached_property
     def floor(self) -> Floor | None:
-        """None once the time is over, and for whoever was told already."""
+        """None once the time is over, and for a reviewer who was warned already."""
         page = self._page
         seconds = _floor(page.loaded)
         until = _opened(page) + timedelta(seconds=seconds)
@@ -89,19 +92,22 @@ class Notice:
 
     @cached_property
     def asks(self) -> bool:
-        """Whether an approval comes with a question."""
+        """Whether an approval comes with an attention check."""
         page = self._page
         given = page.loaded, page.regions, Verdict.APPROVE, _opened(page)
         return asked(self._session, *given) is not None
 
     def ready(self) -> None:
-        """Ask for all of it, so that printing it waits for nothing."""
+        """Load both, so that rendering does not wait for a query."""
         _ = self.floor, self.asks
 
 
 def fit(request: HttpRequest, page: ReviewPage, *, partial: bool) -> None:
-    """The page beside what is on the screen already: no panel over another version,
-    a question where one is due, no password that was given a moment ago."""
+    """Adapt the page to what is on the screen already.
+
+    Closes the panel if the screen shows another version, adds an attention check where
+    one is due, and asks for no password that was given a moment ago.
+    """
     page.partial, page.on_screen = partial, on_screen(request, page.loaded)
     page.notice = Notice(request.session, page)
     if page.armed is None:
@@ -132,8 +138,12 @@ def _proved(request: HttpRequest, loaded: Loaded, verdict: Verdict) -> bool:
 
 
 def on_screen(request: HttpRequest, loaded: Loaded) -> Seen | None:
-    """What this person's browser already shows of this request, by its own token: in a
-    header where a script sends it, else in the form."""
+    """What this person's browser already shows of the request; None without a valid
+    token of their own.
+
+    A script sends the page token in the `PAGE_TOKEN_HEADER` header, a form in its
+    `seen` field.
+    """
     sent = request.POST.get("seen") or request.GET.get("seen") or ""
     found = submission.read_or_none(request.headers.get(HEADER) or sent)
     # guard: own-screen
@@ -149,9 +159,11 @@ def asked(
     verdict: Verdict,
     opened: datetime,
 ) -> Asked | None:
-    """The attention check of this person and version, on the decisions that the
-    policy picks; only for verdicts that let something happen. `opened` is when the
-    person opened the page: what they decide elsewhere meanwhile adds no question."""
+    """The attention check of this person and version; None where the policy asks none.
+
+    Only for verdicts that let something happen. `opened` is when the person opened the
+    page: decisions they make elsewhere in the meantime add no question.
+    """
     if verdict not in COMMITS:
         return None
     often = _desk(loaded).micro_check.get(Risk(loaded.sealed.risk), 0)
@@ -169,9 +181,9 @@ def asked(
 
 
 def added(request: HttpRequest, loaded: Loaded, said: Said) -> Said:
-    """The verdict with the page it was given on, and what the page has against it.
+    """The verdict with its page evidence, and with the refusal that the page deferred.
 
-    Raises DigestMissing for a page that cannot say what it showed.
+    Raises DigestMissing for a page without a valid token.
     """
     page = submission.read(request.POST.get("seen", ""))
     # guard: own-page
@@ -199,22 +211,23 @@ def added(request: HttpRequest, loaded: Loaded, said: Said) -> Said:
 
 
 def remember(session: SessionBase, loaded: Loaded, said: Said) -> None:
-    """A first wrong answer counts, also after the page was loaded again."""
+    """Store the answers in the session: a first wrong answer counts even after a
+    reload."""
     kept = _answers(session)
     kept[_key(loaded)] = tuple(said.check.get("answers", ()))
     session[_ANSWERS] = dict(list(kept.items())[-_KEPT:])
 
 
 def forget(session: SessionBase, loaded: Loaded) -> None:
-    """The question was answered and its decision made."""
+    """Drop the answers once the decision is made."""
     kept = _answers(session)
     if kept.pop(_key(loaded), None) is not None:
         session[_ANSWERS] = kept
 
 
 def _desk(loaded: Loaded) -> Desk:
-    """Of the policy that the version was sealed under: it must not change between two
-    commits."""
+    """The desk rules of the policy that the version was sealed under, so that they do
+    not change between two tries."""
     return active.compiled(loaded.sealed.policy).desk
 
 
@@ -235,7 +248,7 @@ def _is_new(loaded: Loaded, opened: datetime) -> bool:
 
 
 def seed(loaded: Loaded) -> bytes:
-    """Of the attention check of this person and version."""
+    """The seed of this person's attention check on this version."""
     who = loaded.person.public_id
     text = f"{loaded.request.pk}:{loaded.request.version}:{who}"
     return salted_hmac("reviews.micro_checks", text, algorithm="sha256").digest()
@@ -251,7 +264,7 @@ def _answers(session: SessionBase) -> dict[str, tuple[int, ...]]:
 
 
 def _regions(loaded: Loaded, page: Seen) -> Regions:
-    """The regions that the page was made of, as they are made now."""
+    """The regions of the page that was shown, rendered from the database now."""
     return Regions(
         loaded.person,
         loaded.sealed,
@@ -269,7 +282,7 @@ def _answer(request: HttpRequest, question: Asked | None) -> int | None:
 
 
 def _told(page: Seen, question: Asked | None, answer: int | None) -> Sequence[str]:
-    """What is marked on a decision that the page had objected to before."""
+    """The flags of a decision that the person insisted on after a warning."""
     flags = [FAST] if FAST in page.warned else []
     if question is not None and answer is not None:
         given = [*question.answers, answer]
@@ -290,7 +303,7 @@ def _stored(question: Asked | None, answer: int | None) -> dict[str, Any]:
 
 
 def _remade(page: Seen, said: Said, digest: str) -> DomainError | None:
-    """Something else was on the screen than what the verdict is about."""
+    """A refusal if the screen showed something other than what the verdict is about."""
     if (page.version, page.action_hash) != (said.version, said.action_hash):
         return Stale()
     if page.digest == digest:
@@ -304,7 +317,7 @@ def _remade(page: Seen, said: Said, digest: str) -> DomainError | None:
 
 def _missed(question: Asked | None, answer: int | None) -> DomainError | None:
     if question is None or question.answers:
-        return None  # the second answer is taken, whatever it is
+        return None  # the second answer is accepted, right or wrong
     if answer is None:
         return CheckMissed("Answer the question first. Nothing was recorded.")
     if question.question.is_right(answer):
@@ -335,8 +348,12 @@ def _too_fast(loaded: Loaded, page: Seen, said: Said) -> DomainError | None:
 
 
 def commit(request: HttpRequest, loaded: Loaded, form: DecisionForm) -> None:
-    """Say the verdict. Raises what `decide` raises, DigestMissing for a page that
-    lost its version or hash, InvalidArgs for an input of the wrong type."""
+    """Submit the verdict.
+
+    Raises what `decide_request` raises, DigestMissing for a form without version or
+    action hash, Reason for another invalid field, InvalidArgs for an input of the wrong
+    type.
+    """
     _check(form)
     sent = form.cleaned_data
     said = Said(
@@ -367,8 +384,8 @@ def commit(request: HttpRequest, loaded: Loaded, form: DecisionForm) -> None:
 def _proof(
     request: HttpRequest, said: Said, password: str, now: datetime
 ) -> Proof | None:
-    """From the password typed now, or one typed for exactly this a moment ago: when
-    something else was wrong, it need not be typed again."""
+    """From the password just typed, or one typed for exactly this decision a moment
+    ago: after another refusal it need not be typed again."""
     proof = submission.prove(request, said.person, password, said.bound, now)
     if proof is None:
         return submission.kept(request.session, said.bound, now)
@@ -377,7 +394,7 @@ def _proof(
 
 
 def _leaning(form: DecisionForm) -> tuple[str, ...]:
-    """What who passes it up would have said, for a supervisor who asks."""
+    """How the escalating reviewer would have decided, for a supervisor who asks."""
     said = form.cleaned_data["leaning"]
     return (f"leans_{said}",) if said and form.meant is Verdict.ESCALATE else ()
 
@@ -395,7 +412,7 @@ def _args(loaded: Loaded, form: DecisionForm) -> Mapping[str, Any] | None:
     if form.meant is not Verdict.MODIFY or tool is None:
         return None
     if form.seen != loaded.request.version:
-        return loaded.revision.args  # refused as stale, whatever was typed
+        return loaded.revision.args  # `decide_request` refuses it as stale
     definition = tools.definition(tool)
     args, wrong = argument_form.read(definition, loaded.revision.args, form.data)
     if wrong:
@@ -404,6 +421,6 @@ def _args(loaded: Loaded, form: DecisionForm) -> Mapping[str, Any] | None:
 
 
 def version_of(key: str) -> int | None:
-    """The request version in a `Loaded.key`."""
+    """The request version in a `key` of the loaded request; None for another text."""
     number, _, _ = key.partition("-")
     return int(number) if number.isdecimal() and len(number) < 10 else None

@@ -1,7 +1,5 @@
-"""An edit beside what it replaces: the state now, the proposal, and the edit.
-
-What of the business state moved between two readings, for who had read the first.
-"""
+"""Comparisons for the review page: an edit beside the proposal and the state now, and
+two readings of the business state."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from reviews.presenters.shapes import Cell, Change, Row
 
 @dataclass(frozen=True, slots=True)
 class ThreeWay:
-    """One argument, or one balance, that the edit changes; None is "none"."""
+    """One argument or balance that the edit changes; None is shown as "none"."""
 
     label: str
     now: Cell | None
@@ -33,8 +31,8 @@ class ThreeWay:
 def rows(
     revision: Revision, edited: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> list[ThreeWay]:
-    """What differs between proposal and edit; `now` is the reading's before-state,
-    where it speaks of the same argument."""
+    """What differs between proposal and edit. `now` is the value in the reading's
+    before-state, where it has the same argument."""
     if revision.tool is None:
         return []
     subject = Subject(
@@ -54,16 +52,17 @@ def rows(
 
     return [
         *_balances(revision, edited, reading),
-        *(row(one, one.cell, None) for one in found.now),  # no longer an argument
+        *(row(one, one.cell, None) for one in found.now),  # the edit removes it
         *(row(one, one.before, one.after) for one in found.changes),
-        *(row(one, None, one.cell) for one in found.other),  # not proposed at all
+        *(row(one, None, one.cell) for one in found.other),  # the edit adds it
     ]
 
 
 def _balances(
     revision: Revision, edited: Mapping[str, Any], reading: Mapping[str, Any]
 ) -> Iterator[ThreeWay]:
-    """What the tool declares that its amount moves, after each of the two."""
+    """The balances that the tool's amount moves, after the proposal and after the
+    edit."""
     definition = tools.definition(revision.known_tool)
     paths = {balance.fact for balance in definition.balances}
     if not paths:
@@ -86,8 +85,8 @@ def _balances(
 
 
 def _held(before: Mapping[str, Any]) -> Iterator[tuple[str, Leaf]]:
-    """The leaves of the state now by path. Those of lists are left out: there the same
-    place need not be the same entry."""
+    """The leaves of the before-state by path, without those in lists: the same index
+    need not be the same entry."""
     for leaf in leaves(before):
         if "[" not in leaf.path:
             yield leaf.path, leaf
@@ -97,7 +96,7 @@ Reading = Mapping[str, Any]
 
 
 def moved_rows(revision: Revision, was: Reading, now: Reading) -> list[Moved]:
-    """The fields of the before-state that differ, by their labels."""
+    """The fields of the before-state that differ between two readings, by label."""
     before, after = was.get("before") or {}, now.get("before") or {}
     labels = {**(was.get("labels") or {}), **(now.get("labels") or {})}
     hidden = tools.definition(revision.tool).sensitive if revision.tool else []

@@ -1,9 +1,5 @@
-"""R1 to R6: what is kept with the decision, and whether it is still what the reader
-has on the screen.
-
-A review page as it was asked for: one request, one person, what they have on the
-screen, and what they just did.
-"""
+"""The base of the review page: the request, its regions R1 to R6 as bytes, and whether
+those are still what the reader has on the screen."""
 
 from __future__ import annotations
 
@@ -23,12 +19,13 @@ from .load import Loaded
 
 
 class Opened:
-    """What every region starts from.
+    """What every region starts from: the request, what is on the screen, and what the
+    person just did.
 
-    `on_screen` is what the browser already shows of this request, `partial` that it
-    goes on showing it beside this answer; both are known when it is answered. `since`
-    is the number of the version that the person had read before this one. `remade`:
-    what they have on the screen is not what this page would be now.
+    `on_screen` is what the browser already shows of this request, `partial` whether it
+    stays beside this response; both are set when the request is answered. `since` is
+    the number of the version that the person read before this one. `remade`: the page
+    on the screen differs from what it would be now.
     """
 
     def __init__(
@@ -58,7 +55,7 @@ class Opened:
         self.partial = False
         self.notice: Any = None
         self.remade = remade
-        self.warned = warned  # what they are told now, and may then insist on
+        self.warned = warned  # the warning shown now; a second try insists
         self._since = since
         self.id = loaded.request.pk
         self.url = reverse("reviews:request_detail", args=[self.id])
@@ -72,14 +69,14 @@ class Opened:
 
     @property
     def old(self) -> int:
-        """The version that stays on their screen; 0 where none does."""
+        """The version that stays on the screen; 0 for none."""
         return self.screen or (self.on_screen.version if self.on_screen else 0)
 
 
 class SeenRegions(Opened):
-    """The regions as bytes, and the token that says so."""
+    """The regions as bytes, and the token that identifies them."""
 
-    # R1 to R6: what is kept with the decision
+    # R1 to R6: stored with the decision
     @cached_property
     def regions(self) -> Regions:
         older = self.older
@@ -97,7 +94,8 @@ class SeenRegions(Opened):
 
     @cached_property
     def _reading(self) -> StateReading | None:
-        """The newest, unless an older one stays on the screen beside this answer."""
+        """The newest reading, unless an older one stays on the screen beside this
+        response."""
         before, newest = self.on_screen, self.loaded.reading
         if not self.partial or before is None:
             return newest
@@ -107,25 +105,28 @@ class SeenRegions(Opened):
 
     @cached_property
     def sight(self) -> Sight:
-        """The regions as bytes: printed here, and kept with the decision."""
+        """The regions as bytes: printed here, and stored with the decision."""
         return page_evidence.kept(self.regions)
 
     @property
     def facts(self) -> str:
+        """R1 to R3 as HTML."""
         return self.sight.parts[0]
 
     @property
     def rules(self) -> str:
+        """R4 as HTML."""
         return self.sight.parts[1]
 
     @property
     def words(self) -> str:
+        """R5 and R6 as HTML."""
         return self.sight.parts[2]
 
     @property
     def seen(self) -> Seen:
-        """What this page says of itself when it comes back. Who had the very same
-        regions before them, without JavaScript, has been reading since then."""
+        """The data of the page token. If the same regions were on the screen before,
+        the reading time counts from then, also without JavaScript."""
         fresh = Seen(
             person=self.loaded.person.public_id,
             request=self.id,
@@ -142,21 +143,22 @@ class SeenRegions(Opened):
 
     @property
     def token(self) -> str:
-        """For the page's hidden field; a part of a page renews it only where the page
-        around it says something else."""
+        """The signed token for the hidden field. A part of a page sends a new one only
+        when the page around it must change its token."""
         keeps = self.partial and not (self.warned or self._other)
         return "" if keeps or self.loaded.finished or self.moved else self.seen.token()
 
     @cached_property
     def moved(self) -> bool:
-        """Whether the reader's screen shows something else than there is now."""
+        """Whether the screen shows something other than the current version."""
         if self.remade or self.screen not in (None, self.version):
             return True
         return self._other is not None and self.seen.digest != self._other.digest
 
     @cached_property
     def target_moved(self) -> bool:
-        """Whether the comparison on the screen is with a state that is no more."""
+        """Whether the screen compares with a business state that a newer reading
+        replaced."""
         before = self.on_screen
         if before is None or not self.partial or not self.loaded.able:
             return False
@@ -168,8 +170,8 @@ class SeenRegions(Opened):
 
     @property
     def _other(self) -> Seen | None:
-        """Another version that stays on the screen of somebody who may decide this
-        one. A recall makes one that reads the same."""
+        """The page of another version that stays on the screen of a person who may
+        decide. After a recall its regions can be the same."""
         before = self.on_screen
         if before is None or not self.partial or self.loaded.why_not:
             return None

@@ -1,4 +1,5 @@
-"""What a supervisor reads of an escalation: who asked, why, and what they lean to."""
+"""What a supervisor sees of an escalation: who escalated, why, and which way they
+lean."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ LEANINGS = {"leans_approve": "would approve it", "leans_reject": "would reject i
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What a supervisor is told of an escalation, above the review page."""
+    """The panel above the review page of an escalated request."""
 
     who: str
     by_verifier: bool
@@ -32,15 +33,16 @@ class Panel:
     note: str
     waited: timedelta
     read_for: timedelta | None
-    leaning: str  # empty until it was asked for
+    leaning: str  # empty until the supervisor asks for it
     has_leaning: bool
-    answer_by: datetime | None  # none while deadlines stand still
+    answer_by: datetime | None  # None while an incident freezes deadlines
     may_return: bool
     people: QuerySet[Person]
 
 
 def panel(loaded: Loaded) -> Panel | None:
-    """Of a request that was handed up and waits; for supervisors of its queue."""
+    """The panel for a supervisor of the queue; None unless the request was escalated
+    and still waits."""
     sealed, request = loaded.sealed, loaded.request
     handed_up = sealed.cause in HANDED_UP or sealed.escalated_by
     if not (loaded.waiting and handed_up and _supervises(loaded)):
@@ -70,7 +72,7 @@ def panel(loaded: Loaded) -> Panel | None:
 
 
 def _supervises(loaded: Loaded) -> bool:
-    """The rule of `returns`, as an answer."""
+    """The rule of `decisions.returns`, as a predicate."""
     person, request = loaded.person, loaded.request
     return (
         permissions.deciding_role(person) is Role.SUPERVISOR
@@ -80,7 +82,7 @@ def _supervises(loaded: Loaded) -> bool:
 
 
 def _was_shown(loaded: Loaded) -> bool:
-    """Whether this person asked for the reviewer's view: the log says so."""
+    """Whether this person asked for the reviewer's view, by the log."""
     return LogRecord.objects.filter(
         kind="request.view_shown",
         proposal=loaded.request.proposal_id,
@@ -89,7 +91,7 @@ def _was_shown(loaded: Loaded) -> bool:
 
 
 def guidance(loaded: Loaded) -> str:
-    """What the supervisor who gave it back wrote."""
+    """The guidance of the supervisor who gave the request back; empty for none."""
     if loaded.sealed.cause != "returned":
         return ""
     notes = Note.objects.filter(request=loaded.request, kind=NoteKind.GUIDANCE)

@@ -1,5 +1,8 @@
-"""Being at a request: taking it, giving it back, more time, and what is typed on the
-way. Opening a page changes nothing; the page asks by itself, once it is looked at."""
+"""Views of a hold on a request: take, release, extend, hand over, break; drafts and
+notes.
+
+Opening a page changes nothing; its script posts here once somebody looks at it.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ from .page import ReviewPage
 @require_POST
 @htmx.varies
 def lease(request: HttpRequest, pk: str) -> HttpResponse:
-    """Take it, with the business state read again; with `beat` only go on holding."""
+    """Take the hold and read the business state again; with `beat` only renew the
+    hold."""
     loaded = _load(request, pk)
     beat = request.POST.get("beat")
     if loaded.able and not beat:
@@ -46,7 +50,7 @@ def lease(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 @htmx.varies
 def release(request: HttpRequest, pk: str) -> HttpResponse:
-    """Give it back; `leaving` when the page itself is going."""
+    """Release the hold; `leaving` when the page itself is being closed."""
     loaded = _of_decider(request, pk)
     token = request.POST.get("lease", "")
     rows.release(request_id=pk, person=loaded.person, token=token)
@@ -58,7 +62,7 @@ def release(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 @htmx.varies
 def extend(request: HttpRequest, pk: str) -> HttpResponse:
-    """More time, as far as the policy lets it wait."""
+    """Extend the deadline as far as the policy allows."""
     loaded = _load(request, pk)
     before = loaded.request.expires_at
     until = deadlines.extend(request_id=pk, person=loaded.person).expires_at
@@ -69,7 +73,7 @@ def extend(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 @htmx.varies
 def ask_hold(request: HttpRequest, pk: str) -> HttpResponse:
-    """Hear of it when it is free again."""
+    """Ask for a mail when the hold is free."""
     loaded = _load(request, pk)
     if loaded.why_not:
         raise NotYours(loaded.why_not)
@@ -80,7 +84,7 @@ def ask_hold(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 @htmx.varies
 def accept_hold(request: HttpRequest, pk: str) -> HttpResponse:
-    """Take over what its holder offered."""
+    """Take over a hold that its holder offered."""
     loaded = _load(request, pk)
     take.take(request_id=pk, person=loaded.person, accept=True)
     return _see(pk)
@@ -102,7 +106,7 @@ def break_hold(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
-    """Offer what one holds to a colleague."""
+    """Offer one's hold to a colleague."""
     loaded = _load(request, pk)
     if loaded.why_not:
         raise NotYours(loaded.why_not)
@@ -120,13 +124,14 @@ def hand_over(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_POST
 def draft(request: HttpRequest, pk: str) -> HttpResponse:
-    """Keep what is typed, as it is typed."""
+    """Store the typed panel as a draft."""
     keep(_of_decider(request, pk), request.POST)
     return HttpResponse(status=204)
 
 
 def keep(loaded: Loaded, sent: QueryDict) -> None:
-    """What a panel sent, kept as a draft, unless the person decided this already."""
+    """Store the sent panel as a draft, unless it is invalid or the person has already
+    voted on this version."""
     voted = loaded.own is not None and loaded.own.version == loaded.request.version
     form = DraftForm(sent)
     if not form.is_valid() or voted:
@@ -145,7 +150,7 @@ def keep(loaded: Loaded, sent: QueryDict) -> None:
 @require_POST
 @htmx.varies
 def note(request: HttpRequest, pk: str) -> HttpResponse:
-    """Words on the record, where a verdict is not one's to give."""
+    """Add a note to the record."""
     loaded = _load(request, pk)
     form = NoteForm(request.POST)
     text = form.cleaned_data["text"] if form.is_valid() else ""
@@ -157,8 +162,8 @@ def note(request: HttpRequest, pk: str) -> HttpResponse:
 
 @require_POST
 def queue_next(request: HttpRequest) -> HttpResponse:
-    """To the next request of my queue that nobody is at, held for me; what I leave is
-    given back. Asks first where something was typed and not sent."""
+    """Hold and open the next free request of the person's queue, and release the one
+    they leave. Asks first if they leave something typed and not sent."""
     who, left = person(request), request.POST.get("from", "")
     step = -1 if request.POST.get("step") == "previous" else 1
     filters = Filters.read(htmx.query(request.POST.get("filters", "")))
@@ -178,7 +183,7 @@ def queue_next(request: HttpRequest) -> HttpResponse:
 
 
 def _left_unsent(request: HttpRequest, pk: str) -> Loaded | None:
-    """The request that is being left, if something was typed there and not sent."""
+    """The request that is being left, if it has an unsent draft."""
     who = person(request)
     if not pk or not drafts.exists(person=who, request_id=pk):
         return None
@@ -190,14 +195,14 @@ def _load(request: HttpRequest, pk: str) -> Loaded:
 
 
 def _of_decider(request: HttpRequest, pk: str) -> Loaded:
-    """The request for who decides in its queue; nobody else has anything to keep."""
+    """Load the request for a person who decides in its queue. Raises NotYours."""
     loaded = _load(request, pk)
     permissions.admitted_role(loaded.person, loaded.request.queue_id)
     return loaded
 
 
 def _strip(request: HttpRequest, pk: str, told: str = "") -> HttpResponse:
-    """The strip as it is now for a page that is open; else the page itself."""
+    """The current strip for an open page; without htmx a redirect to the page."""
     if not htmx.wants_partial(request):
         return _see(pk)
     request.desk = None  # type: ignore[attr-defined]  # the clock has moved on

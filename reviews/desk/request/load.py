@@ -1,4 +1,4 @@
-"""One request with everything that belongs to it, as this person may see it now."""
+"""One request with everything that its page needs, as this person may see it now."""
 
 from __future__ import annotations
 
@@ -44,19 +44,20 @@ from reviews.stops import incidents, stops
 
 @dataclass
 class Loaded:
-    """Everything the page is made of, read once."""
+    """A request, its current version, votes, execution and stop, loaded once for one
+    person."""
 
     person: Person
     request: ApprovalRequest
     sealed: RequestVersion
-    decisions: list[Decision]  # only one's own while blind
+    decisions: list[Decision]  # only the person's own while reviewers are blind
     given: int
     execution: Execution | None
     stopped: StopMode | None
     now: datetime
     reading: StateReading | None = None  # the newest since the proposal, if any
-    remarked: bool = False  # somebody wrote a note
-    drafted: bool = False  # this person typed something and did not send it
+    remarked: bool = False  # there are notes
+    drafted: bool = False  # this person has an unsent draft
 
     @property
     def revision(self) -> Revision:
@@ -77,11 +78,12 @@ class Loaded:
 
     @property
     def settled(self) -> bool:
+        """Whether the request is no longer open."""
         return self.request.status not in OPEN
 
     @property
     def said(self) -> str:
-        """What a screen reader hears of the state."""
+        """What a screen reader announces about the state."""
         until = self.request.recall_until
         if until is None:
             return f"{self.state.word} {self.state.note}".strip()
@@ -90,6 +92,7 @@ class Loaded:
 
     @property
     def tally(self) -> Tally:
+        """Approvals given and required."""
         return Tally(self.given, sum(step["required"] for step in self.sealed.steps))
 
     @property
@@ -100,6 +103,7 @@ class Loaded:
 
     @cached_property
     def state(self) -> State:
+        """The state as a label."""
         return states.of_request(
             self.request,
             self.execution,
@@ -114,37 +118,38 @@ class Loaded:
 
     @cached_property
     def behind(self) -> bool:
-        """Whether it is approved, and not its turn in its batch."""
+        """Whether it is approved but has to wait for its turn in its batch."""
         row = self.execution
         queued = row is not None and row.status == ExecutionStatus.QUEUED
         return row is not None and queued and sequence.must_wait(row)
 
     @cached_property
     def halted(self) -> bool:
-        """Whether its batch waits since a failure, this one or another."""
+        """Whether its batch is halted after a failure of one of its members."""
         return self.execution is not None and sequence.is_halted(self.execution)
 
     @cached_property
     def holding(self) -> Holding:
-        """Who is at it, of what can still be decided."""
+        """The hold on a request that can still be decided."""
         if not self.waiting:
             return Holding()
         return components_holding.of(self.person, self.request, self.now)
 
     @cached_property
     def lost(self) -> str:
-        """That another ended this person's hold, of what can still be decided."""
+        """The sentence about a hold that this person lost, while the request can be
+        decided."""
         return (
             components_holding.lost(self.person, self.request) if self.waiting else ""
         )
 
     def lost_since(self, etag: str) -> str:
-        """The same, if the page with this tag does not say it yet."""
+        """The same, unless the page with this ETag shows it already."""
         return "" if etag.endswith(".1") else self.lost
 
     @property
     def _ended_by(self) -> str:
-        """Who rejected it, where this person may know."""
+        """The name of the person who rejected it, where this person may see it."""
         if self.request.status != RequestStatus.REJECTED:
             return ""
         if self.person.public_id in self.request.proposal.barred:
@@ -154,7 +159,8 @@ class Loaded:
 
     @cached_property
     def why_not(self) -> str:
-        """Empty when this person may decide now; the operation's own check."""
+        """Why this person may not decide now, by the operation's own check; empty if
+        they may."""
         if not self.waiting:
             return self.state.word
         return permissions.can_decide(self.person, self.request, self.sealed)
@@ -166,13 +172,13 @@ class Loaded:
 
     @cached_property
     def votes(self) -> Counted:
-        """Those that count on what is asked now."""
+        """The votes that count towards the current version."""
         pk = self.request.pk
         return voters.counted([pk])[pk] if self.given else []
 
     @cached_property
     def choice(self) -> Choice:
-        """What is left to choose for this person, who may decide."""
+        """The verdicts that are left for this person, who may decide."""
         return choosing.choice(
             self.person, self.request, self.sealed, self.votes, self.deciders
         )
@@ -184,17 +190,18 @@ class Loaded:
 
     @property
     def able(self) -> bool:
-        """Whether a verdict of this person would be taken now."""
+        """Whether a verdict of this person would be accepted now."""
         return not self.why_not and not self.holding.by
 
     @property
     def takes_up(self) -> bool:
-        """Whether opening it holds it for this person."""
+        """Whether opening the page should hold the request for this person."""
         return self.able and components_holding.takes_up(self.person, self.sealed)
 
     @property
     def key(self) -> str:
-        """Changes whenever what the person can do here changes."""
+        """A text that changes whenever this person's possible actions change. It starts
+        with the version."""
         execution = self.execution.status if self.execution else ""
         able = int(self.able) + int(self.able and not self._why_uncounted)
         said = [self.request.version, self.state.key, execution, able]
@@ -203,14 +210,14 @@ class Loaded:
 
     @property
     def etag(self) -> str:
-        """Changes whenever the state strip changes."""
+        """A text that changes whenever the state strip changes."""
         until = f"{self.request.expires_at.timestamp():.0f}"
         told = int(bool(self.lost))
         return f"{self.key}.{self.given}.{until}.{self.holding.key}.{told}"
 
 
 def load(person: Person, pk: str, now: datetime) -> Loaded:
-    """One request with what belongs to it, in five queries. Raises NotFound."""
+    """Load one request that this person may see, in five queries. Raises NotFound."""
     sealed = (
         RequestVersion.objects.filter(
             request__in=visibility.requests(person).filter(pk=pk),
@@ -262,7 +269,7 @@ def _newest_reading(pk: int | None) -> StateReading | None:
 
 
 def _readings() -> Subquery:
-    """The newest look at the business state that people are shown."""
+    """A subquery: the newest reading made for people who open the page."""
     found = StateReading.objects.filter(revision=OuterRef("revision"), cause="opened")
     return Subquery(found.order_by("-at").values("pk")[:1])
 
@@ -281,8 +288,8 @@ def _given() -> Coalesce:
 
 
 def _decisions(person: Person, request: ApprovalRequest) -> QuerySet[Decision]:
-    """Votes this person may read: others' only once it is settled, unless the
-    person can never decide anything."""
+    """The votes this person may read: others' only once the request is settled, unless
+    the person can never decide."""
     found = Decision.objects.filter(request=request).select_related("reviewer")
     if request.status in OPEN and not (
         permissions.roles_of(person) & permissions.NEVER_DECIDE

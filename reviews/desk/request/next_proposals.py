@@ -1,4 +1,4 @@
-"""What an agent proposed after a request came to its end: the answer to a decision."""
+"""What an agent proposed after a request was finished: its reaction to the decision."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from reviews.presenters.shapes import Part
 
 from .load import Loaded
 
-WATCHED = timedelta(minutes=2)  # after the end, an open page asks for it
-_MOST = 20  # of a run are looked through
+WATCHED = timedelta(minutes=2)  # how long after the end an open page polls
+_MOST = 20  # proposals that are searched
 
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """The next proposal; `url` is its request where one was made, else its run."""
+    """The next proposal; `url` is its request if there is one, else its run."""
 
     agent: str
     effect: tuple[Part, ...]
@@ -31,7 +31,7 @@ class Following:
 
 
 def ended_at(loaded: Loaded) -> datetime | None:
-    """When nothing could change any more."""
+    """When the request or its execution finished; None while either can change."""
     if not loaded.finished:
         return None
     if loaded.request.status == RequestStatus.AUTHORIZED and loaded.execution:
@@ -40,14 +40,17 @@ def ended_at(loaded: Loaded) -> datetime | None:
 
 
 def is_watched(loaded: Loaded) -> bool:
-    """Whether the answer may be on its way."""
+    """Whether an open page still polls for the agent's next proposal."""
     ended = ended_at(loaded)
     return ended is not None and loaded.now < ended + WATCHED
 
 
 def after(loaded: Loaded) -> Following | None:
-    """What took its place, else the next of its run, or of the runs that it started,
-    that people are asked about; else the next that they are not."""
+    """The agent's next proposal after the end, or None.
+
+    Preferred in this order: one that supersedes this; one of this run, or of a run it
+    started, that people are asked about; any other of these.
+    """
     ended = ended_at(loaded)
     if ended is None:
         return None

@@ -1,6 +1,6 @@
-"""What stands where the verbs were: an outcome, or why it is not yours to decide.
+"""R8 without verbs: the outcome of a request, or why this person cannot decide it.
 
-Always what happened, what did not happen, and what can be done (ux.md 3.10).
+It always says what happened, what did not, and what can be done (ux.md 3.10).
 """
 
 from __future__ import annotations
@@ -47,16 +47,18 @@ WITHDRAWN_BY = {
 
 @dataclass(frozen=True, slots=True)
 class Link:
+    """One link or button of the outcome; `key` is its shortcut."""
+
     label: str
     url: str
     key: str = ""
-    post: bool = False  # it changes something
+    post: bool = False  # a button that posts
     testid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One verdict, by name; only where names may be shown."""
+    """One verdict with its name; only where names may be shown."""
 
     verdict: str
     who: str
@@ -66,6 +68,8 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
+    """The outcome section as the page shows it."""
+
     title: str
     icon: str
     quarters: int | None
@@ -73,14 +77,14 @@ class Outcome:
     votes: Sequence[Vote]
     result: str
     links: Sequence[Link]
-    at: datetime | None = None  # of which the title says the time
+    at: datetime | None = None  # the time in the title
     until: datetime | None = None
     until_words: str = ""
     until_said: str = ""
 
 
 def of(loaded: Loaded) -> Outcome:
-    """The outcome section of a request that this person cannot decide now."""
+    """The outcome of a request that this person cannot decide now."""
     state = loaded.state
     return Outcome(
         title=state.word,
@@ -98,8 +102,11 @@ def of(loaded: Loaded) -> Outcome:
 
 
 def moved(loaded: Loaded, read: int = 0) -> Outcome:
-    """R8 while an older version is on the screen: one way on, no verb. `read` is that
-    version: the new page marks what differs from it."""
+    """R8 while an older version is on the screen: no verb, only a link to the current
+    one.
+
+    `read` is the version on the screen; the new page marks what differs from it.
+    """
     url = reverse("reviews:request_detail", args=[loaded.request.pk])
     now = loaded.request.version
     if 0 < read < now:
@@ -119,7 +126,8 @@ def moved(loaded: Loaded, read: int = 0) -> Outcome:
 
 
 def target_moved(loaded: Loaded) -> Outcome:
-    """R8 while the comparison on the screen is out of date: no verb until it is not."""
+    """R8 while the before-state on the screen is out of date: no verb, only a
+    refresh."""
     url = reverse("reviews:request_detail", args=[loaded.request.pk])
     return Outcome(
         title="What this would change has changed",
@@ -133,7 +141,8 @@ def target_moved(loaded: Loaded) -> Outcome:
 
 
 def may_recall(loaded: Loaded) -> bool:
-    """Whether a recall by this person can still work: the same rule as `recall`."""
+    """Whether this person can still recall the approval, by the rule of
+    `recall_approval`."""
     until = loaded.request.recall_until
     if until is None:
         return False
@@ -149,7 +158,8 @@ def may_recall(loaded: Loaded) -> bool:
 
 
 def may_retry(loaded: Loaded) -> bool:
-    """Whether a retry by this person can still work: the same rule as `retry`."""
+    """Whether this person can try a failed execution again, by the rule of
+    `settle.retry_execution`."""
     execution = loaded.execution
     if execution is None or execution.status != ExecutionStatus.FAILED:
         return False
@@ -169,7 +179,8 @@ def _lines(loaded: Loaded) -> Sequence[str]:
 
 
 def _held(loaded: Loaded) -> Iterator[str]:
-    """Somebody else is at it: until when, and what this person can do meanwhile."""
+    """Somebody else holds it: until when, and what this person can do in the
+    meantime."""
     hold = loaded.holding
     if loaded.why_not:
         yield from _reading(loaded)
@@ -186,14 +197,15 @@ def _held(loaded: Loaded) -> Iterator[str]:
 
 
 def _why_not(loaded: Loaded) -> str:
-    """To somebody who reads and tried nothing: without what was not recorded."""
+    """The refusal for a person who only reads, without the words about what was not
+    recorded."""
     if loaded.person.public_id in loaded.sealed.escalated_by:
         return "You escalated this. A supervisor decides it now."
     return loaded.why_not.removesuffix(" Nothing was recorded.")
 
 
 def _reading(loaded: Loaded) -> Iterator[str]:
-    """To somebody who cannot decide it: their own vote first, where they gave one."""
+    """For a person who cannot decide: their own vote first, if they gave one."""
     own = loaded.own
     if own is None or own.version != loaded.request.version:
         yield _why_not(loaded)
@@ -237,7 +249,7 @@ def _about(loaded: Loaded, status: RequestStatus) -> list[str]:
 
 
 def _withdrawn_by(loaded: Loaded) -> str:
-    """Who took it back, and why, as the log has it."""
+    """Who withdrew it and why, by the log."""
     record = (
         LogRecord.objects.filter(
             kind="request.withdrawn", proposal=loaded.request.proposal_id
@@ -256,7 +268,7 @@ def _if_paused(loaded: Loaded) -> list[str]:
 
 
 def _is_kept(loaded: Loaded) -> bool:
-    """Whether nothing of it runs before its batch goes on."""
+    """Whether it does not run until its halted batch goes on."""
     row = loaded.execution
     open_ends = {ExecutionStatus.QUEUED, ExecutionStatus.FAILED}
     return row is not None and row.status in open_ends and loaded.halted
@@ -304,7 +316,7 @@ def _vote(loaded: Loaded, decision: Decision) -> Vote:
 
 
 def _who(loaded: Loaded, decision: Decision) -> str:
-    """The reviewer's name; never to those whose own run it was (as in the log)."""
+    """The reviewer's name, never to the people whose own run it is (as in the log)."""
     person = loaded.person
     concerned = person.public_id in loaded.request.proposal.barred
     if concerned and not permissions.roles_of(person) & permissions.NEVER_DECIDE:
@@ -313,7 +325,7 @@ def _who(loaded: Loaded, decision: Decision) -> str:
 
 
 def _result(execution: Execution | None) -> str:
-    """What the tool answered, as text: untrusted, to be printed as such."""
+    """The tool's answer as text: untrusted, to be printed as such."""
     if execution is None:
         return ""
     if execution.result_shown is not None:
@@ -341,7 +353,7 @@ def _links(loaded: Loaded) -> list[Link]:
 
 
 def _undoing(loaded: Loaded) -> Iterator[Link]:
-    """What became of undoing it, and where that is proposed."""
+    """The reversal's state, and where one can be proposed."""
     proposal, tool = loaded.request.proposal, loaded.revision.tool_id
     if proposal.source == REVERSAL:
         return

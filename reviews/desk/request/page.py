@@ -1,14 +1,7 @@
-"""R8: what this person may do now, or why not.
+"""The review page: regions R0 to R8 of one request, as values for the template.
 
-The review page: regions R0 to R8 of one request, as values for the template.
-
-R4, as far as it changes by itself: who was asked, and how many answered.
-
-What changed under the reader: the version they read, and the one there is now.
-
-R7, and what stands beside the regions: the log, the hand-over, the hidden values.
-
-R0: the strip of a request's state.
+The page is one class, built in steps by region: the strip (R0), the approvals (the part
+of R4 that changes), the history (R7) and the decision (R8). R1 to R6 are in `content`.
 """
 
 from __future__ import annotations
@@ -55,7 +48,8 @@ REMADE = "This page is not what it was when you opened it."
 
 @dataclass(frozen=True, slots=True)
 class Banner:
-    """What changed under the reader: the version they read and the one now."""
+    """What changed while the reader was reading: the version or state they read, and
+    the current one."""
 
     title: str
     note: str
@@ -66,15 +60,17 @@ class Banner:
 
     @property
     def was(self) -> str:
+        """The heading of the column with what was read."""
         return self.heads[0] if self.heads else f"Version {self.read}, as you read it"
 
     @property
     def is_now(self) -> str:
+        """The heading of the column with what is current."""
         return self.heads[1] if self.heads else f"Version {self.now}, now"
 
 
 def revised(loaded: Loaded, read: int) -> Banner:
-    """Another version took the place of the one that was read."""
+    """The banner when another version replaced the one that was read."""
     before = (
         RequestVersion.objects.filter(request=loaded.request, number=read)
         .select_related("revision__tool")
@@ -92,7 +88,7 @@ def revised(loaded: Loaded, read: int) -> Banner:
 
 
 def ground_moved(loaded: Loaded, read: StateReading | None) -> Banner:
-    """What the action would change is not as it was read."""
+    """The banner when the business state changed since it was read."""
     was = readings.said(read, loaded.revision)
     now = readings.said(loaded.reading, loaded.revision)
     at = loaded.reading.at if loaded.reading else loaded.now
@@ -107,17 +103,18 @@ def ground_moved(loaded: Loaded, read: StateReading | None) -> Banner:
 
 
 def remade(version: int) -> Banner:
-    """The page is made otherwise than the one that came back."""
+    """The banner when the same version would now be rendered differently."""
     return Banner(REMADE, "Nothing was recorded.", version, version)
 
 
 class Strip(SeenRegions):
-    """State, deadline and holder."""
+    """R0: state, deadline and holder."""
 
     # R0
     @cached_property
     def state(self) -> State:
-        """What the strip says: that the ground moved comes before all else."""
+        """The label in the strip. A new version or a changed business state comes
+        before the request's own state."""
         if self.moved and self.loaded.waiting and 0 < self.old < self.version:
             said = f"New version {self.version} while you were reading"
             return State("moved", said, icon="warn")
@@ -136,11 +133,13 @@ class Strip(SeenRegions):
 
     @property
     def may_take(self) -> bool:
+        """Whether this person may take the hold."""
         return self.loaded.able and not self.hold.mine
 
     @property
     def extended(self) -> datetime | None:
-        """Until when one stroke extends it; None where it may not be extended."""
+        """The deadline that one extension would give; None where it may not be
+        extended."""
         if not self.loaded.able:
             return None
         later = deadlines.extended(self.loaded.request, self.loaded.sealed)
@@ -153,6 +152,7 @@ class Strip(SeenRegions):
 
     @property
     def clock(self) -> Clock | None:
+        """The deadline; None once nobody is asked any more."""
         if not self.loaded.waiting:
             return None
         return formatting.of(self.loaded.request, self.loaded.now)
@@ -164,7 +164,7 @@ class Strip(SeenRegions):
 
     @property
     def title(self) -> str:
-        """The window's title: never a word of the agent's."""
+        """The window's title: never the agent's words."""
         return f"Request {self.id}"
 
     @property
@@ -172,20 +172,22 @@ class Strip(SeenRegions):
         return self.loaded.etag
 
 
-SHOWN = 4  # people by name
+SHOWN = 4  # people listed by name
 
 
 class Asked(Strip):
-    """The approvals that are needed, without a name."""
+    """The part of R4 that changes: who is asked, and how many have approved; no
+    names."""
 
-    # R4, as far as it changes by itself
+    # R4, the part that changes
     @property
     def stop_url(self) -> str:
+        """Where the run can be stopped."""
         return reverse("agents:stop_thread", args=[self.agent, self.thread])
 
     @property
     def stop_any_url(self) -> str:
-        """The same from the header, where the tool may be stopped as well."""
+        """The same from the header, where the tool can be stopped as well."""
         return f"{self.stop_url}?{urlencode({'tool': self.tool})}"
 
     @property
@@ -194,6 +196,7 @@ class Asked(Strip):
 
     @property
     def approvals_said(self) -> str:
+        """The approvals given and required, in words."""
         tally = self.loaded.tally
         hidden = " Names and answers are hidden until it is decided."
         if self.loaded.settled:
@@ -206,8 +209,8 @@ class Asked(Strip):
 
     @cached_property
     def others(self) -> str:
-        """Who else could give a vote that counts. Once somebody voted it is a number:
-        names would tell who has not yet."""
+        """Who else could give a vote that counts. Only a number once somebody voted:
+        names would reveal who has not."""
         loaded = self.loaded
         if not loaded.waiting:
             return ""
@@ -231,7 +234,7 @@ class Asked(Strip):
 
     @property
     def _is_own(self) -> bool:
-        """Whose own run it is never learns who decides on it."""
+        """Whether this is the person's own run: they never learn who decides on it."""
         return self.loaded.person.public_id in self.loaded.request.barred
 
     @property
@@ -243,7 +246,8 @@ class Asked(Strip):
 
 
 class Beside(Asked):
-    """What happened to the request until now."""
+    """R7 and what stands beside the regions: history, escalation, reversal and hidden
+    values."""
 
     # R7
     @property
@@ -256,39 +260,42 @@ class Beside(Asked):
 
     @cached_property
     def hidden(self) -> bool:
-        """Whether there are values that this person may ask to see."""
+        """Whether there are hidden values that this person may reveal."""
         if not permissions.allowed(self.loaded.person, Permission.REVEAL):
             return False
         return bool(reveals.hidden(self.loaded.sealed))
 
     @cached_property
     def kept_pages(self) -> list[evidence_links.Kept]:
-        """The pages that deciders had on the screen, as far as this person may."""
+        """Links to the pages stored with decisions that this person may open."""
         loaded = self.loaded
         return evidence_links.links(loaded.person, loaded.request, loaded.decisions)
 
     @cached_property
     def history(self) -> list[log_lines.Told]:
+        """The request's log records."""
         return log_lines.history(self.loaded.person, self.loaded.request)
 
     @cached_property
     def escalation(self) -> escalations.Panel | None:
-        """What a supervisor is told beside the request that was handed up."""
+        """The panel for a supervisor of an escalated request."""
         return escalations.panel(self.loaded)
 
     @cached_property
     def reverses(self) -> undo.Reverses | None:
-        """The effect that this would undo, where a person proposed it for that."""
+        """The effect that this proposal would undo; None for other proposals."""
         return undo.reverses(self.loaded.request.proposal)
 
     @cached_property
     def guidance(self) -> str:
-        """A supervisor's advice on a request that was given back."""
+        """A supervisor's guidance on a request that was given back."""
         return escalations.guidance(self.loaded)
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
+    """One verdict as a button, with its shortcut."""
+
     name: str
     label: str
     key: str
@@ -303,11 +310,12 @@ VERBS = (
 
 
 class Deciding(Beside):
-    """The verbs or the outcome, and the words that a person typed."""
+    """R8: the verbs or the outcome, and what the person typed."""
 
     # R8
     @property
     def verbs(self) -> Sequence[Verb]:
+        """The verdicts this person may give now."""
         loaded = self.loaded
         if not loaded.able or self.moved or self.target_moved:
             return ()
@@ -316,17 +324,18 @@ class Deciding(Beside):
 
     @property
     def approves(self) -> bool:
-        """Whether Approve is among the verbs."""
+        """Whether Approve is offered."""
         return any(verb.name == "approve" for verb in self.verbs)
 
     @property
     def not_offered(self) -> str:
-        """Why a verb is missing beside the others."""
+        """Why a verdict is missing beside the others."""
         left = self.loaded.choice if self.verbs else Choice()
         return f"{left.why_not_approve} {left.why_not_escalate}".strip()
 
     @property
     def outcome(self) -> Outcome:
+        """R8 where no verb is offered."""
         if self.target_moved:
             return outcomes.target_moved(self.loaded)
         if not self.moved:
@@ -335,37 +344,38 @@ class Deciding(Beside):
 
     @property
     def check_url(self) -> str:
-        """Where an edit is looked at before it is committed."""
+        """Where an edit is previewed before it is committed."""
         return reverse("reviews:decide", args=[self.id]) + "?check=1"
 
     @cached_property
     def draft(self) -> Draft | None:
-        """What this person typed before and did not send."""
+        """The person's unsent draft."""
         loaded = self.loaded
         return drafts.of(loaded.person, loaded.request) if loaded.drafted else None
 
     @property
     def kept(self) -> str:
-        """The person's words, for where no verb is left to send them with."""
+        """The person's typed note, for when no verb is left to send it with."""
         return self.note_kept or (self.draft.reason if self.draft else "")
 
     @property
     def may_note(self) -> bool:
-        """Whether words beside a verdict are all that this person can add."""
+        """Whether the person can add a note but not decide."""
         return bool(self.loaded.why_not) and request_remarks.may_add(self.loaded)
 
     @property
     def may_step(self) -> bool:
-        """Whether there is a queue to go on in."""
+        """Whether the person has a queue to step through."""
         return permissions.deciding_role(self.loaded.person) is not None
 
     @cached_property
     def remarks(self) -> list[Remark]:
+        """The notes that this person may read."""
         return request_remarks.of(self.loaded) if self.loaded.remarked else []
 
     @cached_property
     def within(self) -> links.Within | None:
-        """The batch in which this request waits beside others like it."""
+        """The batch in which this request waits, or None."""
         tool = self.loaded.revision.tool
         if tool is None:
             return None
@@ -378,19 +388,21 @@ class Deciding(Beside):
 
     @property
     def watches(self) -> bool:
-        """Whether an open page asks for that, because it may be on its way."""
+        """Whether an open page polls for the agent's next proposal."""
         return self.following is None and next_proposals.is_watched(self.loaded)
 
     @property
     def recall(self) -> bool:
+        """Whether this person can recall the approval."""
         return outcomes.may_recall(self.loaded)
 
     @property
     def retry(self) -> bool:
+        """Whether this person can have the failed execution tried again."""
         return outcomes.may_retry(self.loaded)
 
 
-# What the database is asked for beyond the request itself, by the part that shows it.
+# The properties that need queries beyond loading the request, by part of the page.
 ASKED = (
     *(
         "banner",
@@ -416,27 +428,29 @@ ASKED = (
 
 
 class ReviewPage(Deciding):
-    """One request as this person may see it. A part of the page asks only for what it
-    prints; `ready` is for the whole."""
+    """One request as this person may see it. A part of the page loads only what it
+    prints; `ready` loads all of it."""
 
     def ready(self) -> None:
-        """Ask for all of the page, so that printing it waits for nothing."""
+        """Load everything the page prints, so that rendering does not wait for a
+        query."""
         for name in ASKED:
             getattr(self, name)
 
     @property
     def inherited(self) -> bool:
-        """It came back with a backup: it may have been decided or have run before."""
+        """Whether it came back with a backup and may already have been decided or
+        run."""
         return uncertain.may_have_run(self.loaded.request)
 
     @cached_property
     def policy_change(self) -> PolicyChange | None:
-        """That the rules changed since it was proposed, and what that means for it."""
+        """What a policy change since the proposal means for it; None without one."""
         return policy_changes.of(self.loaded)
 
     @cached_property
     def banner(self) -> Banner | None:
-        """What changed under the reader."""
+        """What changed while the reader was reading; None if nothing did."""
         read = self.read
         if read is None and self.moved and self.on_screen is not None:
             read = self.on_screen.version

@@ -1,10 +1,7 @@
-"""The four armed panels: what a verdict does, what it needs, and what was typed.
+"""The panels of the four verdicts: what each does, what it needs, and what was typed.
 
-A panel outlives a refusal: the same panel comes back with the message, the typed text
-and the error's own status (ux.md 3.10).
-
-Who is asked when something is handed up: the supervisors of its queue, which of them
-are on call, and what time it is where they are.
+After a refusal the same panel returns with the message, the typed text and the error's
+own status (ux.md 3.10).
 """
 
 from __future__ import annotations
@@ -34,11 +31,11 @@ from reviews.requests import versions
 
 from .load import Loaded
 
-SHOWN = 4  # people by name
+SHOWN = 4  # people listed by name
 
 
 def on_call_said(request: ApprovalRequest, person: Person, now: datetime) -> str:
-    """Whom this person would be asking, those on call first; in one query."""
+    """The supervisors an escalation would ask, those on call first; in one query."""
     found = holding.supervisors(request).exclude(pk=person.pk)
     told = [
         (preferences.of(one).notifications, str(one))
@@ -80,12 +77,12 @@ STAYING = {
     "check",
     "throttle",
 }
-BESIDE = {"reason", "reauth", "check"}  # said where it belongs, not on top
+BESIDE = {"reason", "reauth", "check"}  # shown at the field, not at the top
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One verb armed, ready to be committed."""
+    """The panel of one verdict, ready to commit."""
 
     name: str
     heading: str
@@ -104,15 +101,15 @@ class Panel:
     other_errors: Sequence[FieldError]
     commit: str
     after: str
-    check: Any = None  # what a look at the edit found
-    field_focus: str = ""  # an id, after the fields were drawn again
+    check: Any = None  # the preview of the edit
+    field_focus: str = ""  # an element id, when the fields are drawn again
 
     check_error: str = ""
     asked: Any = None  # the attention check, once the page is known
     answered: int | None = None
-    may_pause: bool = False  # the run as well
+    may_pause: bool = False  # offers to pause the run as well
     pauses: bool = False
-    proved: bool = False  # the password was given a moment ago, for exactly this
+    proved: bool = False  # the password was given for exactly this a moment ago
 
     @property
     def commits(self) -> bool:
@@ -121,12 +118,13 @@ class Panel:
 
     @property
     def first_reason(self) -> int:
-        """How many number keys the question takes before the reasons."""
+        """How many number keys the attention check uses before those of the reasons."""
         return len(self.asked.question.options) if self.asked else 0
 
     @property
     def focus(self) -> str:
-        """Where the focus goes: to what is wrong, else the heading, never a button."""
+        """The selector that gets the focus: what is wrong, else the heading, never a
+        button."""
         if self.check_error:
             return "#question"
         if self.reason_error:
@@ -139,6 +137,7 @@ class Panel:
 
     @property
     def focus_id(self) -> str:
+        """The same as an element id."""
         return self.focus.removeprefix("#")
 
 
@@ -150,7 +149,11 @@ def build(
     error: DomainError | None = None,
     draft: Draft | None = None,
 ) -> Panel:
-    """The panel of a verdict on the current version, with what was typed so far."""
+    """The panel of a verdict on the current version.
+
+    `data` is what was just sent, else a stored `draft` fills the panel; `error` is the
+    refusal to show in it.
+    """
     typed = data or _typed(draft, verdict)
     code = error.code if error else ""
     edits = _edits(
@@ -183,21 +186,22 @@ def build(
 
 
 def _problem(error: DomainError | None, reasons: Sequence[ReasonChoice]) -> str:
-    """What is said on top: what has no better place, as a reason where none is asked
-    for."""
+    """The message at the top: errors without a field of their own, and a reason error
+    where no reasons are shown."""
     if error is None or (error.code in BESIDE and (error.code != "reason" or reasons)):
         return ""
     return error.detail
 
 
 def _may_pause(loaded: Loaded) -> bool:
-    """Where nothing of the run is switched off already."""
+    """Whether the person may pause the run and nothing of it is stopped already."""
     allowed = permissions.allowed(loaded.person, Permission.PAUSE)
     return allowed and loaded.stopped is None
 
 
 def _typed(draft: Draft | None, verdict: Verdict) -> Mapping[str, str]:
-    """The note goes with whatever is armed, the reason with what it was given for."""
+    """The draft's note for any verdict; its reason code only for the verdict it was
+    chosen for."""
     if draft is None:
         return {}
     code = draft.reason_code if draft.verdict == verdict else ""
@@ -207,19 +211,20 @@ def _typed(draft: Draft | None, verdict: Verdict) -> Mapping[str, str]:
 def _edited(
     draft: Draft | None, loaded: Loaded, verdict: Verdict
 ) -> Mapping[str, str] | None:
-    """Edits of this very version: of another one they would mean something else."""
+    """The draft's edits, if they were made on the current version."""
     if draft is None or verdict is not Verdict.MODIFY:
         return None
     return draft.edits if draft.version == loaded.request.version else None
 
 
 def keeps_panel(loaded: Loaded, error: DomainError) -> bool:
-    """Whether the person can correct it here: the request is still theirs."""
+    """Whether the person can correct the error in the panel and may still decide."""
     return error.code in STAYING and loaded.able
 
 
 def reason_required(loaded: Loaded, verdict: Verdict) -> bool:
-    """The same rule as the operation's: refusals, and what the policy marks."""
+    """Whether a reason is required, by the operation's rule: to reject or escalate, and
+    where the policy says so."""
     refuses = verdict in {Verdict.REJECT, Verdict.ESCALATE}
     return refuses or loaded.sealed.requires_reason
 

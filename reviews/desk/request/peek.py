@@ -1,4 +1,4 @@
-"""The view of one request beside a list: what it would do, without a verb."""
+"""A view of one request beside a list: what it would do, without verbs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .page import ReviewPage
 @require_safe
 @htmx.varies
 def peek(request: HttpRequest, pk: str) -> HttpResponse:
-    """What a request would do, without a verb: beside the list, or as a page."""
+    """What a request would do, without verbs: beside the list, or as a page."""
     loaded = load.load(person(request), pk, frame.of(request).now)
     template = htmx.part(request, "reviews/peek.html", "peek")
     return render(request, template, {"page": ReviewPage(loaded)})

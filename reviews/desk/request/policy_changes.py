@@ -1,5 +1,5 @@
-"""What a change of the policy since a request was proposed means for it, before anybody
-decides: whether an approval would still be enough."""
+"""What a policy change since the proposal means for an open request: whether an
+approval would still be enough."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from .load import Loaded
 
 @dataclass(frozen=True, slots=True)
 class PolicyChange:
-    """`before` and `after` are numbers of versions; `text` says what follows."""
+    """`before` and `after` are policy version numbers; `text` says what follows."""
 
     before: int
     after: int
     text: str
-    refuses: bool  # an approval of this version would be refused at execution
+    refuses: bool  # the check before execution would refuse an approval of this
 
 
 def of(loaded: Loaded) -> PolicyChange | None:
-    """None while the policy it was proposed under rules, and once it is decided."""
+    """None while the policy of the proposal is still active, and once the request is
+    decided."""
     policy = active.active_or_none()
     sealed = loaded.sealed
     if policy is None or policy.pk == sealed.policy_id or not loaded.waiting:
@@ -59,7 +60,7 @@ def _meaning(loaded: Loaded, policy: PolicyVersion) -> tuple[str, bool]:
 
 
 def _asks_more(asked: Evaluation, was: Evaluation) -> bool:
-    """Whether the same people, each as they would vote here, may be too few."""
+    """Whether the approvals asked for here may not be enough under the new policy."""
     people = sum(step.required for step in asked.steps)
     before = sum(step.required for step in was.steps)
     return people > before or (asked.step_up and not was.step_up)

@@ -1,5 +1,5 @@
-"""Looking at an edit before it is committed: the server reads what was typed, checks it
-and weighs it, and says what it would lead to. Nothing is decided here."""
+"""The preview of an edit before it is committed: the server reads what was typed,
+validates it, evaluates the policy, and says what would follow. Nothing is decided."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .comparison import ThreeWay
 from .load import Loaded
 from .panels import Panel
 
-# Each look may ask the tool's reader: more often than this nobody types.
+# Each preview may call the tool's reader; nobody types faster than this.
 PACE = Pace(most=60, seconds=60)
 _ID = re.compile(r"[A-Za-z][\w-]{0,200}")
 BUSY = "Too many checks in a minute. Type on; nothing is lost. Check again in a moment."
@@ -35,18 +35,22 @@ NOTHING = "Nothing changed: use Approve."
 
 
 class Line(NamedTuple):
+    """One sentence of a preview; `loud` ones are announced to screen readers."""
+
     text: str
     loud: bool = False
 
 
 class Wrong(NamedTuple):
+    """One error, with the label of its field."""
+
     label: str
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look found, for `#check`."""
+    """The preview as `#check` shows it."""
 
     problem: str = ""
     above: Sequence[Wrong] = ()
@@ -54,18 +58,18 @@ class Look:
     rows: Sequence[ThreeWay] = ()
     now_known: bool = False
     read_from: str = ""
-    pressed: bool = False  # the button, not a pause in typing: the focus goes there
+    pressed: bool = False  # by the button, not a pause in typing: it gets the focus
 
     @property
     def say(self) -> str:
-        """What a screen reader hears: our own words alone."""
+        """What a screen reader announces: never foreign text."""
         loud = [line.text for line in self.lines if line.loud]
         return " ".join(loud) or ("Not right yet." if self.problem else "")
 
 
 def look(loaded: Loaded, sent: QueryDict, element: str) -> Panel:
-    """The panel of Modify after one button or a pause in typing. `element` is the id
-    of what was pressed, where htmx names it."""
+    """The panel of Modify after a button or a pause in typing. `element` is the id of
+    the pressed element, if htmx sends it."""
     data = {name: text for name in sent if isinstance(text := sent.get(name), str)}
     asked = data.get("edit", "")
     made = _form(loaded, data)
@@ -110,7 +114,8 @@ def _weighed(
 
 
 def _check(loaded: Loaded, data: Mapping[str, str], wrong: list[FieldError]) -> None:
-    """Nobody is asked about what is old, unreadable, or asked about all the time."""
+    """Refuse an old version, unreadable fields and too many previews before the tool's
+    reader is asked. Raises Stale, InvalidArgs or Throttle."""
     if data.get("version") != str(loaded.request.version):
         raise Stale(current_version=loaded.request.version)
     if wrong:
@@ -137,8 +142,8 @@ def _refused(
     data: Mapping[str, str],
     args: Mapping[str, Any],
 ) -> Look:
-    """What is wrong. The policy's own words stand here, since they may concern more
-    than one field; what is wrong with one field stands beside it."""
+    """What is wrong. Policy errors are listed here, since they may concern several
+    fields; other errors stand beside their field."""
     placed = _form(loaded, data, error.errors)
     above = error.errors if error.code == "policy" else placed.above if placed else ()
     named = [Wrong(made.label_of(one["path"]), one["message"]) for one in above]
@@ -190,7 +195,7 @@ def _read_from(found: Preview) -> str:
 
 
 def _focus(made: Form | None, asked: str, element: str) -> str:
-    """The id of what has the focus after the fields were drawn again."""
+    """The id of the element that gets the focus after the fields are drawn again."""
     verb, _, name = asked.partition(":")
     if made is None or not name:
         return ""

@@ -1,4 +1,4 @@
-"""What people wrote on a request's record beside their verdicts."""
+"""The notes that people wrote on a request beside their verdicts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAID = {
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One note. Its text is a person's: printed as what it is, text."""
+    """One note, to be printed as plain text."""
 
     what: str
     who: str
@@ -41,7 +41,8 @@ def of(loaded: Loaded) -> list[Remark]:
 
 
 def _readable(loaded: Loaded) -> QuerySet[Note]:
-    """While it is open, what a voter wrote would tell the next one how they voted."""
+    """While the request is open, notes by voters are hidden from those who may still
+    decide: they would reveal the vote."""
     found = Note.objects.filter(request=loaded.request)
     never = permissions.roles_of(loaded.person) & permissions.NEVER_DECIDE
     if loaded.request.status not in OPEN or never:
@@ -62,6 +63,6 @@ def _who(loaded: Loaded, note: Note) -> str:
 
 
 def may_add(loaded: Loaded) -> bool:
-    """Whether this person may write on the record: the same rule as `notes.add`."""
+    """Whether this person may add a note, by the rule of `drafts.add_note`."""
     decides = permissions.deciding_role(loaded.person) is not None
     return decides and loaded.request.queue_id in permissions.queues_of(loaded.person)

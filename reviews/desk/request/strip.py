@@ -1,9 +1,8 @@
-"""On to the next request once one is decided, for who prefers it so (ux.md 3.8).
+"""The state strip of a request for polling, and stepping to the next request of the
+queue.
 
-Which requests come after the one on the screen, in the reader's own queue.
-
-The state strip of a request alone, with R8 beside it where that changed: what an
-open page asks for again and again, and what its hold is answered with.
+The strip comes with R8 where that changed. After a decision the person goes on to the
+next request if their preferences say so (ux.md 3.8).
 """
 
 from __future__ import annotations
@@ -26,12 +25,13 @@ from . import commit
 from .load import Loaded
 from .page import ReviewPage
 
-MOST = 20  # looked at before giving up: others may hold the first
+MOST = 20  # tried before giving up, since others may hold the first ones
 
 
 def after(person: Person, filters: Filters, pk: str, step: int) -> list[str]:
-    """The requests from that one onward, or backward where `step` is negative, and
-    then from the other end; all of them where it is not in the queue any more."""
+    """The requests after `pk` in the person's queue, or before it for a negative
+    `step`, continuing from the other end; the first ones if `pk` is no longer in the
+    queue."""
     found = queue.ordered_ids(person, filters)
     if step < 0:
         found.reverse()
@@ -49,8 +49,8 @@ SAID = {
 
 
 def onward(request: HttpRequest, decided: Loaded, verdict: Verdict) -> str:
-    """The next free request of the queue as it was filtered, held for this person; or
-    nothing, and they stay. What was recorded is said on the next page."""
+    """Hold the next free request of the filtered queue for this person, and return its
+    id; empty if they stay. The next page shows what was recorded."""
     wish = preferences.of(decided.person).display.advance
     if wish == "off" or (wish == "unless_rejected" and verdict is Verdict.REJECT):
         return ""
@@ -63,7 +63,7 @@ def onward(request: HttpRequest, decided: Loaded, verdict: Verdict) -> str:
 
 
 def _recorded(request: ApprovalRequest, verdict: Verdict) -> str:
-    """With how long it can still be taken back, which is on its own page."""
+    """The sentence about what was recorded, with the end of the recall window."""
     said = f"{SAID[verdict]}: request {request.pk}."
     row = ApprovalRequest.objects.get(pk=request.pk)
     if row.status != RequestStatus.RECALLABLE:
@@ -76,8 +76,8 @@ FOLLOWING = "reviews/_following.html"
 
 
 def answer(request: HttpRequest, loaded: Loaded, told: str = "") -> HttpResponse:
-    """The strip, or 204 while it is as the page has it. Content being read never
-    moves. `told` is what a person's own act did."""
+    """The strip, or 204 while the page shows it already. The regions being read never
+    move. `told` says what the person's own action did."""
     tag = request.headers.get("If-None-Match", "").strip('"')
     key, _, _ = tag.partition(".")
     changed = bool(key) and key != loaded.key
@@ -99,8 +99,7 @@ def answer(request: HttpRequest, loaded: Loaded, told: str = "") -> HttpResponse
 
 
 def following(request: HttpRequest, loaded: Loaded) -> HttpResponse:
-    """The link to what the agent did next; 204 while it may come, and then no more is
-    asked for."""
+    """The link to the agent's next proposal; 204 while it may still come, then 286."""
     page = ReviewPage(loaded)
     if page.watches:
         return HttpResponse(status=204)

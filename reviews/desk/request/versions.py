@@ -1,4 +1,5 @@
-"""One sealed version of a request to be read, and the difference between two."""
+"""The page of one sealed version of a request, and the difference between two
+versions."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ CAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One term of the question in both versions."""
+    """One term of the request, such as its risk, in both versions."""
 
     label: str
     before: str
@@ -47,7 +48,7 @@ class Words:
 
 
 class VersionPage:
-    """A version, and what differs from the one it is compared with."""
+    """A version, and what differs from the older one if there is one."""
 
     def __init__(
         self,
@@ -76,11 +77,12 @@ class VersionPage:
 
     @property
     def asked(self) -> str:
+        """The people whom the version asks, in words."""
         return asked_of(self.sealed.steps)
 
     @cached_property
     def sight(self) -> Sight:
-        """The version as its page reads to this person now."""
+        """The version's regions as this person sees them now."""
         return page_evidence.kept(Regions(self.person, self.sealed))
 
     @property
@@ -89,14 +91,14 @@ class VersionPage:
 
     @cached_property
     def rows(self) -> list[describe.Moved]:
-        """The arguments that differ, destructive first."""
+        """The arguments that differ, destructive changes first."""
         if self.older is None:
             return []
         return describe.changes(self.older.revision, self.sealed.revision)
 
     @cached_property
     def terms(self) -> list[Term]:
-        """What is asked of people, where that differs."""
+        """The terms that differ."""
         if self.older is None:
             return []
         pairs = zip(_terms(self.older), _terms(self.sealed), strict=True)
@@ -108,7 +110,7 @@ class VersionPage:
 
     @cached_property
     def words(self) -> list[Words]:
-        """What the agent said otherwise; evidence by its number only."""
+        """The agent's texts that differ; evidence is identified by its number."""
         if self.older is None:
             return []
         before, after = _words(self.older), _words(self.sealed)
@@ -120,7 +122,8 @@ class VersionPage:
 
 
 def load(person: Person, pk: str, number: int, compare: str = "") -> VersionPage:
-    """Raises NotFound. `compare` is like `2..3`; what does not fit compares nothing."""
+    """The page of version `number`, or of the comparison `compare`, such as `2..3`; a
+    malformed one is ignored. Raises NotFound."""
     if not visibility.requests(person).filter(pk=pk).exists():
         raise NotFound
     older, newer = _numbers(compare)

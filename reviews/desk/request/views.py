@@ -1,4 +1,4 @@
-"""One request: read it, arm a verb, commit, recall."""
+"""Views of one request: read it, open a panel, commit a verdict, recall, retry."""
 
 from __future__ import annotations
 
@@ -43,8 +43,11 @@ def request_detail(request: HttpRequest, pk: str) -> HttpResponse:
 @require_safe
 @htmx.varies
 def live(request: HttpRequest, pk: str) -> HttpResponse:
-    """The state strip, and R8 when it changed; content being read never moves.
-    `?part=following` is what the agent proposed after the end, once it did."""
+    """The state strip, and R8 if it changed; the regions being read never move.
+
+    `?part=following` returns the agent's next proposal after the end, once there is
+    one.
+    """
     loaded = _load(request, pk)
     if request.GET.get("part") == "following":
         return strip.following(request, loaded)
@@ -55,7 +58,8 @@ def live(request: HttpRequest, pk: str) -> HttpResponse:
 @sensitive_post_parameters("password")
 @htmx.varies
 def decide(request: HttpRequest, pk: str) -> HttpResponse:
-    """One door for the four verdicts: GET arms a panel, POST commits it."""
+    """One address for the four verdicts: GET opens a panel, POST commits it, POST with
+    `?check` previews an edit."""
     loaded = _load(request, pk)
     if request.method != "POST":
         return _arm(request, loaded)
@@ -77,7 +81,7 @@ def decide(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 @htmx.varies
 def recall(request: HttpRequest, pk: str) -> HttpResponse:
-    """Take an approval back while its window is open."""
+    """Take an approval back while its recall window is open."""
     loaded = _load(request, pk)
     recalls.recall(request_id=loaded.request.pk, person=loaded.person)
     return _see(pk)
@@ -86,7 +90,7 @@ def recall(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 @htmx.varies
 def retry(request: HttpRequest, pk: str) -> HttpResponse:
-    """Try a known failure again under the same grant, bytes and key."""
+    """Try a failed execution again under the same grant, bytes and key."""
     loaded = _load(request, pk)
     if loaded.execution is None:
         raise NotFound
@@ -99,7 +103,7 @@ def _load(request: HttpRequest, pk: str) -> Loaded:
 
 
 def _see(pk: str) -> HttpResponse:
-    """POST, redirect, GET: with htmx the redirect's answer is the fragment."""
+    """POST, redirect, GET: htmx follows the redirect and gets the fragment."""
     response = redirect("reviews:request_detail", pk)
     response.status_code = 303
     return response
@@ -118,7 +122,7 @@ def _arm(request: HttpRequest, loaded: Loaded) -> HttpResponse:
 
 
 def _look(request: HttpRequest, loaded: Loaded) -> HttpResponse:
-    """What an edit would lead to, beside the fields it is typed in."""
+    """The preview of an edit, beside its fields."""
     if not loaded.able:
         return _see(loaded.request.pk)
     armed = preview.look(loaded, request.POST, request.headers.get("HX-Trigger", ""))
@@ -134,7 +138,7 @@ def _look(request: HttpRequest, loaded: Loaded) -> HttpResponse:
 def _refused(
     request: HttpRequest, form: DecisionForm, error: DomainError, pk: str
 ) -> HttpResponse:
-    """The refusal in place, on the state as it is now; nothing typed is lost."""
+    """The refusal in place, on the request as it is now; everything typed is kept."""
     request.desk = None  # type: ignore[attr-defined]  # the clock has moved on
     loaded = _load(request, pk)
     holding_views.keep(loaded, request.POST)

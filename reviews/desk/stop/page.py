@@ -1,8 +1,7 @@
-"""The Stop page: what this person may stop from here, and what each choice does to what
-is under way.
+"""The Stop page: what this person may stop from here, and what each choice would do.
 
-Runs and tools at work, each with its own Stop page: so that from a page that names
-none of them the one that is meant is two clicks away.
+A Stop page that names no run, agent or tool also lists the runs and tools at work, each
+with a link to its own Stop page, so that the right scope is two clicks away.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from reviews.stops import stops
 from . import revoke
 from .revoke import Reviewer
 
-MOST_READ = 200  # of what is under way, the newest
+MOST_READ = 200  # newest rows of the work under way
 MOST_NAMED = 8
 Row = tuple[datetime, str, str, str]  # since, agent, thread, tool
 One = TypeVar("One")
@@ -40,7 +39,7 @@ One = TypeVar("One")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A run or a tool, by its name, and its Stop page. `agent` of a run."""
+    """A run or a tool with the URL of its Stop page. `agent` is set for a run."""
 
     name: str
     url: str
@@ -49,6 +48,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Narrower:
+    """The runs and tools at work that could be stopped instead of everything."""
+
     runs: list[Place] = field(default_factory=list)
     tools: list[Place] = field(default_factory=list)
 
@@ -57,9 +58,11 @@ class Narrower:
 
 
 def at_work(person: Person, *, runs: bool, tools: bool, own: bool) -> Narrower:
-    """Of what this person may see those with something under way, the newest first;
-    in two queries. `runs` and `tools`: what they may stop or pause; `own`: or the runs
-    of their own agents."""
+    """List the runs and tools at work that this person may see, newest first.
+
+    Two queries. `runs` and `tools` say which of them this person may stop or pause;
+    `own` adds the runs of their own agents.
+    """
     if not (runs or tools or own):
         return Narrower()
     rows = _under_way(person, only_own=not (runs or tools))
@@ -89,7 +92,7 @@ def _newest(found: QuerySet[Any], since: str) -> Iterable[Row]:
 
 
 def _first(rows: Iterable[Row], part: Callable[[Row], One]) -> list[One]:
-    """Each once, in the order in which they come."""
+    """List the distinct parts of the rows in order, at most MOST_NAMED."""
     return list(dict.fromkeys(map(part, rows)))[:MOST_NAMED]
 
 
@@ -117,13 +120,15 @@ MODES = {
         "What waits is withdrawn and refused. What runs may still finish.",
     ),
 }
-MOST_AGENTS = 12  # offered where no run or agent was asked for
+MOST_AGENTS = 12  # offered where the page names no run or agent
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One radio button. `load` is what is under way in its scope, `note` what holds it
-    back already."""
+    """One radio button for a scope or a mode.
+
+    `load` is the work under way in the scope, `note` the switch that already holds it.
+    """
 
     value: str
     label: str
@@ -132,11 +137,13 @@ class Choice:
     chosen: bool = False
     load: Load | None = None
     scope: str = ""
-    done: bool = False  # stopped already: nothing more can be done to it here
+    done: bool = False  # already stopped, so it cannot be selected
 
 
 @dataclass(frozen=True, slots=True)
 class StopPage:
+    """The page: scopes and modes to choose from, work under way and active switches."""
+
     scopes: list[Choice]
     modes: list[Choice]
     switches: list[Switch]
@@ -154,7 +161,7 @@ class StopPage:
 
     @property
     def hidden(self) -> int:
-        """How much is under way in the widest scope and not on this page."""
+        """How many actions are under way in the widest scope and not on this page."""
         loads = [one.load for one in self.scopes if one.load]
         most = max((one.queued + one.running for one in loads), default=0)
         return max(most - len(self.actions), 0)
@@ -162,8 +169,11 @@ class StopPage:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Where the page was opened from. `owns`: the agent is this person's; `target` and
-    `mode` are what was chosen, else the narrowest scope and the strictest mode."""
+    """Where the page was opened from, and what is chosen.
+
+    `owns` says that the agent is this person's. Without `target` and `mode` the page
+    preselects the narrowest scope and the strictest mode.
+    """
 
     agent: str = ""
     thread: str = ""
@@ -174,7 +184,7 @@ class Asked:
 
     @property
     def named(self) -> list[Target]:
-        """The scopes that this place names, the narrowest first."""
+        """The scopes that this page names, narrowest first."""
         run = stops.thread_key(self.agent, self.thread)
         keys = {
             Scope.THREAD: run if self.agent and self.thread else "",
@@ -185,9 +195,9 @@ class Asked:
 
 
 def page(person: Person, asked: Asked) -> StopPage:
-    """What can be stopped from here.
+    """Build the page of what can be stopped from here.
 
-    Raises NotFound for an agent's or run's page that is not this person's to see.
+    Raises NotFound for the page of a run or agent that this person may not see.
     """
     check_seen(person, asked)
     targets = _targets(person, asked)
@@ -215,7 +225,7 @@ def _narrower(person: Person) -> Narrower:
 
 
 def check_seen(person: Person, asked: Asked) -> None:
-    """Raises NotFound for a run or agent that is not this person's to see."""
+    """Raises NotFound for a run or agent that this person may not see."""
     agent, thread = asked.agent, asked.thread
     if agent and not asked.owns and not components_switches.sees(person, agent, thread):
         raise NotFound
@@ -228,15 +238,16 @@ def _targets(person: Person, asked: Asked) -> list[Target]:
 
 
 def _busy(person: Person) -> list[str]:
-    """Agents at work, so that Stop works from every page: for those who may stop any
-    agent, and so see all of them."""
+    """The agents at work, so that Stop works from every page; only for people who may
+    stop any agent and therefore see all of them."""
     if not _may(person, Scope.AGENT, owns=False):
         return []
     return in_flight.agents(MOST_AGENTS)
 
 
 def _stoppable(person: Person, targets: list[Target], asked: Asked) -> set[str]:
-    """What they may stop: of what is paused already, all that they can still do."""
+    """The targets that this person may stop, not only pause. A target that is already
+    paused can be selected only if it is among them."""
     return {
         f"{scope}:{key}"
         for scope, key in targets
@@ -247,8 +258,12 @@ def _stoppable(person: Person, targets: list[Target], asked: Asked) -> set[str]:
 def _scopes(
     targets: list[Target], target: str, off: list[Switch], stoppable: set[str]
 ) -> list[Choice]:
-    """The narrowest that is not stopped already is chosen, if nothing was: who chose
-    what is stopped by now chooses anew, lest they stop more than they meant."""
+    """The scopes as radio buttons, with the narrowest one that is not stopped
+    preselected.
+
+    If the chosen target has been stopped in the meantime, none is selected: the person
+    must choose again, so that they do not stop more than they meant.
+    """
     loads = in_flight.loads(targets)
     held = {one.target: one for one in off}
     values = [f"{scope}:{key}" for scope, key in targets]
@@ -286,7 +301,8 @@ def _one_of_many(targets: list[Target], target: Target) -> bool:
 
 
 def _actions(person: Person, targets: list[Target]) -> list[Action]:
-    """What is under way in the widest scope but all of it, else in that."""
+    """The work under way in the widest scope other than everything, or in everything if
+    it is the only scope."""
     narrow = [one for one in targets if one[0] is not Scope.EVERYTHING]
     widest = (narrow or targets)[-1:]
     if not widest or _one_of_many(targets, widest[0]):
@@ -311,8 +327,9 @@ def _mode(mode: StopMode, *, chosen: bool) -> Choice:
 
 
 def offers(person: Person, asked: Asked, target: Target) -> bool:
-    """Whether the page lets its person stop this: a key is never taken on trust, but
-    what the page would no longer list is stopped all the same."""
+    """Whether this person may stop `target` from this page. The key comes from the
+    browser and is never trusted; a target that the page no longer lists can still be
+    stopped."""
     scope, key = target
     if scope is Scope.EVERYTHING:
         return not key
@@ -326,7 +343,7 @@ def _may(person: Person, scope: Scope, owns: bool) -> bool:
 
 
 def may_stop(person: Person, scope: Scope, mode: StopMode, *, owns: bool) -> bool:
-    """The operation's own check, as an answer."""
+    """Whether the operation's own check would pass."""
     try:
         permissions.check_can_stop(person, scope, mode, owns=owns)
     except DomainError:

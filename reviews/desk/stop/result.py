@@ -1,9 +1,5 @@
-"""What a switch met: executions and requests that were under way when it was thrown,
-and what became of each.
-
-What came of a stop: how much it took back, what had begun before it, and whether
-anything in its scope still runs.
-"""
+"""The result of a stop or pause: what it withdrew or kept, what had begun before it,
+and what still runs in its scope."""
 
 from __future__ import annotations
 
@@ -47,14 +43,14 @@ from reviews.presenters.shapes import Part
 from reviews.stops import scope as stop_work
 
 MOST_SHOWN = 50
-# What was under way at a stop was authorised at most a window before it, and this long:
-# the lease of an attempt that began in the window's last second.
+# An action under way at a stop was authorised at most one execution window earlier,
+# plus this: the lease of an attempt that began in the window's last second.
 BEFORE = timedelta(hours=1)
-# How far back one looks for what had finished before it: what a person in a hurry may
-# have come for, and of a reviewer all that may have to be undone.
+# How far back the page lists finished actions: an hour for most scopes, and for a
+# reviewer everything that may have to be undone.
 EARLIER = timedelta(hours=1)
 APPROVED = timedelta(days=30)
-# What became of each: sign, words, and whether it is over.
+# What became of each action: icon and words.
 FATES = {
     "running": ("run", "Running: asked to halt, may finish"),
     "queued": ("wait", "Being cancelled"),
@@ -78,7 +74,7 @@ NOTHING = Undo()
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One action that the switch met."""
+    """One action in the scope of the switch, and what became of it."""
 
     proposal: str
     tool: str
@@ -87,7 +83,7 @@ class Line:
     at: datetime | None
     effect: tuple[Part, ...] = ()
     undo: str = ""
-    sent: bool = False  # its effect is a request to the tool's own service
+    sent: bool = False  # the effect is a webhook call to the tool's own service
     request: str = ""
     execution: str = ""
     undoing: Undo = NOTHING
@@ -106,12 +102,13 @@ class Line:
 
     @property
     def began(self) -> bool:
-        """Too late to be called back: what undoes it is worth saying."""
+        """Whether it can no longer be recalled, so that the way to undo it is worth
+        showing."""
         return self.fate in {"running", "finished", "unknown"} | BEFORE_IT
 
     @property
     def ran(self) -> bool:
-        """It happened or may have: to be undone only by another action."""
+        """Whether it happened or may have happened; only another action can undo it."""
         return self.fate != "running" and self.began
 
     @property
@@ -120,8 +117,10 @@ class Line:
 
 
 def met(row: Stop) -> Iterator[Line]:
-    """Everything under way then or since, what still runs first. Each of the queries
-    walks an index from the moment of the stop on."""
+    """List everything under way at the stop or since, running actions first.
+
+    Each query walks an index from the time of the stop on.
+    """
     within = stop_work.within(Scope(row.scope), row.key, TO_PROPOSAL)
     found = Execution.objects.filter(within).select_related("proposal")
     if row.lifted_at is None:
@@ -143,7 +142,8 @@ def met(row: Stop) -> Iterator[Line]:
 
 
 def _asked_again(row: Stop) -> Iterator[Line]:
-    """Requests whose vote of this reviewer was voided, and that others answer now."""
+    """Requests in which this reviewer's vote became void and which others must
+    answer."""
     voided = RequestVersion.objects.filter(cause="revoked", created_at__gte=row.at)
     if row.lifted_at:
         voided = voided.filter(created_at__lt=row.lifted_at)
@@ -158,8 +158,11 @@ def _asked_again(row: Stop) -> Iterator[Line]:
 
 
 def earlier_stops(scope: Scope, key: str, at: datetime) -> Iterator[Line]:
-    """What had finished within it in the hour before, newest first; of a reviewer what
-    they approved in a month. What nobody knows of stands among it."""
+    """List what had finished in this scope in the hour before `at`, newest first.
+
+    For a reviewer: what they approved in the last 30 days. Unknown outcomes are
+    included.
+    """
     since = at - (APPROVED if scope is Scope.REVIEWER else EARLIER)
     within = stop_work.within(scope, key, TO_PROPOSAL)
     ended = Q(status=ExecutionStatus.SUCCEEDED, finished_at__range=(since, at))
@@ -188,8 +191,10 @@ def _newest(found: QuerySet[Execution]) -> list[Execution]:
 
 
 def _over_at(execution: Execution) -> datetime | None:
-    """When it ended, or when nobody knew of its last attempt any more: what was found
-    out of that later ended nothing."""
+    """When the execution ended, or when its last attempt became unknown.
+
+    An outcome that was found out later does not move that time.
+    """
     lost, claimed = execution.unknown_at, execution.claimed_at
     if lost is None or execution.status == ExecutionStatus.REFUSED:
         return execution.finished_at
@@ -203,7 +208,8 @@ def _unfinished(execution: Execution, row: Stop) -> str:
 
 
 def _ended(execution: Execution, row: Stop) -> str:
-    """What became of it, if that was not before the stop."""
+    """The fate of an execution that ended; empty if it ended before the stop or after
+    the switch was lifted."""
     ended = _over_at(execution)
     if ended is None or ended < row.at or (row.lifted_at and ended > row.lifted_at):
         return ""
@@ -229,7 +235,7 @@ def _line(execution: Execution, fate: str) -> Line:
 
 
 def _withdrawn(row: Stop) -> Iterator[Line]:
-    """Requests that the stop itself ended, not their agent."""
+    """Requests that the stop itself withdrew, rather than their agent."""
     by_us = LogRecord.objects.filter(
         proposal=OuterRef("proposal"), actor_kind="system", actor_id="stop"
     )
@@ -248,7 +254,8 @@ def _withdrawn(row: Stop) -> Iterator[Line]:
 
 
 def told(person: Person, lines: list[Line]) -> list[Line]:
-    """The lines that this person may read, with what each would do."""
+    """List the lines that this person may read, with the effect of each and its
+    reversal."""
     first = {line.proposal: line for line in lines[:MOST_SHOWN]}
     mine = visibility.proposals(person).filter(pk__in=first)
     facts = dict(_revisions(mine.values("pk")))
@@ -270,7 +277,7 @@ def told(person: Person, lines: list[Line]) -> list[Line]:
 
 
 class _Facts(NamedTuple):
-    """Of one proposal's revision: what its line is drawn from."""
+    """What a line needs from a proposal's revision."""
 
     pk: int
     digest: str
@@ -295,24 +302,26 @@ def _described(line: Line, shown: describe.Brief, executor: str) -> Line:
 
 @dataclass(frozen=True)
 class StoppedPage:
-    """A switch with all that it met. `waiting`: requests still open in its scope."""
+    """A switch and everything it affected. `waiting` counts the open requests in its
+    scope."""
 
     switch: Switch
     met: list[Line]
     shown: list[Line]
     waiting: int
-    earlier: list[Line]  # what had finished before it
+    earlier: list[Line]  # what had finished before the switch
     told_earlier: list[Line]
     reviewer: bool = False
     became: int | None = None  # the stop that a pause was turned into
 
     @cached_property
     def fates(self) -> Counter[str]:
+        """The number of affected actions by fate."""
         return Counter(line.fate for line in self.met)
 
     @property
     def over(self) -> bool:
-        """Nothing more will change by the switch itself."""
+        """Whether the switch itself will change nothing more."""
         if self.switch.lifted_at is not None:
             return True
         return not (self.fates["running"] or self._withdrawing)
@@ -325,7 +334,7 @@ class StoppedPage:
 
     @property
     def halted_at(self) -> datetime:
-        """When the last of it was over, or it was switched on again."""
+        """When the last affected action ended, or when the switch was lifted."""
         if self.switch.lifted_at is not None:
             return self.switch.lifted_at
         if self.switch.paused:
@@ -390,7 +399,7 @@ class StoppedPage:
 
     @property
     def before(self) -> str:
-        """What had finished before it, as the heading of its list."""
+        """The heading of the list of what had finished before the switch."""
         lost = sum(line.fate == "unknown_before" for line in self.earlier)
         done = len(self.earlier) - lost
         span = "month" if self.reviewer else "hour"
@@ -413,7 +422,8 @@ class StoppedPage:
 
 
 def page(person: Person, pk: int) -> StoppedPage:
-    """Raises NotFound for a switch that does not concern this person."""
+    """Build the page of one switch. Raises NotFound for one that does not concern this
+    person."""
     row = Stop.objects.filter(pk=pk).first()
     if row is None or not switches.concerning(person, [row]):
         raise NotFound
@@ -432,7 +442,8 @@ def page(person: Person, pk: int) -> StoppedPage:
 
 
 def _successor(row: Stop) -> int | None:
-    """`stops.stop` ends a pause and begins the stop at one moment."""
+    """The stop that replaced a pause: the operation ends the pause and begins the stop
+    at the same time."""
     if row.lifted_at is None:
         return None
     found = Stop.objects.filter(scope=row.scope, key=row.key, at=row.lifted_at)

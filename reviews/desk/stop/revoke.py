@@ -1,5 +1,5 @@
-"""What a reviewer's approvals hold up: shown before they are revoked, with what it is
-too late for."""
+"""The page to revoke a reviewer: the approvals that this would undo, and those that
+have already run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DECIDE = (Role.REVIEWER, Role.SUPERVISOR)
 
 @dataclass(frozen=True, slots=True)
 class RevokePage:
-    """One reviewer, what of theirs has not run, and what has."""
+    """One reviewer, their approvals that have not run, and those that have."""
 
     who: str
     name: str
@@ -35,7 +35,7 @@ class RevokePage:
     actions: list[Action]
     earlier: list[Line]
     told: list[Line]
-    mine: bool  # one's own: somebody else must do it
+    mine: bool  # the person's own page: somebody else must revoke
     stopped: Switch | None
 
     @property
@@ -48,6 +48,7 @@ class RevokePage:
 
     @property
     def grants(self) -> str:
+        """The sentence on their authorized and queued executions."""
         count = self.load.queued
         if not count:
             return "Nothing of theirs is queued."
@@ -58,8 +59,8 @@ class RevokePage:
 
     @property
     def votes(self) -> str:
-        """A number alone: which ones they voted on is nobody's to know before it is
-        settled."""
+        """The sentence on their open votes: a number only, because nobody may know
+        which requests they voted on before these are settled."""
         count = self.load.waiting
         if not count:
             return "No vote of theirs is on anything open."
@@ -71,6 +72,7 @@ class RevokePage:
 
     @property
     def running(self) -> str:
+        """The sentence on their running executions; empty without any."""
         count = self.load.running
         if not count:
             return ""
@@ -82,12 +84,15 @@ class RevokePage:
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
+    """A reviewer with the URL of the page that revokes them."""
+
     name: str
     url: str
 
 
 def page(person: Person, who: str) -> RevokePage:
-    """Raises NotFound for nobody, and for whom it is not theirs to revoke."""
+    """Build the page. Raises NotFound for an unknown reviewer, and if this person may
+    not revoke."""
     if not permissions.allowed(person, Permission.REVOKE):
         raise NotFound
     reviewer = Person.objects.filter(public_id=who).first()
@@ -123,7 +128,7 @@ def _stopped(person: Person, who: str) -> Switch | None:
 
 
 def reviewers(person: Person) -> list[Reviewer]:
-    """Everybody whose approvals this person may revoke, by name."""
+    """List the people whose approvals this person may revoke, by name."""
     if not permissions.allowed(person, Permission.REVOKE):
         return []
     names = [role.value for role in DECIDE]
@@ -133,10 +138,11 @@ def reviewers(person: Person) -> list[Reviewer]:
 
 
 def url(who: str) -> str:
+    """Build the URL of the page that revokes a reviewer, by their public id."""
     return reverse("reviews:revoke", args=[who])
 
 
 def url_for(person: Person, who: str) -> str:
-    """Where this reviewer's approvals are revoked; "" for whom it is not theirs."""
+    """Find the URL to revoke this reviewer; empty if this person may not."""
     may = permissions.allowed(person, Permission.REVOKE) and who != person.public_id
     return url(who) if may else ""

@@ -1,7 +1,5 @@
-"""Stop and its lifting.
-
-Revoking what a reviewer approved and has not run.
-"""
+"""The pages to stop, to lift a stop, and to revoke a reviewer's approvals that have not
+run."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ from .page import Asked
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def stop(request: HttpRequest) -> HttpResponse:
-    """What can be switched off from here, and what is."""
+    """What this person can stop from here, and the active switches."""
     agent, thread, tool = (
         request.GET.get(name, "") for name in ("agent", "thread", "tool")
     )
@@ -39,7 +37,8 @@ def stop(request: HttpRequest) -> HttpResponse:
 
 
 def stop_page(request: HttpRequest, asked: Asked) -> HttpResponse:
-    """The Stop page for a run, an agent or all."""
+    """Render the Stop page of a run, an agent, a tool or everything; a valid POST
+    stops."""
     form = StopForm(request.POST or None)
     sent = request.POST or request.GET
     asked = replace(asked, target=sent.get("target", ""), mode=sent.get("mode", ""))
@@ -76,7 +75,7 @@ def _stop(request: HttpRequest, form: StopForm, asked: Asked) -> HttpResponse:
 
 @require_safe
 def stopped(request: HttpRequest, pk: int) -> HttpResponse:
-    """What came of a stop, and switching on again."""
+    """The result of a stop, with the form to lift it."""
     return _stopped_page(request, pk)
 
 
@@ -97,17 +96,17 @@ def _stopped_page(
 @require_safe
 @htmx.varies
 def stopped_live(request: HttpRequest, pk: int) -> HttpResponse:
-    """The same while it still changes."""
+    """The same, polled while it still changes."""
     page = queries.page(person(request), pk)
     template = "reviews/stopped.html#fates"
     context = {"page": page, "told": page.over}
-    over = page.over and htmx.wants_partial(request)  # only htmx is told to stop asking
+    over = page.over and htmx.wants_partial(request)  # 286 is for htmx alone
     return htmx.fragment(request, template, context, etag=page.etag, settled=over)
 
 
 @require_POST
 def lift(request: HttpRequest, pk: int) -> HttpResponse:
-    """Switch back on, with a reason."""
+    """Lift a stop or pause, with a reason."""
     form = ReasonForm(request.POST)
     if not form.is_valid():
         return _stopped_page(request, pk, form)
@@ -123,7 +122,7 @@ def lift(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: HttpRequest, who: str) -> HttpResponse:
-    """How much it concerns; POST does it, and leads to what came of it."""
+    """What a revocation would affect; POST revokes and redirects to the result."""
     form = ReasonForm(request.POST or None)
     page = revoking.page(person(request), who)
     problem = None

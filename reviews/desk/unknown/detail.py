@@ -1,5 +1,5 @@
-"""One effect whose outcome nobody could know: everything that is known of it, who may
-say what happened, and what follows from each answer."""
+"""The page of one unknown outcome: everything known about it, the people who may settle
+it, and what follows from each answer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ENDED = {
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One time that somebody took it, and how that ended."""
+    """One claim of the execution, and how it ended."""
 
     at: datetime
     by: str
@@ -57,7 +57,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One look-up: who asked, and what was said. `note` is the service's own text."""
+    """One look-up: who asked, and the answer. `note` is the service's own text."""
 
     at: datetime
     who: str
@@ -67,7 +67,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What follows from one of the two answers."""
+    """One of the two answers, and what follows from it."""
 
     value: str
     label: str
@@ -76,6 +76,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class UnknownItem:
+    """One unknown outcome in full."""
+
     line: Unknown
     execution_class: str
     key: str
@@ -93,11 +95,13 @@ class UnknownItem:
 
     @property
     def open(self) -> bool:
+        """Whether the outcome is still unknown."""
         return not self.line.outcome
 
 
 def item(person: Person, pk: str, now: datetime) -> UnknownItem:
-    """Raises NotFound for what was never unknown, or not for this person to see."""
+    """Load the page. Raises NotFound for an execution that was never unknown, or that
+    this person may not see."""
     execution = readable(person).filter(pk=pk).first()
     if execution is None:
         raise NotFound
@@ -127,7 +131,8 @@ def item(person: Person, pk: str, now: datetime) -> UnknownItem:
 
 
 def _why_not(person: Person, execution: Execution) -> str:
-    """The operation's own check, to somebody who tried nothing yet."""
+    """The operation's own refusal, without its last sentence, because nobody has tried
+    anything yet; empty when this person may settle it."""
     try:
         permissions.check_can_settle(person, execution)
     except DomainError as error:
@@ -137,8 +142,8 @@ def _why_not(person: Person, execution: Execution) -> str:
 
 
 def _settlers(person: Person, execution: Execution) -> list[str]:
-    """The supervisors of its queue, without whose run it was; their names for those
-    who see everything or are admitted themselves."""
+    """List the supervisors of the queue except those concerned by the run. Only people
+    who see everything or are admitted to the queue get the names."""
     queue = execution.grant.revision.known_tool.queue_id
     may_know = permissions.allowed(person, Permission.SEE_ALL)
     if not (may_know or queue in permissions.queues_of(person)):
@@ -147,8 +152,11 @@ def _settlers(person: Person, execution: Execution) -> list[str]:
 
 
 def _last_step(execution: Execution) -> tuple[str, datetime | None]:
-    """What whoever had it last is known to have done. Whoever asks for an effect says
-    so first: without that it was not begun by us."""
+    """Describe the last known step of the execution's last holder.
+
+    A worker records `began_at` before it asks for the effect, so without it our worker
+    did not ask.
+    """
     if execution.claimed_at is None:
         return "Nobody is known to have taken it: see why nobody knows", None
     if execution.by_agent:
@@ -159,13 +167,14 @@ def _last_step(execution: Execution) -> tuple[str, datetime | None]:
 
 
 def _attempts(execution: Execution) -> Iterator[Attempt]:
-    """From the log, oldest first: every claim, and the record that ended it."""
+    """List the attempts from the log, oldest first: each claim, and the record that
+    ended it."""
     kinds = [*BEGUN, *ENDED]
     rows = LogRecord.objects.filter(proposal=execution.proposal_id, kind__in=kinds)
     current: Attempt | None = None
     for row in rows.order_by("id"):
         data = row.data
-        if row.kind in BEGUN and "code" in data:  # a doubt, and no attempt
+        if row.kind in BEGUN and "code" in data:  # an unknown outcome, not an attempt
             continue
         if row.kind in BEGUN:
             if current is not None:
@@ -203,8 +212,8 @@ def _note(row: Any) -> str:
 
 
 def _again(execution: Execution, now: datetime) -> str:
-    """Whether it may be tried once more where it did not happen, by what is known now
-    (`settlements.retry`)."""
+    """Describe whether the action may be tried again if it did not happen, by the rules
+    of `settle.retry_execution`."""
     until = execution.grant.expires_at
     if until <= settle.due_again(execution, now):
         return "Its time to run is over: to be done after all it is proposed anew."

@@ -1,4 +1,4 @@
-"""Effects whose outcome nobody could know: which there are, and what was found out."""
+"""The list of unknown outcomes: those still open, and those settled lately."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reviews.models import Execution, LookUp
 from reviews.permissions import Permission
 from reviews.presenters.shapes import Part
 
-SETTLED = 20  # of those that are known by now
+SETTLED = 20  # settled outcomes on the page
 SAID = {
     "succeeded": "it happened",
     "failed": "it did not happen",
@@ -31,7 +31,8 @@ SAID = {
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """One of them. `looked`: what look-ups said so far, or why there are none."""
+    """One execution whose outcome is or was unknown. `looked` says what look-ups found,
+    or why there are none."""
 
     id: str
     url: str
@@ -45,20 +46,22 @@ class Unknown:
     detail: str
     looked: str
     ask_at: datetime | None
-    mine: bool  # this person may say what happened
-    outcome: str = ""  # once it is known
+    mine: bool  # whether this person may settle it
+    outcome: str = ""  # empty while it is unknown
     ended_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownPage:
+    """The page: open outcomes and settled ones."""
+
     lines: list[Unknown]
     settled: list[Unknown] = field(default_factory=list)
     upkeep: list[UpkeepTab] = field(default_factory=list)
 
 
 def readable(person: Person) -> QuerySet[Execution]:
-    """What this person may see, of what was ever unknown."""
+    """Select the executions that this person may see and that were ever unknown."""
     found = _of(person)
     return found.filter(status=ExecutionStatus.UNKNOWN) | found.filter(
         unknown_at__isnull=False
@@ -73,7 +76,8 @@ def _of(person: Person) -> QuerySet[Execution]:
 
 
 def settleable(person: Person) -> QuerySet[Execution]:
-    """Unknown executions of this person's queues, for who may settle them."""
+    """Select the unknown executions of this person's queues; none for a person who may
+    not settle."""
     able = permissions.allowed(person, Permission.SETTLE_UNKNOWN)
     if not able or permissions.deciding_role(person) is None:
         return Execution.objects.none()
@@ -89,7 +93,8 @@ def settleable(person: Person) -> QuerySet[Execution]:
 
 
 def page(person: Person) -> UnknownPage:
-    """Oldest first, and what is known by now, newest first; in four queries."""
+    """Build the page: open outcomes, oldest first, then settled ones, newest first.
+    Four queries."""
     found = readable(person)
     open_ = list(found.filter(status=ExecutionStatus.UNKNOWN).order_by("queued_at"))
     known = _of(person).filter(unknown_at__isnull=False)
@@ -105,7 +110,7 @@ def page(person: Person) -> UnknownPage:
 
 
 def _newest(rows: list[Execution]) -> Mapping[str, LookUp]:
-    """The newest look-up of each, in one query."""
+    """List the newest look-up of each execution, in one query."""
     found = LookUp.objects.filter(execution__in=rows).order_by("number")
     return {one.execution_id: one for one in found}
 
@@ -113,6 +118,8 @@ def _newest(rows: list[Execution]) -> Mapping[str, LookUp]:
 def line(
     execution: Execution, newest: Mapping[str, LookUp], mine: bool = False
 ) -> Unknown:
+    """Build the line of one execution. `newest` maps executions to their newest
+    look-up."""
     proposal, revision = execution.proposal, execution.grant.revision
     return Unknown(
         id=execution.pk,
@@ -134,7 +141,8 @@ def line(
 
 
 def _heard(execution: Execution) -> tuple[str, str]:
-    """What the attempt itself left, without our own word for who settled it."""
+    """The code and detail of the attempt itself, without our own code for who settled
+    it."""
     ours = execution.code in {BY_PERSON, BY_LOOK_UP, "repaired"}
     return "" if ours else execution.code, execution.detail
 
@@ -152,7 +160,7 @@ def _times(count: int) -> str:
 
 
 def outcome(execution: Execution) -> str:
-    """What it turned out to be, and who said so; "" while nobody knows."""
+    """Describe the outcome and who reported it; empty while it is unknown."""
     if execution.status == ExecutionStatus.UNKNOWN:
         return ""
     who = "as a person said" if execution.code == BY_PERSON else "as its service says"

@@ -1,4 +1,4 @@
-"""Effects that may or may not have happened: what is known, and a person's answer."""
+"""Unknown outcomes: the list, one of them, a person's answer and a look-up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from . import lists as queries
 
 @require_safe
 def unknown(request: HttpRequest) -> HttpResponse:
-    """Everything that nobody knows of, and what is known by now."""
+    """The unknown outcomes, and those settled lately."""
     page = queries.page(person(request))
     context = {"page": page, "upkeep": page.upkeep}
     return render(request, "reviews/unknown.html", context)
@@ -32,7 +32,7 @@ def unknown(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def unknown_one(request: HttpRequest, pk: str) -> HttpResponse:
-    """One of them; and a person's answer: it happened, or it did not."""
+    """One unknown outcome; POST settles it: it happened, or it did not."""
     details.item(person(request), pk, frame.of(request).now)
     if request.method != "POST":
         return _page(request, pk)
@@ -56,7 +56,7 @@ def _page(
     form: SettleForm | None = None,
     error: DomainError | None = None,
 ) -> HttpResponse:
-    """The state as it is now, and what was typed."""
+    """Render the outcome as it is now, with what the person typed."""
     page = details.item(person(request), pk, frame.of(request).now)
     context = {"page": page, "upkeep": page.upkeep, "form": form, "problem": error}
     status = htmx.status_of(error, sent=form is not None)
@@ -65,7 +65,7 @@ def _page(
 
 @require_POST
 def unknown_look_up(request: HttpRequest, pk: str) -> HttpResponse:
-    """Ask the service now what became of it."""
+    """Ask the tool's service now for the outcome."""
     who = person(request)
     details.item(who, pk, frame.of(request).now)
     execution = reconcile.look_up_now(pk, who)

@@ -1,5 +1,5 @@
-"""The desk against what waits: who is there and who could be, what is about to expire,
-and which agents ask the most. For supervisors."""
+"""The workload page for supervisors: who is at the desk and who could be, what is about
+to expire, and which agents ask the most."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from reviews.workload import MOST_EXTENDED, MOST_GIVEN
 
 MOST_PEOPLE = 200
 MOST_AGENTS = 10
-MOST_READ = 500  # of what waits: who asks the most among them
+MOST_READ = 500  # waiting requests from which agents are counted
 _MORE_TIME = "r.expires_at <= %(now)s + %(lately)s AND r.expires_at < r.expires_at_most"
 _TO_GIVE = """r.assignee_id IS NULL AND r.queue_id = ANY (%(ours)s::bigint[])
   AND NOT EXISTS (SELECT FROM reviews_lease AS lease WHERE lease.request_id = r.id
@@ -45,7 +45,8 @@ GROUP BY asked.agent ORDER BY n DESC, asked.agent LIMIT {most}
 
 @dataclass(frozen=True, slots=True)
 class Colleague:
-    """Somebody who may decide in one of the supervisor's queues."""
+    """A person who may decide in one of the supervisor's queues. `given` counts the
+    open requests assigned to them."""
 
     public_id: str
     name: str
@@ -57,7 +58,7 @@ class Colleague:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """An agent among what waits; `fresh`: how many of these came lately."""
+    """An agent with waiting requests; `fresh` of them arrived lately."""
 
     agent: str
     waiting: int
@@ -74,6 +75,8 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class LoadPage:
+    """The whole page."""
+
     figures: Figures
     until: datetime
     due: int
@@ -84,11 +87,12 @@ class LoadPage:
 
     @property
     def read(self) -> int:
+        """The number of waiting requests from which the agents are counted."""
         return MOST_READ
 
 
 def reach_of(person: Person) -> Reach:
-    """Raises NotFound for all but supervisors."""
+    """Load a supervisor's queues. Raises NotFound for everybody else."""
     reach = Reach.of(person)
     if reach.role is not Role.SUPERVISOR:
         raise NotFound
@@ -96,7 +100,8 @@ def reach_of(person: Person) -> Reach:
 
 
 def page(person: Person, now: datetime) -> LoadPage:
-    """Everything in a number of queries that does not grow. Raises NotFound."""
+    """Build the page, in a fixed number of queries. Raises NotFound for everybody but
+    supervisors."""
     reach = reach_of(person)
     return LoadPage(
         figures=queue_page.count(reach, now),
@@ -108,21 +113,24 @@ def page(person: Person, now: datetime) -> LoadPage:
 
 
 def due(person: Person, now: datetime) -> list[str]:
-    """What expires in the next half hour and may have more time, the first of it first.
+    """List the requests that expire within half an hour and can be extended, by
+    deadline.
 
-    Raises NotFound.
+    Raises NotFound for everybody but supervisors.
     """
     return _ids(_DUE, reach_of(person), now, _MORE_TIME, MOST_EXTENDED)
 
 
 def to_give(person: Person, to: Person, now: datetime) -> list[str]:
-    """The most urgent that nobody is at and that both may decide. Raises NotFound."""
+    """List the most urgent requests that nobody holds and that both people may decide.
+    Raises NotFound for everybody but supervisors."""
     ours = reach_of(person).queues
     return _ids(_URGENT, Reach.of(to), now, _TO_GIVE, MOST_GIVEN, ours=ours)
 
 
 def colleague(person: Person, public_id: str) -> Person:
-    """Raises NotFound for who decides in none of the supervisor's queues."""
+    """Load a colleague by public id. Raises NotFound for a person who decides in none
+    of the supervisor's queues."""
     found = Person.objects.filter(public_id=public_id, is_active=True).first()
     mine = set(reach_of(person).queues)
     if found is None or found.pk == person.pk or not _decides(found, mine):
@@ -159,7 +167,7 @@ def _asking(reach: Reach, now: datetime) -> list[Asking]:
 
 
 def _people(reach: Reach, now: datetime) -> list[Colleague]:
-    """Those who are not at the desk first: they are whom to ask."""
+    """List the colleagues, absent ones first: they are the ones to call."""
     roles = [Role.REVIEWER.value, Role.SUPERVISOR.value]
     found = Person.objects.filter(is_active=True, groups__name__in=roles)
     ids = list(found.values_list("pk", flat=True).distinct()[:MOST_PEOPLE])
@@ -174,7 +182,7 @@ def _people(reach: Reach, now: datetime) -> list[Colleague]:
 
 
 def _here(now: datetime) -> set[int]:
-    """Who holds something now or decided something lately."""
+    """The people who hold a request now or decided one lately."""
     holding = Lease.objects.filter(holder__isnull=False, until__gt=now)
     newest = Decision.objects.order_by("-pk").values_list("reviewer", "at")[:MOST_READ]
     deciding = {who for who, at in newest if at > now - LATELY}

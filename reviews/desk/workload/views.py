@@ -1,4 +1,4 @@
-"""When more waits than the desk can decide: the three things a supervisor does."""
+"""The workload page and a supervisor's ways to relieve the desk."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from . import page as queries
 
 @require_safe
 def load(request: HttpRequest) -> HttpResponse:
-    """Who is there and could be, what is about to expire, and who asks the most."""
+    """Who is at the desk or could be, what is about to expire, and who asks the
+    most."""
     page = queries.page(person(request), frame.of(request).now)
     return render(request, "reviews/load.html", {"page": page})
 
 
 @require_POST
 def load_extend(request: HttpRequest) -> HttpResponse:
-    """More time for all that expires in the next half hour."""
+    """Extend all requests that expire within half an hour."""
     who = person(request)
     wanted = queries.due(who, frame.of(request).now)
     count = workload.extend_all(request_ids=wanted, person=who)
@@ -42,7 +43,7 @@ def _extended(count: int, wanted: int) -> str:
 
 @require_POST
 def load_share(request: HttpRequest) -> HttpResponse:
-    """Give the most urgent few to somebody who is not at it yet."""
+    """Assign the most urgent few to a colleague."""
     who = person(request)
     to = queries.colleague(who, request.POST.get("to", ""))
     wanted = queries.to_give(who, to, frame.of(request).now)
