@@ -1,7 +1,8 @@
-"""Strict JSON in, canonical bytes out (RFC 8785), and their SHA-256. Pure.
+"""Parses strict JSON, writes the canonical form (RFC 8785), and hashes it. Pure.
 
-What `parse` accepts, `encode` can write, and `parse` accepts what `encode` wrote: the
-bytes that are approved are the bytes that were sent, in one form only (gate.md 4).
+`encode` can write everything that `parse` accepts, and `parse` accepts everything that
+`encode` writes. So the bytes that people approve are the bytes that were sent, in one
+form only (gate.md 4).
 """
 
 from __future__ import annotations
@@ -20,33 +21,34 @@ from journal.errors import InvalidJson, TooLarge, at
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
-MAX_INTEGER = 2**53 - 1  # beyond it a double, and so RFC 8785, cannot carry it
-# From here on RFC 8785 writes an exponent, so a whole number reads back as a float.
+MAX_INTEGER = 2**53 - 1  # the largest integer that a double, and so RFC 8785, can hold
+# From here on RFC 8785 writes an exponent, so a whole number is parsed as a float.
 EXPONENT_FROM = 1e21
 
 ROOT = "$"
 _BOM = "\ufeff"
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-# Possessive, and the closing quote optional: an open string is read once, not again
-# from every escaped quote inside it.
+# Possessive and with an optional closing quote, so that an unterminated string is
+# scanned once and not again from every escaped quote inside it.
 _STRUCTURE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{\]}]', re.DOTALL)
 
-# A place in the value: (the place of its container, the key or index in it), or None.
+# A place in a value: (place of its container, key or index in it); None for the root.
 Place = Any
 
 
 class _Repeated(dict[str, Any]):
-    """An object in which `key` stood twice; the walk names where."""
+    """An object with `key` twice. `_check_values` refuses it, because only the walk
+    knows its path."""
 
     key: str
 
 
 def parse(raw: bytes) -> Any:
-    """The value that `raw` says, if it says exactly one thing.
+    """Parse JSON that has exactly one meaning.
 
-    Raises `TooLarge` over 1 MiB and `InvalidJson` for everything else that is not
-    UTF-8 JSON with unique keys, finite numbers, whole characters, integers within
-    2^53-1 and at most 32 levels. The error names a path, or a line and column.
+    Raises `TooLarge` above 1 MiB, and `InvalidJson` for anything but UTF-8 JSON with
+    unique keys, finite numbers, integers up to 2^53-1, no NUL or unpaired surrogate in
+    a text, and at most 32 levels. The error names a path, or a line and column.
     """
     if len(raw) > MAX_BYTES:
         raise TooLarge(f"The body has {len(raw)} bytes, and {MAX_BYTES} is the most.")
@@ -57,7 +59,7 @@ def parse(raw: bytes) -> Any:
             text,
             object_pairs_hook=_unique,
             parse_int=_integer,
-            parse_constant=float,  # NaN and Infinity: the walk refuses them by path
+            parse_constant=float,  # _check_values refuses NaN and Infinity by path
         )
     except json.JSONDecodeError as error:
         raise _refusal(text, error.pos, error.msg) from None
@@ -66,12 +68,13 @@ def parse(raw: bytes) -> Any:
 
 
 def encode(value: Any) -> bytes:
-    """The RFC 8785 form of a JSON value. Raises `ValueError` for any other value."""
+    """The RFC 8785 form of a JSON value. Raises `ValueError` for a value that JSON
+    cannot express."""
     return rfc8785.dumps(value)
 
 
 def digest(data: bytes) -> str:
-    """`sha256:<hex>`, the way every hash is written in the product."""
+    """The SHA-256 as `sha256:<hex>`, the form of every hash in the product."""
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
@@ -86,7 +89,7 @@ def _decode(raw: bytes) -> str:
 
 
 def _check_depth(text: str) -> None:
-    # Counted before parsing, because the parser's own answer is a RecursionError.
+    # Before parsing: json.loads raises RecursionError for a deeply nested text.
     depth = 0
     for match in _STRUCTURE.finditer(text):
         mark = match.group()
@@ -110,12 +113,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _integer(digits: str) -> int:
-    # int() refuses thousands of digits; any number this long is too large anyway.
+    # int() raises for thousands of digits; a number this long is too large anyway.
     return int(digits) if len(digits) < 20 else MAX_INTEGER + 1
 
 
 def _check_values(root: Any) -> None:
-    """Walk without recursion; a place is kept per container, a path made on refusal."""
+    """Check all scalars and keys, without recursion. The walk carries a place for each
+    container; only an error turns it into a path."""
     _check_scalar(root, None)
     pending: list[tuple[Any, Place]] = [(root, None)]
     while pending:
@@ -155,7 +159,7 @@ def _beyond(value: Any) -> bool:
 
 
 def _check_text(text: str, place: Place, what: str) -> None:
-    if "\0" in text:  # PostgreSQL holds no such text, and nobody can read it
+    if "\0" in text:  # PostgreSQL cannot store it, and people cannot see it
         raise _invalid(_path(place), f"{what} contains the character U+0000")
     if text.isascii():
         return
@@ -166,7 +170,8 @@ def _check_text(text: str, place: Place, what: str) -> None:
 
 
 def _path(place: Place) -> str:
-    """`args.items[0].amount`; anything odd in a key is quoted, escaped and cut."""
+    """`args.items[0].amount`. A key that is not a plain name is cut to 64 characters
+    and written as a quoted JSON string."""
     keys: list[str | int] = []
     while place is not None:
         place, key = place

@@ -1,4 +1,5 @@
-"""The one clock: the database's, so that no application host's time decides."""
+"""The one clock of the product: the database's, so that the application hosts' own
+clocks never decide anything."""
 
 from __future__ import annotations
 
@@ -10,17 +11,17 @@ from django.utils import timezone
 
 
 class ClockTimestamp(Func):
-    """`clock_timestamp()` inside a query: the guard of every deadline."""
+    """`clock_timestamp()` inside a query, for comparing deadlines in SQL."""
 
     function = "clock_timestamp"
     output_field = DateTimeField()
 
 
 def now() -> datetime:
-    """The wall time of the database at this statement, aware and in UTC.
+    """The database's wall time at this statement, timezone-aware and in UTC.
 
-    `clock_timestamp()`, not `now()`: the latter is the start of the transaction, and
-    a decision that waited for a lock would be judged by a time that has passed.
+    It uses `clock_timestamp()` because PostgreSQL's `now()` is the start of the
+    transaction: a decision that waited for a lock would be compared with an old time.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
@@ -29,10 +30,11 @@ def now() -> datetime:
 
 
 def time_of_day(at: datetime | None) -> str:
-    """The time of day and its zone: the reader's on a page, UTC elsewhere."""
+    """The time of day and its zone, such as `14:05:00 CET`; empty for None. The zone
+    is Django's active one: the reader's on a page, UTC elsewhere."""
     if at is None:
         return ""
     local = timezone.localtime(at)
     name = local.tzname() or ""
-    # Where a zone has no letters of its own its name is the offset, like +03.
+    # A zone without an abbreviation is named by its offset, such as +03.
     return f"{local:%H:%M:%S} {name if name[:1].isalpha() else f'UTC{name}'}"

@@ -1,9 +1,10 @@
-"""Names of rows for a task to look at: the one way to send a message.
+"""Sends Celery messages: the only module that talks to the broker's task queues.
 
-A sweep sends them while their queue has room. It names again what is still there, so
-nothing is lost by leaving some out; and a queue that nobody has emptied for an hour
-holds no hour's worth of repetitions. Messages have no time at which they expire: the
-sender's clock and the worker's may differ by more than that (T8).
+A message carries the id of a row for a task to work on, and nothing else. A sweep sends
+messages only while the queue has room. The next sweep sends whatever is still pending,
+so skipping some loses nothing, and a queue whose workers were down for an hour does not
+fill up with repetitions. Messages never expire: the sender's clock and the worker's may
+differ by more than any sensible expiry time (T8).
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from collections.abc import Iterable
 from celery import current_app
 from kombu.exceptions import ChannelError
 
-# Messages in one queue. A worker's process is through with so many in seconds.
+# Messages in one queue. A worker process handles this many within seconds.
 ROOM = 200
-# Where the broker counts the messages that workers could not read and dropped.
+# The broker's counter of messages that workers dropped because they were unreadable.
 DROPPED = "holdpoint.dropped"
 
 
 def hand_over(task: str, ids: Iterable[str]) -> int:
-    """Send these ids, one message each, as far as there is room; how many were sent.
-    Raises what the broker's client raises. Caller holds no transaction."""
+    """Send one message per id until the task's queue is full; return how many were
+    sent. Raises what the broker's client raises. Caller holds no transaction."""
     given = list(ids)
     if given:
         given = given[: room(task)]
@@ -31,13 +32,14 @@ def hand_over(task: str, ids: Iterable[str]) -> int:
 
 
 def send(task: str, pk: str | int) -> None:
-    """One message, tried once: what it names stays, and is sent again. Raises what the
-    broker's client raises. Caller holds no transaction."""
+    """Send one message, without retries: the row it names stays pending, so a sweep
+    sends it again. Raises what the broker's client raises. Caller holds no
+    transaction."""
     current_app.send_task(task, args=[pk], retry=False, ignore_result=True)
 
 
 def by_queue(tasks: Iterable[str]) -> list[list[str]]:
-    """These tasks, those of one queue together, the most urgent queue first."""
+    """Group these task names by queue, the most urgent queue first."""
     found: dict[str, list[str]] = {name: [] for name in current_app.amqp.queues}
     for task in tasks:
         found.setdefault(_queue(task), []).append(task)
@@ -45,27 +47,27 @@ def by_queue(tasks: Iterable[str]) -> list[list[str]]:
 
 
 def room(task: str) -> int:
-    """For how many more messages the queue of this task has room. Raises what the
-    broker's client raises."""
+    """How many more messages fit into the queue of this task. Raises what the broker's
+    client raises."""
     queue = _queue(task)
     with current_app.producer_or_acquire() as producer:
         try:
             waiting = int(producer.channel.queue_declare(queue, passive=True)[1])
-        except ChannelError:  # nobody has sent anything to it yet
+        except ChannelError:  # the queue does not exist until something is sent to it
             waiting = 0
     return max(0, ROOM - waiting)
 
 
 def dropped() -> int:
-    """How many messages workers dropped since `forget_dropped` was last called. Raises
-    what the broker's client raises."""
+    """How many dropped messages are counted and not yet taken off the counter with
+    `subtract_dropped`. Raises what the broker's client raises."""
     with current_app.producer_or_acquire() as producer:
         return int(producer.channel.client.get(DROPPED) or 0)
 
 
 def forget_dropped(count: int) -> None:
-    """So many of them are written down elsewhere. Raises what the broker's client
-    raises."""
+    """Take `count` off the counter once they are recorded elsewhere. Raises what the
+    broker's client raises."""
     with current_app.producer_or_acquire() as producer:
         producer.channel.client.decrby(DROPPED, count)
 

@@ -1,7 +1,8 @@
-"""AES-256-GCM for what may be stored but not read: blobs, results, and their keys.
+"""AES-256-GCM encryption of stored blobs, results and data keys.
 
-A sealed value is version (1 byte) + nonce (12 random bytes) + ciphertext and tag. `aad`
-names what the value belongs to, so that a row's value cannot be put into another row.
+An encrypted value is version (1 byte) + nonce (12 random bytes) + ciphertext and tag.
+`aad` is the additional authenticated data: it names the row that the value belongs to,
+so that a value moved to another row cannot be decrypted there.
 """
 
 from __future__ import annotations
@@ -20,23 +21,26 @@ _TAG_BYTES = 16
 
 
 class Unreadable(Exception):
-    """A sealed value was changed, cut, moved to another place, or has another key."""
+    """An encrypted value was changed, truncated or moved to another row, or it belongs
+    to another key."""
 
 
 def new_key() -> bytes:
-    """A fresh key of 32 random bytes; destroying it erases all it ever sealed."""
+    """A new key of 32 random bytes. Destroying it makes all that it encrypted
+    unreadable."""
     return secrets.token_bytes(KEY_BYTES)
 
 
 def seal(key: bytes, data: bytes, aad: bytes) -> bytes:
-    """`data` under `key`, readable only with the same `aad`."""
+    """Encrypt `data` under `key`; decryption needs the same `aad`."""
     nonce = secrets.token_bytes(NONCE_BYTES)
     return VERSION + nonce + _cipher(key).encrypt(nonce, data, VERSION + aad)
 
 
 def open(key: bytes, sealed: bytes | memoryview, aad: bytes) -> bytes:
-    """What `seal` was given. Raises `Unreadable` and never returns part of it."""
-    sealed = bytes(sealed)  # the database driver may hand over a memoryview
+    """Decrypt what `encrypt_value` returned. Raises `DecryptionError`; never returns a
+    part of the data."""
+    sealed = bytes(sealed)  # the database driver may return a memoryview
     if len(sealed) < _HEADER_BYTES + _TAG_BYTES:
         raise Unreadable("The sealed value is too short.")
     if sealed[:1] != VERSION:
@@ -49,12 +53,12 @@ def open(key: bytes, sealed: bytes | memoryview, aad: bytes) -> bytes:
 
 
 def wrap(key: bytes, owner: str) -> bytes:
-    """A key sealed under `settings.HOLDPOINT.data_key`, for the row of `owner`."""
+    """Encrypt `key` under `settings.HOLDPOINT.data_key`, bound to `owner`'s row."""
     return seal(settings.HOLDPOINT.data_key, key, _wrapping(owner))
 
 
 def unwrap(wrapped: bytes, owner: str) -> bytes:
-    """The key that `wrap` sealed. Raises `Unreadable`."""
+    """Decrypt a key that `wrap_key` encrypted. Raises `DecryptionError`."""
     return open(settings.HOLDPOINT.data_key, wrapped, _wrapping(owner))
 
 

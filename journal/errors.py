@@ -1,7 +1,8 @@
-"""Every refusal the product can give: one class a code of api.md's table.
+"""Every refusal of the product: one class for each code in api.md's table.
 
-The first paragraph of a docstring is the text people and agents read when the raiser
-says nothing better: what happened, what did not happen, what you can do (ux.md 3.10).
+The first paragraph of a class's docstring is the text that people and agents read when
+the code that raises it gives no other: what happened, what did not happen, and what
+they can do (ux.md 3.10).
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any, ClassVar, NotRequired, TypedDict
 
 
 class FieldError(TypedDict):
-    """What is wrong at one place of the input; `path` is like `args.amount`, `line` the
-    line of a text that somebody wrote."""
+    """One problem in the input. `path` is like `args.amount`; `line` is the line number
+    in a document that a person wrote, counted from 1."""
 
     path: str
     message: str
@@ -29,7 +30,8 @@ class DomainError(Exception):
     def __init__(
         self, detail: str = "", *, errors: Iterable[FieldError] = (), **facts: Any
     ) -> None:
-        """`facts` are extra members of the answer, such as `retry_after` in seconds."""
+        """`detail` replaces the default text. `facts` are extra members of the API's
+        answer, such as `retry_after` in seconds."""
         self.detail = detail or self.default_detail()
         self.errors = list(errors)
         self.facts = facts
@@ -43,7 +45,7 @@ class DomainError(Exception):
 
 
 def at(path: str, message: str) -> FieldError:
-    """One entry of `errors`."""
+    """One entry for the `errors` of a DomainError."""
     return {"path": path, "message": message}
 
 
@@ -63,7 +65,7 @@ class KeyMissing(DomainError):
     status = 400
 
 
-# 401: who you are is not settled.
+# 401: the caller is not authenticated, or must authenticate again.
 class BadKey(DomainError):
     """This key is missing, wrong, expired or revoked. Nothing was done.
     Ask the agent's owner for a new key."""
@@ -79,7 +81,7 @@ class Reauth(DomainError):
     status = 401
 
 
-# 403: you may not.
+# 403: the caller is known and not allowed to do this.
 class ToolNotAllowed(DomainError):
     """This agent may not use this tool. Nothing was proposed.
     Its owner can ask for the tool to be allowed."""
@@ -117,7 +119,7 @@ class SignedOut(DomainError):
     status = 403
 
 
-# 404: not there, or not for you: the answer never says which.
+# 404: it does not exist or the caller may not see it; the answer never tells which.
 class NotFound(DomainError):
     """There is nothing here that you may see. Check the address."""
 
@@ -125,7 +127,7 @@ class NotFound(DomainError):
     status = 404
 
 
-# 409: the world moved on.
+# 409: the state changed, so the action no longer applies.
 class InProgress(DomainError):
     """This key is being answered just now. Nothing was done twice.
     Ask again shortly."""
@@ -259,7 +261,7 @@ class Withdrawn(DomainError):
     status = 410
 
 
-# 413 and 422: read, and refused.
+# 413 and 422: the input was read and refused.
 class TooLarge(DomainError):
     """This is larger than the gate takes. Nothing was stored.
     Split it or shorten it."""
@@ -354,7 +356,7 @@ class Invalid(DomainError):
     status = 422
 
 
-# 429: slower. Raise with the fact `retry_after`, in seconds.
+# 429: the caller is too fast. Raise with the fact `retry_after`, in seconds.
 class Throttle(DomainError):
     """You have decided many items in a short time. This one was not recorded.
     Take a minute."""
@@ -371,7 +373,7 @@ class TooMany(DomainError):
     status = 429
 
 
-# 500: we are wrong. Who asked hears a reference, and people an alarm.
+# 500: a fault of the gate. The caller gets a reference; an alarm tells supervisors.
 class InvalidOutcome(DomainError):
     """What became of this cannot be said in the published form. Nothing was changed.
     Ask again later; people were told."""
@@ -382,10 +384,10 @@ class InvalidOutcome(DomainError):
     def __init__(self, *, proposal: str, places: list[str]) -> None:
         super().__init__()
         self.proposal = proposal
-        self.places = places  # which fields do not fit, never what is in them
+        self.places = places  # paths of the fields that do not fit, never their values
 
 
-# 503: not now, and not because of you. Raise with `retry_after`, in seconds.
+# 503: temporarily unavailable. Raise with `retry_after`, in seconds.
 class Restored(DomainError):
     """The database was restored. Nothing was done. Nothing runs and nothing is decided
     until two people have looked. What you sent can be sent again then."""

@@ -1,5 +1,9 @@
-"""Named points at which a test may kill, break or freeze this process, to prove what it
-leaves behind. Off, a point is one comparison with an empty string."""
+"""Named points in the code at which a test can kill, break or freeze the process, to
+prove that what it leaves behind is consistent.
+
+While HOLDPOINT_FAULT is not set, passing a point costs one comparison with an empty
+string.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,15 @@ import uuid
 from enum import StrEnum
 from pathlib import Path
 
-# A folder of flags. A file `<point>` in it is for the first process that comes by, a
-# file `<point>@<subject>` for the first one that is about this row; what it says is the
-# action, nothing is a kill. Taking the flag away is what arms the fault, so that the
-# successor gets through.
+# The folder of flag files. The file `<point>` acts on the first process that passes
+# that point, and `<point>@<subject>` on the first that passes it for that row. Its
+# content is a FaultAction; an empty file kills. The process removes the flag before it
+# acts, so that its successor passes unharmed.
 ARMED = os.environ.get("HOLDPOINT_FAULT", "")
-STOPPED = "stopped-"  # `stopped-<pid>` says who froze, and where, until it goes on
+STOPPED = "stopped-"  # while a process is frozen, `stopped-<pid>` holds its flag's name
 
-# Every point of the code and where it is; tests/journal/test_faults.py compares.
+# Every point in the code and the state of the process there;
+# tests/journal/test_failpoints.py compares the table with the code.
 POINTS = {
     "proposed_uncommitted": "a proposal is written, its answer not yet stored",
     "decided_uncommitted": "a verdict and all that follows from it are written",
@@ -60,19 +65,20 @@ POINTS = {
 
 
 class Action(StrEnum):
-    """What happens to the process that passes."""
+    """What happens to the process that passes an armed point."""
 
     KILL = "kill"  # SIGKILL
     RAISE = "raise"  # an exception
-    STOP = "stop"  # SIGSTOP, until somebody sends SIGCONT
+    STOP = "stop"  # SIGSTOP, until it receives SIGCONT
 
 
 class Injected(Exception):
-    """The exception of an armed point; nobody catches it by name."""
+    """The exception that FaultAction.RAISE raises. No code catches it by name."""
 
 
 def point(name: str, subject: str = "") -> None:
-    """Do what a flag for this point says, if one is up."""
+    """Perform the action of a flag for this point, or for this point and `subject`, if
+    there is one. `subject` is the id of the row at hand."""
     if ARMED:
         _pass(name, subject)
 
@@ -85,7 +91,8 @@ def _pass(name: str, subject: str) -> None:
 
 
 def _taken(flag: Path) -> Action | None:
-    """Of all who come by at once, one gets it."""
+    """Remove the flag and return its action; None if there is no flag. The rename makes
+    sure that only one of several concurrent processes gets it."""
     mine = flag.with_name(f".{uuid.uuid4().hex}")
     try:
         flag.rename(mine)
@@ -103,6 +110,6 @@ def _suffer(action: Action, flag: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     frozen = Path(ARMED) / f"{STOPPED}{os.getpid()}"
     frozen.write_text(flag)
-    # To this thread: another one would take it for the process, and this one go on.
+    # Directed at this thread: if another thread took the signal, this one could run on.
     signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
     frozen.unlink(missing_ok=True)

@@ -1,5 +1,5 @@
-"""When each sweep last ran to its end, by the database's clock. A sweep that stands
-still says nothing itself: another process compares."""
+"""Records when each sweep last completed, by the database's clock. A sweep that hangs
+cannot report that itself, so another process compares the ages."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _AGES = "SELECT name, extract(epoch FROM clock_timestamp() - at) FROM journal_he
 
 
 def beat(name: str) -> None:
-    """Note that this sweep has just run to its end."""
+    """Record that this sweep has just completed."""
     with connection.cursor() as cursor:
         cursor.execute(_BEAT, [name])
 
 
 def ages() -> dict[str, float]:
-    """Seconds since each sweep last ran to its end, for those that ever did."""
+    """Seconds since each sweep last completed, for those that ever did."""
     with connection.cursor() as cursor:
         cursor.execute(_AGES)
         return {name: float(age) for name, age in cursor.fetchall()}

@@ -1,5 +1,9 @@
-"""What this host last saw of the log, kept outside the database: a file beside the keys
-and a copy in the broker. Only here can be seen that an older database came back."""
+"""The high-water mark: the last log record that this host saw, kept outside of the
+database in a file beside the keys, with a copy in the broker.
+
+Only by comparison with it can a process detect that an older database was restored.
+Several processes append marks to the file; the greatest line counts.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ from django.conf import settings
 KEY = "holdpoint:epoch"
 COPY_EVERY_S = 1.0
 LONGEST_FILE = 64 * 1024
-# The greater of two stays: hosts tell the broker in any order.
+# The broker keeps the greater mark, because hosts write in any order.
 _KEEP_GREATER = """
 local kept = redis.call('GET', KEYS[1])
 if kept then
@@ -36,7 +40,8 @@ return ARGV[1]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Seen:
-    """A place in one database's history. `leaf` is the SHA-256 of that record's."""
+    """One place in the history of a database; greater is later. `leaf` is the SHA-256
+    of the leaf of `record`."""
 
     epoch: int
     record: int
@@ -47,16 +52,17 @@ class Seen:
 
 
 class Unreadable(Exception):
-    """There is a file, and nothing in it can be read."""
+    """The file exists and contains no readable mark."""
 
 
 def path() -> Path:
+    """The path of the mark file."""
     return settings.HOLDPOINT.state / "epoch"
 
 
 def read() -> Seen | None:
-    """The furthest place this host saw; None on a new host. Raises Unreadable, or
-    OSError when the disk does not give it just now."""
+    """The greatest mark of this host; None on a new host. Raises CorruptMarkFile, or
+    OSError when the disk cannot be read at the moment."""
     try:
         found = path().stat()
         if not found.st_size:
@@ -67,7 +73,8 @@ def read() -> Seen | None:
 
 
 def known() -> Seen | None:
-    """The same, or of a file that nobody can read what the broker remembers."""
+    """The greatest mark of this host, or the broker's copy where the file is corrupt.
+    None where neither has one. Raises OSError as `read_mark`."""
     try:
         return read()
     except Unreadable:
@@ -77,11 +84,11 @@ def known() -> Seen | None:
 
 
 def set_aside() -> None:
-    """A file that nobody can read makes way, once people were told of it: the next one
-    begins anew."""
+    """Rename a corrupt file, so that the next mark starts a new one. Call it only after
+    the restore is recorded for people to confirm."""
     if not _is_readable():
         with _open(fcntl.LOCK_EX):
-            if not _is_readable():  # nor did another process set it aside meanwhile
+            if not _is_readable():  # another process may have renamed it meanwhile
                 path().replace(path().with_name("epoch.unreadable"))
 
 
@@ -95,7 +102,8 @@ def _is_readable() -> bool:
 
 @lru_cache(maxsize=4)
 def _furthest(file: Path, inode: int, size: int, changed: int) -> Seen:
-    """The greatest line, in whatever order several processes wrote theirs."""
+    """The greatest mark in the file. Several processes write lines in any order. The
+    arguments after `file` only key the cache."""
     places = _places(file)
     if not places:
         raise Unreadable(str(file))
@@ -107,14 +115,15 @@ def _places(file: Path) -> list[Seen]:
 
 
 def _of(line: bytes | str) -> Seen | None:
-    # A line that a crash cut short is none.
+    # A line that a crash cut short does not count.
     with suppress(ValueError, TypeError):
         return Seen(**json.loads(line))
     return None
 
 
 def keep(seen: Seen) -> None:
-    """Write it down for good. Raises OSError, on a full disk for one."""
+    """Append the mark to the file and flush it to disk. Raises OSError, for example
+    when the disk is full."""
     line = f"\n{_text(seen)}\n".encode()
     with _open(fcntl.LOCK_SH) as file:
         whole = os.write(file, line) == len(line)
@@ -128,8 +137,8 @@ def keep(seen: Seen) -> None:
 
 
 def _empty() -> None:
-    """A first line that was cut short is none: there is nothing to read in it, and
-    nothing was lost."""
+    """Empty a file whose only line was cut short: it never held a mark, so it must not
+    count as corrupt."""
     with _open(fcntl.LOCK_EX) as file:
         if not _places(path()):
             os.ftruncate(file, 0)
@@ -137,7 +146,8 @@ def _empty() -> None:
 
 @contextmanager
 def _open(lock: int) -> Iterator[int]:
-    """The file that is there now, held so that nobody replaces it meanwhile."""
+    """The descriptor of the current file under `lock` (fcntl.LOCK_SH or LOCK_EX). It
+    opens the file again if another process replaced it before the lock was taken."""
     while True:
         file = os.open(path(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
@@ -167,7 +177,7 @@ def _text(seen: Seen) -> str:
 
 
 class _Copy:
-    """This process's dealings with the broker's copy, at most one a second."""
+    """When this process last exchanged marks with the broker, by time.monotonic()."""
 
     asked_at: float | None = None
 
@@ -176,8 +186,12 @@ _copy = _Copy()
 
 
 def share(*, at_once: bool = False) -> None:
-    """Bring file and broker to the further of both. Best effort: a broker may be gone,
-    and then each host has its own file."""
+    """Set both the file and the broker's copy to the greater of the two marks, at most
+    once a second unless `at_once`. Errors of the broker are ignored: while it is down,
+    each host relies on its own file.
+
+    Raises CorruptMarkFile and OSError as `read_mark` and `write_mark` do.
+    """
     now = time.monotonic()
     recent = _copy.asked_at is not None and now - _copy.asked_at < COPY_EVERY_S
     if recent and not at_once:

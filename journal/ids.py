@@ -1,4 +1,5 @@
-"""Unguessable, prefixed ids: `p-`, `r-`, `g-`, `x-`, `u-`, `a-`, `b-`."""
+"""Unguessable ids with a prefix for their kind: `p-`, `r-`, `g-`, `x-`, `u-`, `a-`,
+`b-`."""
 
 from __future__ import annotations
 
@@ -7,19 +8,19 @@ import hmac
 import re
 import secrets
 
-# Crockford's alphabet in lower case: no i, l, o, u, so that people can read it out.
+# Crockford's base 32 in lower case: without i, l, o and u, so it can be read aloud.
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 LENGTH = 20
 
 
 def new(prefix: str) -> str:
-    """`<prefix>-` and 100 random bits."""
+    """A new id: `<prefix>-` and 100 random bits."""
     return f"{prefix}-" + "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
 
 
 def derived(prefix: str, key: bytes, *parts: str | int) -> str:
-    """The same form, and the same id for the same parts: a function of `key` and of
-    what it names, so that nobody else can tell it beforehand."""
+    """An id that is always the same for the same prefix, key and parts. It is an HMAC
+    under `key`, so nobody without the key can predict it."""
     told = "\0".join(map(str, parts)).encode()
     number = int.from_bytes(hmac.digest(key, told, hashlib.sha256)[:13], "big")
     return f"{prefix}-" + "".join(
@@ -28,5 +29,6 @@ def derived(prefix: str, key: bytes, *parts: str | int) -> str:
 
 
 def is_one(text: str, prefix: str) -> bool:
-    """Whether a text that somebody gave has this shape: it can say nothing else."""
+    """Whether untrusted text is exactly one id with this prefix, so that it cannot
+    carry anything else."""
     return re.fullmatch(f"{prefix}-[{ALPHABET}]{{{LENGTH}}}", text) is not None

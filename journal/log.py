@@ -1,7 +1,7 @@
-"""Every change appends its record, in the transaction that makes the change.
+"""The audit log: every change appends a record in the transaction that makes it.
 
 A record is the exact bytes of its leaf (gate.md section 8, docs/log-record.schema.json)
-and is never updated. No lock is taken: the sequencer gives records their order later.
+and is never updated. Appending takes no lock; the sequencer assigns the order later.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _Members = ParamSpec("_Members")
 
 
 class Actor(NamedTuple):
-    """Who did it. `id` is opaque, never a name or an address; empty for the system."""
+    """Who made a change. `id` is an opaque id, never a name or an address, and is empty
+    for the system."""
 
     kind: Literal["agent", "person", "system"]
     id: str = ""
@@ -44,11 +45,12 @@ SYSTEM = Actor("system")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a record says. Whatever is left out is null in the leaf.
+    """The content of one record. A field that is left out is null in the leaf.
 
-    `kind` is dotted lower case. `data` is said in plain; `private` is what a person
-    wrote or what names one: the leaf has its HMAC, LogPayload the text and the salt.
-    `agent` and `thread` are not in the leaf; they only help pages to find the record.
+    `kind` is dotted lower case. `data` is readable in the leaf. `private` holds what a
+    person wrote or what names a person: the leaf has only its HMAC, and LogPayload has
+    the text and the salt. `agent` and `thread` are not in the leaf; they are columns by
+    which pages find the record.
     """
 
     kind: str
@@ -72,7 +74,7 @@ class Entry:
 
 
 def append_many(entries: Iterable[Entry]) -> list[LogRecord]:
-    """Add one record an entry, in their order, with one INSERT for a thousand.
+    """Add one record per entry, in the given order, with one INSERT per 1,000.
 
     Raises `ValueError` for a kind, time or value that a leaf cannot carry.
     Caller holds a transaction.
@@ -88,9 +90,10 @@ def _taking_members_of(
     entry: Callable[_Members, Entry],
 ) -> Callable[_Members, LogRecord]:
     def append_one(*args: _Members.args, **members: _Members.kwargs) -> LogRecord:
-        """Add one record: `append(kind, actor=..., at=..., ...)`, as `Entry` says.
+        """Add one record: `append(kind, actor=..., at=..., ...)`, with the fields of
+        `Entry`.
 
-        One INSERT, and one more if something is private. Caller holds a transaction.
+        One INSERT, and a second one for private values. Caller holds a transaction.
         """
         return append_many([entry(*args, **members)])[0]
 
@@ -101,7 +104,8 @@ append = _taking_members_of(Entry)
 
 
 def private_value(salt: bytes, value: Any) -> str:
-    """What stands in a leaf for a private value: proof of it for who has the salt."""
+    """The HMAC that represents a private value in a leaf. Anyone who has the salt and
+    the value can verify it."""
     mac = hmac.digest(salt, canonical.encode(value), "sha256")
     return f"hmac-sha256:{mac.hex()}"
 
@@ -163,7 +167,7 @@ def _leaf(entry: Entry, data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _time(at: datetime) -> str:
-    """RFC 3339 in UTC with microseconds and Z; raises for a time without a zone."""
+    """RFC 3339 in UTC with microseconds and Z. Raises ValueError for a naive time."""
     if at.tzinfo is None:
         raise ValueError("A record's time needs its zone.")
     moment = at.astimezone(UTC).replace(tzinfo=None)

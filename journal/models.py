@@ -1,5 +1,5 @@
-"""The rows every change leaves behind. The log's rows are never updated or deleted:
-triggers refuse it, whoever asks (gate.md section 8)."""
+"""The audit log, the outbox, restore epochs and heartbeats. Triggers in the database
+refuse any update or deletion of the log's rows (gate.md section 8)."""
 
 from __future__ import annotations
 
@@ -19,24 +19,27 @@ class TransactionIdField(models.Field):  # type: ignore[type-arg]
 
 
 class CurrentTransactionId(Func):
+    """`pg_current_xact_id()` in a query: the id of the transaction that runs it."""
+
     function = "pg_current_xact_id"
     arity = 0
 
 
 class LogRecord(models.Model):
-    """One change, as the exact bytes an auditor will hash."""
+    """One change in the audit log; `leaf` holds the exact bytes that auditors hash."""
 
     kind = models.CharField(max_length=64)
     at = models.DateTimeField()
     leaf = models.BinaryField()
-    # Copies of what the leaf says, so that pages can find it; the leaf is the truth.
+    # Copies of members of the leaf, so that pages can query them; the leaf is
+    # authoritative.
     proposal = models.CharField(max_length=40, blank=True)
     request = models.CharField(max_length=40, blank=True)
     agent = models.CharField(max_length=64, blank=True)
     thread = models.CharField(max_length=128, blank=True)
     actor_kind = models.CharField(max_length=16)
     actor_id = models.CharField(max_length=64, blank=True)
-    # The sequencer's order: it reads only what no open transaction can still add to.
+    # The sequencer places records in this order, once no older transaction is open.
     xid = TransactionIdField(db_default=CurrentTransactionId(), editable=False)
 
     class Meta:
@@ -57,13 +60,14 @@ class LogRecord(models.Model):
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the leaf tells in plain beside its columns, by name."""
+        """The `data` member of the leaf; private members in it are HMACs."""
         found: dict[str, Any] | None = json.loads(bytes(self.leaf))["data"]
         return found or {}
 
 
 class LogPayload(models.Model):
-    """The plain text and salt behind a leaf's HMACs; erasing it keeps proofs valid."""
+    """The plain text and the salt behind a leaf's HMACs. Erasing it leaves the proofs
+    of the log valid."""
 
     record = models.OneToOneField(
         LogRecord, on_delete=models.PROTECT, related_name="payload", primary_key=True
@@ -76,7 +80,7 @@ class LogPayload(models.Model):
 
 
 class LogPosition(models.Model):
-    """Where a record stands in the log: dense from 0, given by the one sequencer."""
+    """A record's position in the log: dense from 0, assigned by the sequencer."""
 
     seq = models.BigIntegerField(primary_key=True)
     record = models.OneToOneField(
@@ -91,8 +95,8 @@ class LogPosition(models.Model):
 class OutboxMessage(models.Model):
     """A promise to notify or resume, written with the change that caused it.
 
-    One row per consumer: done means that the consumer's work was done, not that a
-    broker took the message.
+    One row per consumer. `done_at` means that the consumer did its work, not that the
+    broker accepted the message.
     """
 
     topic = models.CharField(max_length=64)
@@ -101,7 +105,8 @@ class OutboxMessage(models.Model):
     facts = models.JSONField(default=dict)
     created_at = models.DateTimeField(db_default=Now())
     due_at = models.DateTimeField(db_default=Now())  # when the sweep sends it next
-    # A consumer works on it, or it failed and rests: nobody may claim it before then.
+    # Nobody may claim it before then: a consumer works on it, the last attempt failed
+    # and the retry is delayed, or it was published for later.
     held_until = models.DateTimeField(null=True)
     attempts = models.PositiveIntegerField(default=0)
     done_at = models.DateTimeField(null=True)
@@ -120,18 +125,19 @@ class OutboxMessage(models.Model):
 
 
 class Epoch(models.Model):
-    """A history of the database that began when a backup was put back. The first one
-    has no row. Without `began_at` it was noticed, and two people have yet to look."""
+    """A restore epoch: one history of the database, which began with a restore from a
+    backup. The first history has no row. While `began_at` is null, the restore was
+    noticed and two people have not confirmed it yet."""
 
     number = models.PositiveIntegerField(primary_key=True)
     noticed_at = models.DateTimeField()
     why = models.CharField(max_length=16)  # behind, another, unreadable, …
-    # Public ids of the person who looked first, and of the one who agreed.
+    # Public ids of the first person, who asked to go on, and of the second, who agreed.
     asked_by = models.CharField(max_length=40, blank=True)
     reason = models.TextField(blank=True)
     by = models.CharField(max_length=40, blank=True)
     began_at = models.DateTimeField(null=True)
-    from_record = models.BigIntegerField(null=True)  # of any history before it
+    from_record = models.BigIntegerField(null=True)  # highest id of earlier histories
 
     class Meta:
         constraints: ClassVar = [
@@ -150,7 +156,7 @@ class Epoch(models.Model):
 
 
 class Heartbeat(models.Model):
-    """When one sweep last ran to its end; one row a sweep, written over."""
+    """When one sweep last completed: one row per sweep, overwritten each time."""
 
     name = models.CharField(max_length=128, primary_key=True)
     at = models.DateTimeField()

@@ -1,5 +1,7 @@
-"""Waking whoever waits for news of something: by NOTIFY, which may be lost. Who listens
-also looks by itself."""
+"""Wake-ups after a commit, by PostgreSQL's NOTIFY, for pages and waiting calls.
+
+A NOTIFY may be lost, so listeners also poll.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,14 @@ from structlog.stdlib import get_logger
 
 from . import failpoints
 
-CHANNEL = "holdpoint"  # LISTEN on it to hear of changes; the payload is the subject
+CHANNEL = "holdpoint"  # the channel to LISTEN on; the payload is the subject
 _TELL = "SELECT pg_notify(%s, subject) FROM unnest(%s::text[]) AS subject"
 
 logger = get_logger(__name__)
 
 
 class _Announced(threading.local):
-    """What this thread's transaction will tell of."""
+    """The subjects that this thread's transaction announces after its commit."""
 
     def __init__(self) -> None:
         self.subjects: set[str] = set()
@@ -27,13 +29,13 @@ _announced = _Announced()
 
 
 def announce(*subjects: str) -> None:
-    """Tell whoever listens on `CHANNEL`, after the commit and outside it, of each
-    subject once, however often it was announced.
+    """After the commit, and outside of the transaction, notify the listeners on
+    `CHANNEL` of each subject once, however often it was announced.
 
     NOTIFY inside a transaction costs 40 % of the commits at 16 threads (house.md).
     """
     if not any(_notify in hook for hook in connection.run_on_commit):
-        _announced.subjects.clear()  # of a transaction that was rolled back
+        _announced.subjects.clear()  # left over from a transaction that rolled back
         _announced.subjects.update(subjects)
         transaction.on_commit(_notify)
     else:
@@ -48,5 +50,5 @@ def _notify() -> None:
         with connection.cursor() as cursor:
             cursor.execute(_TELL, [CHANNEL, subjects])
     except DatabaseError as error:
-        # What it tells of is committed; listeners also look by themselves.
+        # The change itself is committed, and listeners also poll.
         logger.warning("announce_failed", error=type(error).__name__)

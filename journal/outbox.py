@@ -1,8 +1,10 @@
-"""Promises to notify or resume, written with the change that caused them.
+"""The transactional outbox: promises to notify or resume, written with the change that
+caused them.
 
-The broker is only a nudge: it may lose, repeat, delay or forge. What makes sure that
-the work is done is the row, the sweep (`resending`), and the claim that lets one
-consumer work at a time (gate.md section 7).
+A broker message is only a nudge: it may be lost, repeated, delayed or forged. Three
+things make sure that the work is done: the row, the sweep in `journal.sweeps` that
+sends a nudge again, and the claim that lets one consumer work at a time (gate.md
+section 7).
 """
 
 from __future__ import annotations
@@ -27,17 +29,19 @@ from .models import OutboxMessage
 
 Fact = str | int
 
-# Seconds. The first nudge has the head start before the sweep sends again.
+# Seconds: how long the first nudge has before the sweep sends the message again, and
+# the shortest and longest delay before a retry.
 HEAD_START = 5
 SHORTEST_REST, LONGEST_REST = 5, 600
-FEW = 50  # promises of one commit whose nudges need no look at the queues first
+FEW = 50  # up to this many messages of one commit are sent without checking the queues
 _CHUNK = 1000
 _MESSAGE = {"topic": "text", "task": "text", "subject": "text", "facts": "jsonb"}
 _FRESH = {
     "due_at": f"statement_timestamp() + interval '{HEAD_START} s'",
     "attempts": "0",
 }
-# One that was taken up, or sent to be, is due at another moment.
+# Finds messages already published for the same moment. A claim or a sweep moves
+# `due_at`, so a message that was taken up or sent is not found.
 _PROMISED = (
     "SELECT subject, due_at FROM journal_outboxmessage WHERE done_at IS NULL"
     " AND due_at = ANY(%s) AND held_until = due_at AND topic = %s"
@@ -48,9 +52,10 @@ logger = get_logger(__name__)
 
 
 def publish(topic: str, subject: str, **facts: Fact) -> list[OutboxMessage]:
-    """Promise that every consumer of `topic` will hear of `subject` (a row's id).
+    """Promise to tell every consumer of `topic` about `subject`, the id of a row.
 
-    Raises `KeyError` for a topic without a route. Caller holds a transaction.
+    The consumers are the tasks of `settings.OUTBOX_ROUTES`. Raises `KeyError` for a
+    topic without a route. Caller holds a transaction.
     """
     return publish_many(topic, [(subject, facts)])
 
@@ -58,7 +63,8 @@ def publish(topic: str, subject: str, **facts: Fact) -> list[OutboxMessage]:
 def publish_many(
     topic: str, subjects: Iterable[tuple[str, Mapping[str, Fact]]]
 ) -> list[OutboxMessage]:
-    """`publish` for many subjects with one INSERT for a thousand rows."""
+    """`publish` for many subjects, given with their facts, with one INSERT per 1,000
+    rows. Caller holds a transaction."""
     transactions.require("Publishing")
     tasks = settings.OUTBOX_ROUTES[topic]
     messages = [
@@ -76,15 +82,20 @@ def publish_many(
 def publish_later(
     topic: str, subject: str, *, at: datetime, **facts: Fact
 ) -> list[OutboxMessage]:
-    """The same, for a time to come: nobody may act on it before then."""
+    """`publish` for a future time: no consumer can claim the message before `at`.
+    Caller holds a transaction."""
     transactions.require("Publishing")
     return _later(topic, [(subject, at)], facts)
 
 
 def publish_once(topic: str, due: Mapping[str, datetime]) -> None:
-    """`publish_later` for each subject at its moment, unless the same is promised for
-    the same one. What is promised already cannot be taken up before this transaction
-    ends, so that whoever takes it up sees what was written beside it."""
+    """`publish_later` for each subject of `due` at its time, unless a message for the
+    same subject and time is published already.
+
+    It locks the messages that are published already until the transaction ends, so that
+    the consumer that claims one sees what this transaction writes. Caller holds a
+    transaction.
+    """
     transactions.require("Publishing")
     if not due:
         return
@@ -119,16 +130,16 @@ def _insert(messages: Sequence[OutboxMessage]) -> None:
 
 
 def _nudge(messages: Sequence[OutboxMessage]) -> None:
-    """What one commit promised. Of many no more than the queues have room for: the
-    broker would hold what the sweep sends in time anyway, and whoever committed would
-    stand still for a millisecond a promise."""
+    """Send the nudges of one commit; if there are many, only as many as the queues have
+    room for. The sweep sends the rest in time, and the process that committed would
+    otherwise wait a millisecond for each message."""
     send(messages if len(messages) <= FEW else _that_fit(messages))
 
 
 def _that_fit(messages: Sequence[OutboxMessage]) -> list[OutboxMessage]:
     try:
         room = {task: dispatch.room(task) for task in {one.task for one in messages}}
-    except Exception as error:  # whatever a broker's client raises
+    except Exception as error:  # any exception of the broker's client
         logger.warning("outbox.nudge_failed", error=type(error).__name__)
         return []
     place: dict[str, Iterator[int]] = {task: iter(range(n)) for task, n in room.items()}
@@ -136,13 +147,14 @@ def _that_fit(messages: Sequence[OutboxMessage]) -> list[OutboxMessage]:
 
 
 def send(messages: Sequence[OutboxMessage]) -> int:
-    """Nudge whoever is to work on these; how many the broker took. The first failure
-    ends it, for the sweep is there. Caller holds no transaction."""
+    """Send a nudge for each message and return how many the broker accepted. It stops
+    at the first failure, because the sweep sends the rest. Caller holds no
+    transaction."""
     for count, message in enumerate(messages):
         failpoints.point("before_nudge", message.subject)
         try:
             dispatch.send(message.task, message.pk)
-        except Exception as error:  # whatever a broker's client raises
+        except Exception as error:  # any exception of the broker's client
             logger.warning("outbox.nudge_failed", error=type(error).__name__)
             return count
     return len(messages)
@@ -150,12 +162,13 @@ def send(messages: Sequence[OutboxMessage]) -> int:
 
 @contextmanager
 def consume(message_id: int) -> Iterator[OutboxMessage | None]:
-    """The message to work on, or None: done, held by another, resting, or not ours.
+    """Claim a message and yield it. Yields None if the message is done, claimed by
+    another consumer, waiting for a retry, or addressed to another task.
 
-    Leaving the block marks it done; an exception lets it rest, 5 s doubling to 10 min,
-    and goes on to the caller. No transaction is open inside, so the work may take
-    `lease_seconds`; a crash frees the message after that long, so the work must bear
-    being done twice.
+    Leaving the block marks the message as done. An exception delays the next attempt,
+    by 5 s doubling up to 10 min, and propagates. No transaction is open inside the
+    block, and the work may take `lease_seconds`. After a crash the message becomes
+    claimable once that time is over, so the work must be safe to do twice.
     """
     message = _claim(message_id)
     if message is None:
@@ -172,13 +185,14 @@ def consume(message_id: int) -> Iterator[OutboxMessage | None]:
 
 
 def free() -> Q:
-    """What no consumer holds or has done."""
+    """The filter for messages that are neither done nor held."""
     unheld = Q(held_until__isnull=True) | Q(held_until__lte=Now())
     return Q(done_at__isnull=True) & unheld
 
 
 def _claim(message_id: int) -> OutboxMessage | None:
-    """Hold the message by one guarded update, committed before the work begins."""
+    """Claim the message with one guarded update, committed before the work begins. None
+    if it is gone, addressed to another task, or another consumer was faster."""
     message = OutboxMessage.objects.filter(pk=message_id).first()
     if message is None or not _is_addressed(message):
         return None
@@ -193,7 +207,7 @@ def _claim(message_id: int) -> OutboxMessage | None:
 
 
 def _is_addressed(message: OutboxMessage) -> bool:
-    # A forged or misrouted id must not let one task mark another's promise as done.
+    # A forged or misrouted id must not let one task mark another's message as done.
     task = celery.current_task
     return not task or task.name == message.task  # guard: own-message
 
@@ -204,7 +218,7 @@ def _rest(message: OutboxMessage) -> None:
 
 
 def _held(message: OutboxMessage) -> QuerySet[OutboxMessage]:
-    # The attempt is the fence: who lost the claim writes nothing.
+    # The attempt number is the fence: a consumer that lost its claim writes nothing.
     # guard: message-fence
     return OutboxMessage.objects.filter(
         pk=message.pk, attempts=message.attempts, done_at__isnull=True
@@ -216,5 +230,5 @@ def _in(seconds: int) -> Combinable:
 
 
 def span(seconds: int) -> Value:
-    """So many seconds, for a query."""
+    """An interval of so many seconds, as an expression for a query."""
     return Value(timedelta(seconds=seconds), output_field=DurationField())

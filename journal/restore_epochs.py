@@ -1,6 +1,9 @@
-"""Whether this is still the database that we know, or an older one was put in its place
-(proof.md T25). What ran after a backup was taken is not in it: nothing may run again
-until two people have looked and a new epoch begins.
+"""Detects that the database was restored from a backup, and halts the gate (proof.md
+T25).
+
+A backup does not contain what ran after it was taken. So after a restore nothing may
+run until two people have confirmed it and a new restore epoch begins. Detection
+compares the database with the high-water mark that this host keeps outside of it.
 """
 
 from __future__ import annotations
@@ -17,10 +20,11 @@ from .errors import Conflict, Restored
 from .high_water_mark import Seen
 from .models import Epoch
 
-# Why: an older state, another server, a note that says nothing, or another host knew.
+# Reasons for a halt: the database is in an older state, it is another server or
+# timeline, the mark file is corrupt, or a restore is recorded and not yet confirmed.
 BEHIND, ANOTHER, UNREADABLE, TOLD = "behind", "another", "unreadable", "told"
-# The disk does not give the note just now: nothing runs meanwhile, and it needs nobody
-# who looks at the database.
+# The disk cannot be read at the moment: nothing runs until it can, and no person has to
+# confirm anything.
 UNREAD = "unread"
 
 logger = structlog.get_logger(__name__)
@@ -43,25 +47,26 @@ LEFT JOIN LATERAL (SELECT id, leaf FROM journal_logrecord ORDER BY id DESC LIMIT
 
 
 class Look(NamedTuple):
-    """The database now, beside what was seen of it before."""
+    """The present state of the database, to be compared with the high-water mark."""
 
     epoch: int
-    began_at: datetime | None  # the epoch, after a restore
-    told: bool
+    began_at: datetime | None  # when the newest epoch began; None without a restore
+    told: bool  # a restore is recorded and not yet confirmed
     system: str
     database: int
     timeline: str
-    leaf: str | None  # of the record that was seen last
+    leaf: str | None  # hash of the record that the high-water mark names
     newest: int | None
     newest_leaf: str | None
 
 
 @dataclass
 class Known:
-    """What `watch` found last in this process, for pages: they need not ask."""
+    """The last result of `update_status` in this process, so that pages need no query
+    of their own."""
 
     why: str = ""
-    # Each restore: when it was noticed, and when things ran again, if they do.
+    # Each restore: when it was noticed, and when its new epoch began, if it has.
     restores: tuple[tuple[datetime, datetime | None], ...] = ()
 
 
@@ -69,19 +74,19 @@ known = Known()
 
 
 def check() -> None:
-    """Raises Restored while nothing may run or be decided. One query; asked by
-    everything that begins an effect or says yes to one."""
+    """Raise DatabaseRestored while nothing may run or be decided. Everything that
+    starts or approves an effect calls it. One query."""
     if why():  # guard: epoch
         raise Restored
 
 
 def why() -> str:
-    """Why nothing may run: one of the words above; "" when all is well."""
+    """Why nothing may run: one of the constants above, or "" when all is well."""
     return _look_about()[0]
 
 
 def _look_about() -> tuple[str, Look | None]:
-    """Why nothing may run, and the database now where the note could be read."""
+    """Why nothing may run, and the state of the database if the mark could be read."""
     try:
         seen = high_water_mark.read()
     except high_water_mark.Unreadable:
@@ -93,8 +98,12 @@ def _look_about() -> tuple[str, Look | None]:
 
 
 def watch() -> str:
-    """The same, with what other hosts saw, and remembered for the pages of this
-    process. Outside a transaction: the broker is asked."""
+    """Exchange marks with the broker, find why nothing may run, and remember it in
+    `last_status` for the pages of this process. Returns the reason, "" for none; then
+    it advances the mark as well.
+
+    Caller holds no transaction, because it calls the broker.
+    """
     try:
         high_water_mark.share(at_once=True)
         known.why = why()
@@ -110,12 +119,15 @@ def watch() -> str:
 
 
 def restores() -> tuple[tuple[datetime, datetime | None], ...]:
-    """Each: when it was noticed, and when a new epoch began, oldest first."""
+    """Every restore, oldest first: when it was noticed, and when its new epoch began
+    (None while two people have not confirmed it)."""
     rows = Epoch.objects.order_by("number")
     return tuple(rows.values_list("noticed_at", "began_at"))
 
 
 def look(seen: Seen | None) -> Look:
+    """The present state of the database. `leaf` is the hash of the record that `seen`
+    names, None where there is no such record."""
     with connection.cursor() as cursor:
         cursor.execute(_LOOK, [seen.record if seen else 0])
         return Look(*cursor.fetchone())
@@ -124,7 +136,7 @@ def look(seen: Seen | None) -> Look:
 def _why(seen: Seen | None, now: Look) -> str:
     if now.told:
         return TOLD
-    # A newer epoch than ours was begun on another host, by two people.
+    # Two people began a newer epoch on another host, so the mark here is out of date.
     if seen is None or now.epoch > seen.epoch:
         return ""
     here = (now.system, now.database, now.timeline)
@@ -135,11 +147,11 @@ def _why(seen: Seen | None, now: Look) -> str:
 
 
 def advance() -> None:
-    """Write down the newest record, outside the database. Before an effect: so a backup
-    from before its claim can always be told.
+    """Move the high-water mark to the newest record. It runs before each effect, so
+    that a backup from before the effect's claim is always detected.
 
-    Raises Restored, or OSError when it cannot be written down. Outside a transaction:
-    only what is committed may be seen.
+    Raises DatabaseRestored, or OSError when the mark cannot be written. Caller holds no
+    transaction: the mark may only name committed records.
     """
     try:
         seen = high_water_mark.read()
@@ -155,7 +167,7 @@ def advance() -> None:
 
 
 def place_of(now: Look) -> Seen | None:
-    """Where the database is; None while its log is empty."""
+    """The high-water mark for this state; None while the log is empty."""
     if now.newest is None or now.newest_leaf is None:
         return None
     return Seen(
@@ -169,35 +181,35 @@ def place_of(now: Look) -> Seen | None:
 
 
 def inherited(created_at: datetime) -> bool:
-    """Whether what was made then came back from a backup: it may have been decided, and
-    may have run, in the history that is lost."""
+    """Whether a row created at this time came from a backup. In the lost history it may
+    have been decided, and may have run."""
     until = inherited_until()
     return until is not None and created_at < until
 
 
 def inherited_until() -> datetime | None:
-    """What was made before came back from a backup: all of it, while two people have
-    not looked. None where no backup was ever put back."""
+    """The time before which every row came from a backup; the end of time while two
+    people have not confirmed a restore. None if there never was a restore."""
     held, now = _look_about()
     return _ALL if held or now is None else now.began_at
 
 
 def next_number() -> int:
-    """Of an epoch that begins now: above all that was ever seen."""
+    """The number for an epoch that begins now: above every epoch ever seen."""
     seen, now = high_water_mark.known(), look(None)
     return max(now.epoch, seen.epoch if seen else 1) + 1
 
 
 def highest_record() -> int:
-    """Of the history that is lost and the one that is here."""
+    """The highest record id of the lost history and of the present one."""
     seen, now = high_water_mark.known(), look(None)
     return max(now.newest or 0, seen.record if seen else 0)
 
 
 def check_numbers() -> None:
-    """Raises Conflict where the server's transactions count from lower than the log's
-    do, as after a dump was read into a new server: the sequencer would never come to
-    what is written from now on."""
+    """Raise Conflict where the server's transaction counter is below the ids in the
+    log, as after a dump was loaded into a new server. The sequencer would never place
+    the records written from then on."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT xid > pg_current_xact_id() FROM journal_logrecord"
@@ -212,7 +224,8 @@ def check_numbers() -> None:
 
 
 def renumber(above: int) -> None:
-    """Let no record have a number that another had. Caller holds a transaction."""
+    """Make new records start above id `above`, so that no id of the lost history is
+    used again. Caller holds a transaction."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT setval(sequence.name, greatest(%s, nextval(sequence.name))) FROM"
@@ -223,6 +236,7 @@ def renumber(above: int) -> None:
 
 
 def accept() -> None:
-    """The epoch that just began is the one that this host knows from now on."""
+    """Make this host use the epoch that has just begun: move a corrupt mark file aside
+    and write a new mark. Caller holds no transaction."""
     high_water_mark.set_aside()
     watch()

@@ -1,8 +1,9 @@
-"""Gives records their place in the log: dense, once, and in one order for ever.
+"""Assigns log records their positions: dense, once, and in one permanent order.
 
-Only records of transactions older than every open one are placed, so nothing can
-appear later before what is placed already (gate.md section 8). xids must not go
-backwards: after a restore from a logical dump, start the new cluster's above the old.
+It places only records of transactions older than every open one, so no record can
+appear later that belongs before one already placed (gate.md section 8). Transaction ids
+must not go backwards: after a restore from a logical dump, start the new cluster's
+counter above the old one's.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from django.db import connection, transaction
 from . import failpoints
 
 LIMIT = 10_000
-LOCK = 0x686F6C64_6C6F6701  # any number of our own; "hold" "log" 1
+LOCK = 0x686F6C64_6C6F6701  # an arbitrary unique number: "hold" "log" 1 in ASCII
 
 # The leaf hash is RFC 6962's: SHA-256(0x00 || leaf).
 _PLACE = r"""
@@ -44,12 +45,13 @@ _PLACE = r"""
 
 @transaction.atomic(durable=True)
 def sequence(limit: int = LIMIT) -> int:
-    """Place up to `limit` records; how many. 0 also when another is placing just now.
+    """Place up to `limit` records and return how many. Returns 0 as well when another
+    process holds the lock.
 
     Locks: the sequencer's advisory lock, until the end of the transaction.
     """
     with connection.cursor() as cursor:
-        # A statement of its own: the next one's snapshot must be taken under the lock.
+        # A separate statement: the INSERT must take its snapshot under the lock.
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
         (locked,) = cursor.fetchone()
         if not locked:

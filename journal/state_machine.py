@@ -1,5 +1,7 @@
-"""State machines as tables keyed by edge, and the one door through which a status
-is written. What follows from a transition is a column of its row, never an `if`."""
+"""State machines as tables of edges, and the only code that writes a status.
+
+Every consequence of a transition is a field of its Edge, never an `if`.
+"""
 
 from __future__ import annotations
 
@@ -14,38 +16,43 @@ from . import log, notify, outbox
 from .errors import Conflict, IllegalTransition
 
 Row = TypeVar("Row", bound=models.Model)
-Said = Callable[[Any], Mapping[str, Any]]  # what the log says of one row
-# What is told of one row to who proposed it; None where nobody listens.
+Said = Callable[[Any], Mapping[str, Any]]  # row -> members of its log record
+# Row -> facts for the webhook events to its agent; None where the agent has no
+# listener.
 Told = Callable[[Any], Mapping[str, outbox.Fact] | None]
 TOLD = "proposal.told"
-NOWHERE = ""  # the source of a row that does not exist yet
+NOWHERE = ""  # the source of an edge that creates a row
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One legal step: from a status, by an event, to a status, and what follows."""
+    """One legal transition from `source` by `event` to `target`, and its consequences:
+    the kind of its log record, and the topic published to the outbox ("" for none)."""
 
     source: str
     event: str
     target: str
     logged_as: str
     published_as: str = ""
-    told_as: str = ""  # the event by which the agent hears of it (api.md "Out")
+    told_as: str = ""  # the agent's webhook event (api.md "Out"); "" for none
 
 
 def _nothing(row: models.Model) -> Mapping[str, Any]:
-    """More of each row than of all."""
+    """Default of `each`: no log members beyond those that all rows share."""
     return {}
 
 
 def _nobody(row: models.Model) -> None:
-    """Who proposed this, if anybody did, asked for no letters."""
+    """Default of `told`: no webhook events about this row."""
     return
 
 
 class Machine:
-    """One model's edges. `context` names a row in the log: proposal, version, …;
-    `told` gives what its agent's letters say of it."""
+    """The state machine of one model.
+
+    `context` returns the log members that identify a row: proposal, version and so on.
+    `told` returns the facts for webhook events about it, None for no event.
+    """
 
     def __init__(
         self,
@@ -61,7 +68,7 @@ class Machine:
         self.told = told
 
     def edge(self, source: str, event: str) -> Edge:
-        """Raises IllegalTransition when the machine has no such step."""
+        """The edge for an event. Raises IllegalTransition when there is none."""
         try:
             return self.table[(str(source), event)]
         except KeyError:
@@ -72,7 +79,8 @@ class Machine:
     def create(
         self, row: Row, event: str, *, actor: log.Actor, now: datetime, **said: Any
     ) -> Row:
-        """Insert a new row in its first status. Caller holds a transaction."""
+        """Insert a new row in its first status; `said` are members of its log record.
+        Caller holds a transaction."""
         self.create_many([row], event, actor=actor, now=now, **said)
         return row
 
@@ -86,7 +94,8 @@ class Machine:
         each: Said = _nothing,
         **said: Any,
     ) -> None:
-        """Insert many new rows in their first status, with one statement a kind."""
+        """Insert many new rows in their first status, with one INSERT per table. `each`
+        returns further log members of one row. Caller holds a transaction."""
         if not rows:
             return
         edge = self.edge(NOWHERE, event)
@@ -106,9 +115,11 @@ class Machine:
         guard: models.Q | None = None,
         **said: Any,
     ) -> Row:
-        """Move a row along one edge by a guarded update; `said` goes to the log.
+        """Move a row along one edge with a guarded update. `changes` are further
+        fields to set, `guard` is a further condition, and `said` are members of the log
+        record.
 
-        Raises IllegalTransition, or Conflict when the row is no longer as read.
+        Raises IllegalTransition, or Conflict when the row changed since it was read.
         Caller holds a transaction.
         """
         self.apply_many(
@@ -128,11 +139,11 @@ class Machine:
         each: Said = _nothing,
         **said: Any,
     ) -> None:
-        """Move many rows of one status along one edge, with one statement a kind.
-        `each` gives what the log says of one row beside what it says of all.
+        """`apply` for many rows of the same status, with one statement per table.
+        `each` returns further log members of one row.
 
-        Raises IllegalTransition, or Conflict when any row is no longer as read.
-        Caller holds a transaction, and for more than one row has locked them.
+        Raises IllegalTransition, or Conflict when any row changed since it was read.
+        Caller holds a transaction and, for more than one row, their locks.
         """
         if not rows:
             return
@@ -169,7 +180,7 @@ class Machine:
             )
             for row, context in zip(rows, about, strict=True)
         )
-        # Whoever waits for a proposal, or has it on a page, looks after the commit.
+        # Wakes calls that wait for a proposal and pages that show it, after the commit.
         notify.announce(*{one["proposal"] for one in about if "proposal" in one})
         if edge.published_as:
             outbox.publish_many(edge.published_as, [(str(row.pk), {}) for row in rows])
@@ -183,7 +194,8 @@ class Machine:
         edge: Edge,
         now: datetime,
     ) -> list[tuple[str, Mapping[str, outbox.Fact]]]:
-        """Facts as they are now: a letter written later must not say what came then."""
+        """The facts are stored as they are now, because a webhook event built later
+        must not report later changes."""
         found: list[tuple[str, Mapping[str, outbox.Fact]]] = []
         for row, context in zip(rows, about, strict=True):
             told = self.told(row)

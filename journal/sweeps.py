@@ -1,10 +1,9 @@
-"""The sweep of the outbox: what is due is sent once more.
+"""The sweep that sends due outbox messages again, and the deletion of old rows.
 
-It remembers piece by piece what it sent, so that one that is cut off costs a piece, and
-sends no more than a queue has room for, so that a backlog of one kind of work neither
-fills the broker nor hides the promises behind it.
-
-Forgetting what was only needed for a while, a piece at a time. Never the log.
+The sweep saves its progress in chunks, so that an interrupted one repeats at most one
+chunk. It sends no more than a queue has room for, so that a backlog of one kind of work
+neither fills the broker nor delays the messages behind it. Old rows, never those of the
+log, are deleted in chunks as well.
 """
 
 from __future__ import annotations
@@ -29,8 +28,9 @@ logger = get_logger(__name__)
 
 
 def sweep() -> int:
-    """Send what is due, oldest first, as far as each queue has room; how many the
-    broker took. The first that it does not take ends the sweep."""
+    """Send the due messages, oldest first, until each queue is full; return how many
+    the broker accepted. The sweep ends at the first that the broker does not accept.
+    Caller holds no transaction."""
     tasks = {task for route in settings.OUTBOX_ROUTES.values() for task in route}
     sent = 0
     for together in dispatch.by_queue(sorted(tasks)):
@@ -42,11 +42,11 @@ def sweep() -> int:
 
 
 def _fill(tasks: Sequence[str]) -> tuple[int, bool]:
-    """Send what is due for the tasks of one queue; how many the broker took, and
-    whether these were all it was given."""
+    """Send the due messages for the tasks of one queue. Returns how many the broker
+    accepted, and whether it accepted all that it was sent."""
     try:
         room = dispatch.room(tasks[0])
-    except Exception as error:  # whatever a broker's client raises
+    except Exception as error:  # any exception of the broker's client
         logger.warning("outbox.sweep_failed", error=type(error).__name__)
         return 0, False
     sent = 0
@@ -61,12 +61,13 @@ def _fill(tasks: Sequence[str]) -> tuple[int, bool]:
 
 def _due(tasks: Sequence[str], most: int) -> list[OutboxMessage]:
     due = OutboxMessage.objects.filter(outbox.free(), task__in=tasks, due_at__lte=Now())
-    # All that sending reads: a column left out here costs a query a message.
+    # The columns that sending reads: leaving one out costs a query per message.
     return list(due.only("pk", "task", "subject").order_by("due_at")[:most])
 
 
 def _move(sent: Sequence[OutboxMessage]) -> None:
-    """They are due again after as long as they have waited, from 5 s to a minute."""
+    """Make these messages due again after as long as they have existed, but after at
+    least 5 s and at most a minute."""
     if not sent:
         return
     failpoints.point("swept_unmoved")
@@ -77,7 +78,7 @@ def _move(sent: Sequence[OutboxMessage]) -> None:
 
 
 CHUNK = 2000
-PIECES = 20  # of one sweep, so that it stays within a task's time limit
+PIECES = 20  # chunks in one sweep, so that it stays within a task's time limit
 
 _STATEMENT = """
 WITH piece AS (
@@ -94,12 +95,13 @@ SELECT (SELECT count(*) FROM gone),
 
 
 def head(table: str, *, made: str, days: int, over: str = "true") -> int:
-    """Delete what was made so many days ago, from the oldest rows on; how many.
+    """Delete rows made more than `days` ago, oldest first; return how many.
 
-    Ids grow with time, so it goes by them, a piece after the other, until one holds
-    what is younger: the cost is the same however many there are. `over` and `made` are
-    SQL, of ours: rows that the first does not hold for stay, and hold up nothing behind
-    them; nor does what was not made yet.
+    Ids grow with time, so it goes through the rows by id in chunks, until a chunk
+    contains a younger row. The cost does not depend on the size of the table. `made`
+    and `over` are SQL expressions and must never come from input. `made` is the time to
+    compare; rows for which it is null stay. `over` selects rows that may be deleted.
+    Rows that stay do not stop the deletion of the rows after them.
     """
     gone = after = 0
     for _ in range(PIECES):
@@ -114,7 +116,7 @@ def head(table: str, *, made: str, days: int, over: str = "true") -> int:
 
 class _Piece(NamedTuple):
     gone: int
-    old: int  # or not made yet
+    old: int  # rows made long ago, or for which `made` is null
     last: int
 
 
@@ -126,8 +128,9 @@ def _piece(table: str, made: str, days: int, over: str, after: int) -> _Piece:
 
 
 def pieces(forget: Callable[[], int], *, whole: int) -> int:
-    """Forget one piece after the other while it is a whole one; how many. What is left
-    after `PIECES` is said in the log of the process, and goes with the next sweep."""
+    """Call `forget`, which deletes one chunk and returns its size, until it returns
+    less than `whole`; return how many rows it deleted. After `MAX_CHUNKS` calls it logs
+    a warning and leaves the rest to the next sweep."""
     gone = 0
     for _ in range(PIECES):
         piece = forget()

@@ -1,4 +1,4 @@
-"""The journal's sweeps. Each only calls one operation; beat calls them for ever."""
+"""Periodic Celery tasks of the journal. Each calls one operation."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ MOST_ROUNDS = 10  # so that a long backlog stays within one task's time limit
 
 @shared_task(ignore_result=True)
 def sweep_outbox() -> int:
-    """Send again what is due."""
+    """Send due outbox messages again; return how many."""
     return sweeps.sweep()
 
 
 @shared_task(ignore_result=True)
 def prune_outbox() -> int:
-    """Forget promises that were kept long ago; how many."""
+    """Delete outbox messages that were done long ago; return how many."""
     days = settings.HOLDPOINT.keep_outbox_days
     return sweeps.head("journal_outboxmessage", made="done_at", days=days)
 
 
 @shared_task(ignore_result=True)
 def sequence() -> int:
-    """Place the new records in the log; how many."""
+    """Assign positions to new log records; return how many."""
     placed = 0
     for _ in range(MOST_ROUNDS):
         count = sequencer.sequence(sequencer.LIMIT)

@@ -1,5 +1,9 @@
-"""Steps never open a transaction; they require the caller's (house.md). And when all
-that were open at one moment are over, nothing can appear that had begun before it."""
+"""Checks on database transactions.
+
+Steps never open a transaction; they require the caller's (house.md). A sweep can also
+wait until every transaction that was open at one moment has ended: from then on, no
+row written before that moment can still become visible.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +12,33 @@ from django.db.transaction import TransactionManagementError
 
 
 def require(step: str) -> None:
-    """Raises `TransactionManagementError` outside a transaction: a bug, not a refusal.
+    """Raise `TransactionManagementError` outside a transaction: a bug, not a refusal.
 
-    Without one, what the step writes and what caused it could come apart.
+    Without one, the step's rows could be committed without the change that caused them.
+    `step` begins the message, for example "Writing the log".
     """
     if not connection.in_atomic_block:
         raise TransactionManagementError(f"{step} needs its caller's transaction.")
 
 
 def horizon() -> int:
-    """This moment: whatever writes and is open now has a number below it."""
+    """A transaction id (xid8) that is above every transaction open now that has
+    written."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
         return int(cursor.fetchone()[0])
 
 
 def are_over(before: int) -> bool:
-    """Whether every other transaction below that number has ended, so that all it
-    wrote can be read. Those of other databases on the server count as well."""
+    """Whether every other transaction with an id below `before` has ended, so that
+    everything it committed can be read. Transactions of other databases on the same
+    server count as well."""
     with connection.cursor() as cursor:
         cursor.execute(_ARE_OVER, [str(before)])
         return bool(cursor.fetchone()[0])
 
 
-# Our own, where a test is one, must not be waited for.
+# The current transaction is left out: a test runs inside one and would wait for itself.
 _ARE_OVER = """
 SELECT pg_snapshot_xmin(pg_current_snapshot())
        >= coalesce(least(given.mark, pg_current_xact_id_if_assigned()), given.mark)

@@ -1,5 +1,7 @@
-"""SQL that backs the rules in the database itself, for writers that skip our code.
-Migrations use it; what it says is frozen with them by the tests."""
+"""Database triggers that enforce the rules on writers that bypass this code.
+
+Migrations use these functions, and tests freeze the SQL they return.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,11 @@ from django.db.migrations import RunSQL
 def immutable(
     table: str, *, but_for: Sequence[str] = (), once: Sequence[str] = ()
 ) -> RunSQL:
-    """Refuse DELETE, TRUNCATE, and UPDATE of anything but the columns named.
+    """A migration that makes rows of `table` immutable: a trigger refuses DELETE,
+    TRUNCATE, and UPDATE of any column not named here.
 
-    Those named in `once` change a single time, from null.
+    Columns in `but_for` may change at any time; those in `once` only from null to a
+    value.
     """
     name = f"{table}_immutable"
     columns = "'{" + ",".join([*but_for, *once]) + "}'::text[]"
@@ -21,7 +25,7 @@ def immutable(
         f"to_jsonb(NEW) - {columns} = to_jsonb(OLD) - {columns}",
         *(f"(OLD.{c} IS NULL OR NEW.{c} IS NOT DISTINCT FROM OLD.{c})" for c in once),
     ]
-    # One in the other: without a row, under TRUNCATE, there is nothing to compare.
+    # Nested, because under TRUNCATE there is no NEW or OLD to compare.
     allowed = f"""
             IF TG_OP = 'UPDATE' THEN
                 IF {" AND ".join(same)} THEN RETURN NEW; END IF;
@@ -44,8 +48,9 @@ def immutable(
 
 
 def legal_steps(table: str, steps: Iterable[tuple[str, str]]) -> RunSQL:
-    """Refuse a status that the machine has no edge to, at INSERT ("" as the source)
-    and at UPDATE [I3]. A row's status may stay as it is."""
+    """A migration whose trigger refuses every change of status in `table` that is not
+    among `steps`, pairs of (source, target), on INSERT (with "" as the source) and on
+    UPDATE [I3]. An UPDATE may leave the status unchanged."""
     name = f"{table}_legal"
     listed = ", ".join(f"('{a}','{b}')" for a, b in sorted(set(steps)))
     return RunSQL(

@@ -1,5 +1,8 @@
-"""The policy that rules now. Active versions never change, so what is read from one is
-kept: parsed documents by their digest, tools by the version that names them."""
+"""The active policy version, its document and its tools.
+
+An active version never changes, so this process caches what it read from one: parsed
+documents by their digest, and tools by the version that names them.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ from .documents import Document, ToolDefinition, restore
 from .models import PolicyVersion, Tool
 
 Kept = TypeVar("Kept")
-# By hand: every proposal asks, and the ORM would take longer than PostgreSQL.
+# Raw SQL, because every proposal runs it and the ORM would take longer than PostgreSQL.
 _ACTIVE = "SELECT id, digest FROM policies_policyversion WHERE status = 'active'"
-_KEEP = 16  # the active one, a few retired ones that old requests name
+_KEEP = 16  # versions: the active one, and retired ones that old requests name
 
 
 class NoPolicy(DomainError):
@@ -32,10 +35,11 @@ class NoPolicy(DomainError):
 
 
 class _Recent(OrderedDict[Any, Any]):
-    """The last few values by a key that stands for their content."""
+    """A cache of the newest `_CACHE_SIZE` values, by a key that identifies their
+    content."""
 
     def keep(self, key: Any, make: Callable[[], Kept]) -> Kept:
-        # Two threads may both make a value: they are equal, so neither has to wait.
+        # Two threads may both make a value. The values are equal, so no lock is needed.
         value: Kept | None = self.get(key)
         if value is None:
             value = self[key] = make()
@@ -50,7 +54,8 @@ _tools = _Recent()
 
 
 def active_or_none() -> PolicyVersion | None:
-    """The active version: one small query, the document only the first time."""
+    """The active policy version, or None. It runs one small query each time and reads
+    the document only the first time."""
     with connection.cursor() as cursor:
         cursor.execute(_ACTIVE)
         found = cursor.fetchone()
@@ -60,7 +65,7 @@ def active_or_none() -> PolicyVersion | None:
 
 
 def active() -> PolicyVersion:
-    """Raises `NoPolicy`."""
+    """The active policy version. Raises `NoActivePolicy`."""
     version = active_or_none()
     if version is None:
         raise NoPolicy
@@ -69,38 +74,40 @@ def active() -> PolicyVersion:
 
 @cache
 def number_of(version_id: int) -> int:
-    """The number of a stored version: asked once a process, for it never changes, and
-    without the document, which is large."""
+    """The number of a stored version, cached for the life of the process because it
+    never changes. It does not read the document, which is large."""
     return PolicyVersion.objects.values_list("number", flat=True).get(pk=version_id)
 
 
 @cache
 def windows(version_id: int) -> Mapping[str, timedelta]:
-    """Over what time each measure of a stored version counts. Read once a process, for
-    a version that something was judged by never changes; the one that rules is read
-    already."""
+    """The window of each measure of a stored version, by the measure's name. Cached for
+    the life of the process: a version that something was evaluated by never changes."""
     ruling = next((one for one in [*_versions.values()] if one.pk == version_id), None)
     document = compiled(ruling or PolicyVersion.objects.get(pk=version_id))
     return {name: one.window for name, one in document.measures.items()}
 
 
 def compiled(version: PolicyVersion) -> Document:
-    """The version's document, read once a process; it was checked when it was saved."""
+    """The version's parsed document, cached by its digest. It was checked when it was
+    saved, so it is not checked again."""
     return _documents.keep(version.digest, lambda: restore(version.document))
 
 
 def plain(part: Document | ToolDefinition) -> dict[str, Any]:
-    """As it is stored: defaults written out, so that it means the same for ever."""
+    """The plain data to store, with defaults written out, so that a later change of a
+    default does not change its meaning."""
     return part.model_dump(mode="json", by_alias=True)
 
 
 def digest(data: Mapping[str, Any]) -> str:
-    """What names a stored definition or document by its content."""
+    """The digest that identifies a stored definition or document by its content."""
     return canonical.digest(canonical.encode(data))
 
 
 def tools_of(version: PolicyVersion) -> Mapping[str, Tool]:
-    """The tool rows that a version's document names; two queries at most."""
+    """The tool rows that a version's document names, by tool name. At most two
+    queries."""
     key = (version.pk, version.digest)
     return _tools.keep(key, lambda: _tools_of(compiled(version)))
 

@@ -1,4 +1,4 @@
-"""What one call moves: every amount that its tool declares. Pure."""
+"""The amounts of money that one call moves, as its tool declares them. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _ABSENT = object()
 
 
 class Moved(NamedTuple):
-    """One amount, and what it is called where the policy declares it."""
+    """One amount that a call moves. `name` is how the policy names it: an argument, a
+    path, or `before.<fact>`."""
 
     name: str
     money: Money
@@ -24,9 +25,12 @@ class Moved(NamedTuple):
 def of(
     definition: ToolDefinition, args: Mapping[str, Any], before: Mapping[str, Any] = {}
 ) -> list[Moved]:
-    """What a call moves: every declared amount that is there, those in lists one by
-    one. `before` are the reader's facts as rules read them; one that is no amount is
-    left out, and `unread` names it. Raises `InvalidMoney`."""
+    """Every declared amount that is present in a call; amounts in lists one by one.
+
+    `before` are the reader's facts in the form for rules (`facts.parse_reader_facts`).
+    A fact that is missing or no amount is left out; `list_unread_facts` names it.
+    Raises `InvalidMoney` for an argument that is no amount.
+    """
     found = [
         Moved(field.amount, read(field, args))
         for field in definition.money
@@ -42,21 +46,22 @@ def of(
 
 
 def unread(definition: ToolDefinition, before: Mapping[str, Any]) -> list[str]:
-    """The reader's facts that are amounts of this tool and that it did not give."""
+    """The names of facts that this tool declares as amounts and that are missing or no
+    amount in `before`."""
     declared = [amount for amount in definition.amounts if amount.fact]
     return [str(one.fact) for one in declared if _known(one, before) is None]
 
 
 def read(field: MoneyField, args: Mapping[str, Any]) -> Money:
-    """Two arguments as one amount. Raises `InvalidMoney`."""
+    """The amount in the two arguments of a `money` pair. Raises `InvalidMoney`."""
     return money.parse(args.get(field.amount), args.get(field.currency))
 
 
 def in_minor_units(
     definition: ToolDefinition, args: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The arguments as rules see them: those that are amounts are integers; what is in
-    a list stays as it is. Raises `InvalidMoney`."""
+    """The arguments in the form for rules: an argument that `money` names is an integer
+    in minor units, and all others stay as they are. Raises `InvalidMoney`."""
     found = {
         field.amount: read(field, args).minor
         for field in definition.money
@@ -66,8 +71,8 @@ def in_minor_units(
 
 
 def wrong(definition: ToolDefinition, args: Mapping[str, Any]) -> Iterator[FieldError]:
-    """The amounts that are no money, by path; and all together, where that is more than
-    one amount can be."""
+    """An error for each declared amount that is not valid money, and one where the
+    total exceeds the largest amount."""
     found: list[Money] = []
     for field in definition.money:
         if field.amount in args:
@@ -85,11 +90,11 @@ def wrong(definition: ToolDefinition, args: Mapping[str, Any]) -> Iterator[Field
         yield at("args", f"its amounts are more than {money.MAX_MINOR} minor units")
 
 
-Place = tuple[int, ...]  # which element of each list on the way
+Place = tuple[int, ...]  # the index into each list along a path, outermost first
 
 
 def _places(amount: Amount, args: Mapping[str, Any]) -> list[Place]:
-    """Where the amount is there."""
+    """The places at which the amount is present."""
     if amount.path is None:
         return []
     found: list[tuple[Place, Any]] = [((), args)]
@@ -125,7 +130,8 @@ def _read(amount: Amount, args: Mapping[str, Any], place: Place) -> Money:
 
 
 def _at(args: Mapping[str, Any], path: str | None, place: Place) -> Any:
-    """What stands there for one element; the lists on the way are those of `place`."""
+    """The value at a path, with the indexes of `place` for the lists on the way;
+    _ABSENT if there is none."""
     found: Any = args
     numbers = iter(place)
     for step in Path(path or "").steps:
@@ -151,7 +157,7 @@ def _written(path: Path, place: Place) -> str:
 
 
 def _known(amount: Amount, before: Mapping[str, Any]) -> Money | None:
-    """A fact as an amount; None for what is none, or is less than nothing."""
+    """A fact as an amount; None if it is missing, no amount, or negative."""
     minor, currency = (
         before.get(str(amount.fact)),
         before.get(f"{amount.fact}_currency"),

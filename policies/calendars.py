@@ -1,7 +1,4 @@
-"""Durations and opening hours as a policy document writes them. Pure.
-
-A calendar answers one question: is it open at this instant, in its own zone?
-"""
+"""Durations and calendars of opening hours in a policy document. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +25,8 @@ Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 
 def read_duration(value: Any) -> timedelta:
-    """`30m`, `24h`, `90d`: a whole number and a unit. Raises ValueError."""
+    """Parse a whole number with a unit, such as `90s`, `30m`, `24h` or `7d`. A
+    timedelta is returned as it is. Raises ValueError."""
     if isinstance(value, timedelta):
         return value
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
@@ -38,11 +36,12 @@ def read_duration(value: Any) -> timedelta:
 
 
 def write_duration(value: timedelta) -> str:
-    """In seconds, which every version of the product will read alike."""
+    """The duration in seconds, such as `1800s`: a stored document keeps its digest and
+    meaning over releases."""
     return f"{int(value.total_seconds())}s"
 
 
-# Of how many seconds, and what one and several of them are called.
+# Unit names, singular and plural, and their length in seconds.
 _UNIT_NAMES = (
     ("year", "years", 365 * 86_400),
     ("day", "days", 86_400),
@@ -53,8 +52,8 @@ _UNIT_NAMES = (
 
 
 def describe_duration(value: timedelta) -> str:
-    """`24 h`, `7 days`, `10 years`: the largest unit of which it is a whole number, and
-    hours up to two days."""
+    """The duration for people: `24 h`, `7 days`, `10 years`. It uses the largest unit
+    of which the duration is a whole number, but hours up to two days."""
     seconds = int(value.total_seconds())
     if seconds <= 2 * 86_400 and seconds % 3600 == 0:
         return f"{seconds // 3600} h"
@@ -72,7 +71,7 @@ def _check_zone(name: str) -> str:
 
 
 def _check_clock(value: Any) -> Any:
-    # YAML 1.1 reads 18:00 without quotes as the number 1080.
+    # YAML 1.1 parses 18:00 without quotes as the number 1080.
     if not isinstance(value, str) or not _CLOCK.fullmatch(value):
         raise ValueError('write a time of day in quotes, such as "08:00" or "24:00"')
     return value
@@ -86,7 +85,8 @@ Clock = Annotated[str, BeforeValidator(_check_clock)]
 
 
 class Opening(BaseModel):
-    """Hours on some days; a closing at or before the opening is on the next day."""
+    """Opening hours on some days of the week. Where `to` is at or before `from`, the
+    hours end on the next day."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)
 
@@ -95,10 +95,8 @@ class Opening(BaseModel):
     closes: Clock = Field(alias="to")
 
     def covers(self, day: str, minute: int) -> bool:
-        """Whether this minute of this day lies in the hours that began that day.
-
-        Minutes from 1440 on are of the following day.
-        """
+        """Whether the hours that begin on `day` cover this minute, counted from that
+        day's midnight. Minutes from 1440 on are on the following day."""
         start, end = _minutes(self.opens), _minutes(self.closes)
         if end <= start:
             end += 1440
@@ -106,7 +104,7 @@ class Opening(BaseModel):
 
 
 class Calendar(BaseModel):
-    """Weekly opening hours in one zone, less whole holidays."""
+    """Weekly opening hours in one time zone. No hours begin on a holiday."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -115,7 +113,8 @@ class Calendar(BaseModel):
     holidays: list[date] = []
 
     def is_open(self, at: datetime) -> bool:
-        """Whether it is open at this aware instant; on a holiday nothing opens."""
+        """Whether the calendar is open at this timezone-aware time. Hours that began
+        the day before a holiday run to their end."""
         local = at.astimezone(ZoneInfo(self.zone))
         minute = local.hour * 60 + local.minute
         today, yesterday = local.date(), local.date() - timedelta(days=1)
@@ -129,7 +128,8 @@ class Calendar(BaseModel):
 
 
 def clock(at: datetime, zone: str) -> dict[str, Any]:
-    """The instant as rules read it: hour, minute and weekday in the policy's zone."""
+    """The hour, minute and weekday of a time in the policy's zone, as rules read them
+    in `clock`."""
     local = at.astimezone(ZoneInfo(zone))
     return {
         "hour": local.hour,

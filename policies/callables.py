@@ -1,5 +1,9 @@
-"""Which Python functions a policy may name. A policy is data: whoever writes one must
-not thereby run whatever is installed, so the deployment says what may be called."""
+"""Checks of the Python functions that a policy names.
+
+A policy is data: its author must not be able to run any function that happens to be
+installed. So the deployment lists the modules that a policy may call
+(HOLDPOINT_CALLABLES).
+"""
 
 from __future__ import annotations
 
@@ -23,15 +27,17 @@ RULE = (
 
 
 def is_listed(path: str) -> bool:
-    """Whether the function is in a shipped or a listed module, or below one."""
+    """Whether the function is in a shipped or a listed module, or in a submodule of
+    one."""
     name = path.replace(":", ".")
     listed = (SHIPPED, *settings.HOLDPOINT.callables)
     return any(name.startswith(f"{prefix}.") for prefix in listed)
 
 
 def problems(document: Document) -> Iterator[Problem]:
-    """Every function of the document that may not be called, is not there, or does not
-    take the options it would be called with. Imports the listed modules."""
+    """A problem, as (path, message), for each function of the document that is not
+    listed, does not exist, or does not accept its options. Imports the listed
+    modules."""
     for path, part in _named(document, ""):
         if wrong := _wrong(part):
             yield path, wrong
@@ -44,7 +50,7 @@ def _wrong(part: Callable) -> str:
     module, _, name = named.replace(":", ".").rpartition(".")
     try:
         found = getattr(import_module(module), name, None)
-    except Exception as error:  # whatever a module does when it is imported
+    except Exception as error:  # importing a module can raise anything
         return f"{module} cannot be imported here ({type(error).__name__})"
     if not callable(found):
         known = [n for n, v in vars(import_module(module)).items() if callable(v)]
@@ -53,13 +59,14 @@ def _wrong(part: Callable) -> str:
 
 
 def _wrong_options(function: Any, verifier: CallableVerifier) -> str:
-    """A verifier is called with the sealed request, a stage and its options."""
+    """Why the function cannot be called as a verifier, with the sealed request, a stage
+    and its options; empty when it can."""
     try:
         inspect.signature(function).bind({}, stage="decision", **verifier.options)
     except TypeError as error:
         return f"{verifier.path} does not take these options: {error}"
     except ValueError:
-        return ""  # a function that does not say what it takes
+        return ""  # a function without a signature, such as some built-in ones
     return ""
 
 

@@ -1,4 +1,5 @@
-"""The words of policy: tiers, risk levels, roles. Ordered where the gate compares."""
+"""The choices of a policy: tiers, risk levels, roles and execution classes. Tiers and
+risk levels are ordered by `rank`."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from enum import StrEnum
 
 
 class Tier(StrEnum):
-    """The authority the policy demands, least first; rules only ever raise it."""
+    """The authority that the policy demands, least first. Rules can only raise it."""
 
     AUTO = "auto"
     NOTIFY = "notify"
@@ -33,7 +34,7 @@ class Risk(StrEnum):
 
 
 class Role(StrEnum):
-    """What a person is to the gate; the name of a Django group."""
+    """A person's role; its value is the name of a Django group."""
 
     REVIEWER = "reviewer"
     SUPERVISOR = "supervisor"
@@ -43,8 +44,9 @@ class Role(StrEnum):
 
 
 class ExecutionClass(StrEnum):
-    """What may be done after a crash between claim and record (gate.md section 7)."""
+    """What a tool's service promises about repetition, and so what the gate may do
+    after a crash between claim and record (gate.md section 7)."""
 
-    KEYED = "keyed"  # the provider honours our idempotency key: retry freely
-    QUERYABLE = "queryable"  # look up by our reference, then decide
-    OPAQUE = "opaque"  # one try; ambiguity is a person's question
+    KEYED = "keyed"  # the service honours our idempotency key: retry freely
+    QUERYABLE = "queryable"  # look the effect up by our reference, then decide
+    OPAQUE = "opaque"  # one attempt; a person settles an unknown outcome

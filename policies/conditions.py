@@ -1,9 +1,9 @@
 """Conditions of rules, in CEL: compiled once, evaluated on facts alone. Pure.
 
-Macros are off and there is no clock, so an evaluation is linear in the expression and
-the arguments, both of which are capped. A fact that is not there is an error, and an
-error blocks. So a rule either means that, or asks first:
-`"partial" in args && args.partial`. (`has()` is a macro, and off.)
+Macros are disabled and there is no clock, so an evaluation is linear in the sizes of
+the expression and the arguments, which are both limited. Reading a missing fact is an
+error, and an error blocks the proposal. A rule that does not intend that has to test
+for the fact first: `"partial" in args && args.partial`. (`has()` is a macro.)
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _ANY = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
 VARIABLES = {
     "args": _ANY,  # money fields as integer minor units
     "money": _ANY,  # amount_minor, currency
-    "tool": cel.Type.STRING,  # its name
-    "risk": cel.Type.STRING,  # of the tool or its class, before any rule
+    "tool": cel.Type.STRING,  # the tool's name
+    "risk": cel.Type.STRING,  # the risk of the tool or its class, before any rule
     "floor": cel.Type.STRING,  # the tier before any rule
     "class": cel.Type.STRING,  # the effect class, or ""
-    "profile": _ANY,  # of the tool or its class: reversible, blast_radius and so on
+    "profile": _ANY,  # the profile of the tool or its class: reversible and so on
     "agent": _ANY,  # name, unattended
     "thread": cel.Type.STRING,  # the agent's run
     "uncertain": cel.Type.DOUBLE,  # how unsure the agent says it is, from 0 to 1
     "clock": _ANY,  # hour, minute, weekday, <calendar>_open
     "sum": _NUMBERS,  # minor units by measure, this proposal included
     "count": _NUMBERS,  # proposals or events by measure
-    "before": _ANY,  # what the tool's reader said
+    "before": _ANY,  # facts from the tool's reader
     "keys": _TEXTS,  # aggregation keys that the reader resolved
 }
 MAPS = {name for name, kind in VARIABLES.items() if kind.name() != "STRING"} - {
@@ -44,13 +44,13 @@ MAPS = {name for name, kind in VARIABLES.items() if kind.name() != "STRING"} - {
 _ENVIRONMENT = cel.NewEnv(
     config=cel.NewEnvConfigFromYaml(
         "name: holdpoint\nstdlib:\n  disable_macros: true\n"
-        # A pattern from an argument would be the agent's program, not the policy's.
+        # A pattern taken from an argument would let the agent write part of the rule.
         "  exclude_functions:\n    - name: matches\n"
     ),
     variables=VARIABLES,
 )
 _TOKEN = re.compile(
-    r"//[^\n]*|\s+"  # comments and space mean nothing
+    r"//[^\n]*|\s+"  # comments and white space are skipped
     r"|(?P<text>[rRbB]{0,2}(?:\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'))"
     r"|(?P<name>[A-Za-z_]\w*)|(?P<number>\d[\w.]*)|(?P<mark>.)",
     re.ASCII | re.DOTALL,
@@ -58,20 +58,20 @@ _TOKEN = re.compile(
 
 
 class InvalidCondition(ValueError):
-    """The expression cannot be a condition; the message says why."""
+    """The expression cannot be used as a condition. The message says why."""
 
 
 class ConditionError(Exception):
-    """The condition could not be evaluated on these facts. The message names what the
-    expression asked for, never a value."""
+    """The condition could not be evaluated on these facts. The message names the fact
+    that the expression reads, never a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
     """A compiled expression and the facts that it names.
 
-    `reads` are (map, entry) pairs such as ("args", "amount"); `tested` those whose
-    presence the expression itself tests.
+    `reads` are (map, entry) pairs such as ("args", "amount"). `tested` are the pairs
+    whose presence the expression tests itself.
     """
 
     text: str
@@ -80,7 +80,8 @@ class Condition:
     _expression: Any = field(repr=False, compare=False)
 
     def holds(self, facts: Facts) -> bool:
-        """Raises `ConditionError`: whoever asks must block."""
+        """Whether the condition is true on these facts. Raises `ConditionError`, on
+        which the caller must block."""
         try:
             result = self._expression.eval(facts.activation)
         except RuntimeError as error:  # text that is not Unicode, for example
@@ -104,7 +105,8 @@ class Facts:
     __slots__ = ("activation",)
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
-        """Names that no condition can read are left out."""
+        """`facts` are as `policies.facts` collects them. Names that no condition can
+        read are ignored."""
         known = {name: facts[name] for name in VARIABLES if name in facts}
         self.activation = _ENVIRONMENT.Activation(known)
 
@@ -112,8 +114,8 @@ class Facts:
 def compile_condition(text: str) -> Condition:
     """Compile one expression to a condition.
 
-    Raises `InvalidCondition` for unknown names and functions, for macros, for types
-    that cannot fit, for a result that is not true or false, and beyond 1,000 letters.
+    Raises `InvalidCondition` for unknown names and functions, macros, types that do not
+    match, a result that is not a boolean, and more than 1,000 characters.
     """
     if len(text) > MAX_LENGTH:
         raise InvalidCondition(f"a condition has at most {MAX_LENGTH} characters")
@@ -121,7 +123,7 @@ def compile_condition(text: str) -> Condition:
         expression = _ENVIRONMENT.compile(text)
     except RuntimeError as error:
         raise InvalidCondition(_first_line(str(error))) from None
-    # A single fact may be true or false; that it is, is checked when it is read.
+    # A fact alone is DYN; `Condition.holds` checks that its value is a boolean.
     if expression.return_type() not in (cel.Type.BOOL, cel.Type.DYN):
         raise InvalidCondition("a condition is true or false; compare it to a value")
     tokens = list(_tokens(text))
@@ -140,8 +142,9 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _reads(tokens: list[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    """`args.amount` and `args["amount"]`. Raises for an index that is computed: what
-    such a rule reads could not be checked before it is needed."""
+    """The entries read as `args.amount` or `args["amount"]`. Raises InvalidCondition
+    for a computed index, because the checks of a document could not tell what such a
+    rule reads."""
     found = set()
     padded = [("mark", ""), *tokens, ("mark", ""), ("mark", "")]
     for before, (kind, name), mark, entry in zip(
@@ -159,7 +162,7 @@ def _reads(tokens: list[tuple[str, str]]) -> frozenset[tuple[str, str]]:
 
 
 def _tested(tokens: list[tuple[str, str]]) -> frozenset[tuple[str, str]]:
-    """`"partial" in args`."""
+    """The entries tested as `"partial" in args`."""
     return frozenset(
         (place[1], entry[1].strip("\"'"))
         for entry, word, place in zip(tokens, tokens[1:], tokens[2:], strict=False)

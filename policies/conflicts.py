@@ -1,4 +1,4 @@
-"""Claims of an agent that a fact of the tool's reader contradicts. Pure."""
+"""Finds claims of an agent that a fact of the tool's reader contradicts. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .documents import ToolDefinition
 
 
 def find(definition: ToolDefinition, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The conflicts that the policy declares and these facts show, as plain data: id,
-    text, and whether it could be checked at all.
+    """The declared conflicts that these facts show, as plain data: `id`, `text`, and
+    `checked`.
 
-    `facts` are those of `policies.facts.collect`. A conflict that cannot be checked,
-    because the reader did not say what it needs, is found with `checked` false: nobody
-    may take silence for agreement.
+    `facts` are those of `policies.facts.collect_facts`. A conflict that cannot be
+    checked, because the reader did not give a fact it needs, is listed with `checked`
+    false, so that nobody takes the missing fact for agreement.
     """
     bound = Facts(facts)
     found = []

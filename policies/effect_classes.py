@@ -1,7 +1,8 @@
-"""Effect classes: the closed forms that choose one from a tool's arguments. Pure.
+"""Forms that choose the effect class of a call from its arguments. Pure.
 
-Mail to a test address is not mail to a customer. Whatever a form does not recognise
-exactly, it does not match, and what matches nothing takes the strictest class.
+For example, mail to a test address is another class than mail to a customer. A form
+matches only arguments that it recognises exactly, and arguments that no form matches
+get the strictest class.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 # A bare ASCII address: no display name, no list, no comment, no quotes, no encoding,
-# and no route. Mail servers send on `a%other.example@own.example` and
-# `other.example!a@own.example` to another host, and some programs take a local part
-# that begins with "-" for an option.
+# and no route. Mail servers forward `a%other.example@own.example` and
+# `other.example!a@own.example` to another host, and some programs read a local part
+# that begins with "-" as an option.
 _ADDRESS = re.compile(
     r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}@([A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]+)+)"
 )
 _BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# Arguments that mail tools copy into the header, besides the recipients.
+# Arguments besides the recipients that mail tools copy into the header.
 HEADERS = (
     "subject",
     "title",
@@ -36,12 +37,15 @@ HEADERS = (
 
 
 class Recipients(BaseModel):
-    """Every recipient of these arguments is one of the addresses or at a domain.
+    """A form that matches when every recipient in these arguments is one of `addresses`
+    or at one of `domains`.
 
-    Compared to the letter: another case, a trailing dot, a look-alike character or a
-    longer domain is somebody else. A line break in a header begins another header,
-    which may name further recipients, so with a control character in one of `headers`
-    nothing matches. Without `headers` these are the arguments named in `HEADERS`.
+    The comparison is exact: an address with another case, a trailing dot, a look-alike
+    character or a longer domain does not match. A line break in a header starts another
+    header, which may name further recipients, so the form never matches when one of the
+    arguments in `headers` contains a control character. Without `headers` the usual
+    header arguments are checked: subject, title, from, from_name, sender, reply_to,
+    replyTo, in_reply_to, references and headers.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,10 +63,11 @@ class Recipients(BaseModel):
 
     @property
     def arguments(self) -> list[str]:
+        """The arguments that this form names."""
         return [*self.recipients, *(self.headers or ())]
 
     def matches(self, args: Mapping[str, Any]) -> bool:
-        """False for no recipient at all: nobody is not somebody of ours."""
+        """Whether the form matches these arguments. It does not without recipients."""
         headers = HEADERS if self.headers is None else self.headers
         if any(breaks_header(args.get(name)) for name in headers):
             return False
@@ -82,7 +87,7 @@ class Recipients(BaseModel):
 
 
 class OneOf(BaseModel):
-    """The argument is exactly one of these texts."""
+    """A form that matches when an argument is exactly one of these texts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -91,6 +96,7 @@ class OneOf(BaseModel):
 
     @property
     def arguments(self) -> list[str]:
+        """The argument that this form names."""
         return [self.argument]
 
     def matches(self, args: Mapping[str, Any]) -> bool:
@@ -101,7 +107,8 @@ _RECIPIENTS, _ONE_OF = "form: recipients", "form: one of"
 
 
 def _form(value: Any) -> str:
-    """Which form is meant, so that an error is about that one alone."""
+    """The tag of the form that is meant, so that pydantic reports errors of that form
+    alone."""
     named = isinstance(value, Mapping) and "recipients" in value
     return _RECIPIENTS if named or isinstance(value, Recipients) else _ONE_OF
 
@@ -113,8 +120,8 @@ Form = Annotated[
 
 
 def breaks_header(value: Any) -> bool:
-    """Whether a text in this value holds a control character or a line separator, which
-    would end a header line."""
+    """Whether any text inside this value contains a control character or a line
+    separator, which could end a header line."""
     if isinstance(value, str):
         return _BREAK.search(value) is not None
     if isinstance(value, Mapping):

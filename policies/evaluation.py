@@ -1,7 +1,8 @@
-"""What a proposal needs: one pure function from policy, tool and facts. It never asks
-the database, the network or the clock, so that stored facts give the same answer.
+"""Evaluates a proposal: a pure function from policy, tool and facts to the authority
+that the effect needs.
 
-Every rule that holds applies and the strictest result wins; nothing lowers the floor.
+It uses no database, network or clock, so that stored facts give the same result later.
+Every rule that holds applies and the strictest result wins; no rule lowers the floor.
 Whatever cannot be evaluated is blocked (gate.md section 5).
 """
 
@@ -37,12 +38,12 @@ _LEAST = {
     Tier.ESCALATE: "two people are always asked.",
     Tier.BLOCK: "never done.",
 }
-_USUAL = 3600  # seconds; nothing waits for what is blocked
+_USUAL = 3600  # seconds; only a placeholder, because a blocked proposal never waits
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How many different people of a role must say yes."""
+    """How many different people of a role must approve."""
 
     role: Role
     required: int
@@ -50,7 +51,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class AppliedRule:
-    """A rule that held, as it read then; `effect` says what it did, in a few words."""
+    """A rule that held, with its text at that time; `effect` is what it asked for, in a
+    few words."""
 
     id: str
     text: str
@@ -58,18 +60,19 @@ class AppliedRule:
 
     @property
     def blocks(self) -> bool:
-        """Whether this rule alone would have refused it."""
+        """Whether this rule alone would have blocked the proposal."""
         return self.effect.split(",")[0] == Tier.BLOCK
 
     def as_json(self) -> dict[str, str]:
+        """Plain data, as it is stored and sealed."""
         return {"id": self.id, "text": self.text, "effect": self.effect}
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What the policy demands for one revision; stored as the request's snapshot.
+    """What the policy demands for one revision, stored as the request's snapshot.
 
-    `timeout`, `timeout_max` and `recall` are in seconds.
+    `timeout`, `timeout_max` and `recall` (the recall window) are in seconds.
     """
 
     tier: Tier
@@ -109,7 +112,7 @@ class Evaluation:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Evaluation:
-        """The evaluation that `as_json` wrote."""
+        """The inverse of `as_json`."""
         steps = (Step(Role(s["role"]), s["required"]) for s in data["steps"])
         return cls(
             **{
@@ -124,7 +127,8 @@ class Evaluation:
 
 
 class Finding(NamedTuple):
-    """Something that asks for more: a rule that held, or one of the gate's own."""
+    """A reason to demand more authority: a rule of the document that holds, or a check
+    of the gate itself."""
 
     id: str
     text: str
@@ -132,7 +136,8 @@ class Finding(NamedTuple):
 
 
 class Base(NamedTuple):
-    """Where the rules start: the tool, or the effect class its arguments chose."""
+    """What is demanded before any rule: by the effect class that the arguments chose,
+    or by the tool if it has no classes."""
 
     tier: Tier
     risk: Risk
@@ -144,9 +149,9 @@ class Base(NamedTuple):
 def evaluate(
     document: Document, tool: ToolDefinition, facts: Mapping[str, Any]
 ) -> Evaluation:
-    """Judge one action on its facts (`policies.facts.collect` made them).
+    """Evaluate one action on the facts that `policies.facts.collect_facts` built.
 
-    Never raises: what goes wrong is a block with the rule `policy.error`.
+    It never raises: any error blocks the proposal with the rule `policy.error`.
     """
     try:
         return _judge(document, tool, facts)
@@ -158,7 +163,8 @@ def evaluate(
 
 
 def blocked(rule_id: str, text: str, *, risk: Risk = Risk.CRITICAL) -> Evaluation:
-    """The evaluation of what is refused before any rule, such as an unknown tool."""
+    """The evaluation of a proposal that is blocked before any rule, for example because
+    its tool is unknown."""
     return Evaluation(
         tier=Tier.BLOCK,
         risk=risk,
@@ -206,7 +212,7 @@ def _base(tool: ToolDefinition, args: dict[str, Any]) -> Base:
 def _own(
     document: Document, tool: ToolDefinition, base: Base, facts: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """What the gate itself asks for, whatever the document's rules say."""
+    """The gate's own checks, which apply whatever the document's rules are."""
     for key in tool.keys:
         if not facts["keys"].get(key):
             text = f"The {key} behind this could not be resolved."
@@ -226,8 +232,8 @@ def _own(
 
 
 def _currencies(document: Document, facts: Mapping[str, Any]) -> Iterator[Finding]:
-    """The figures of the rules are in the document's currency, so any other, in the
-    proposal or in a sum it belongs to, cannot be compared with them."""
+    """The figures in rules are in the document's currency, so amounts in any other, in
+    the proposal or in a sum it belongs to, cannot be compared with them."""
     money, others = facts["money"], facts.get("other_currencies", {})
     if money and money["currency"] == MIXED:
         text = "Its amounts are in several currencies, which are not added up."
@@ -243,7 +249,7 @@ def _currencies(document: Document, facts: Mapping[str, Any]) -> Iterator[Findin
 def _held(
     document: Document, tool: ToolDefinition, base: Base, facts: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """The document's rules that hold; one that cannot be evaluated blocks."""
+    """The document's rules that hold. A rule that cannot be evaluated blocks."""
     bound = Facts(
         {
             **facts,
@@ -272,7 +278,7 @@ def _risk(
 ) -> Risk:
     raised = [finding.then.risk for finding in found if finding.then.risk]
     figure = document.critical_above
-    # Of several currencies it is the part in the document's.
+    # A MIXED amount is the part in the document's currency, so it can be compared.
     codes = {figure.currency} if figure else set()
     if document.currency in codes:
         codes.add(MIXED)
@@ -285,9 +291,9 @@ def _risk(
 def _unreviewable(
     document: Document, tool: ToolDefinition, risk: Risk, facts: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """What no page can state in full to a person is not for a person to approve.
+    """A person must not approve an action that no page can show in full.
 
-    `uninspectable` are the arguments that the tool's view could not decode.
+    The fact `uninspectable` lists the arguments that the tool's view could not decode.
     """
     undecoded = set(facts.get("uninspectable", ()))
     hidden = sorted((set(facts["args"]) - tool.inspectable) | undecoded)
@@ -307,14 +313,14 @@ def _unreviewable(
 
 
 def _tier(base: Base, risk: Risk, found: Iterable[Finding]) -> Tier:
-    """The strictest of all that asks; a risk that was raised brings its own floor."""
+    """The strictest tier demanded; a risk that rules raised demands its own floor."""
     raised = DEFAULT_FLOOR[risk] if risk is not base.risk else base.tier
     demands = (finding.then.demands for finding in found)
     return max([base.tier, raised, *demands], key=lambda tier: tier.rank)
 
 
 def _floor(tool: ToolDefinition, base: Base, tier: Tier) -> Iterator[Finding]:
-    """Says where the tier comes from when no rule asked for it."""
+    """Explains the tier where it comes from the floor and not from a rule."""
     if tier.rank < Tier.NOTIFY.rank:
         return
     chosen = base.effect_class
@@ -355,14 +361,15 @@ def _evaluation(
 
 
 def _queue(tool: ToolDefinition, thens: Iterable[Then]) -> str:
-    """The queue of the strictest rule that names one; `thens` come strictest first."""
+    """The queue of the strictest rule that names one, else the tool's. `thens` are
+    sorted, the strictest first."""
     return next((then.queue for then in thens if then.queue), tool.queue)
 
 
 def _steps(
     document: Document, tool: ToolDefinition, tier: Tier, thens: Iterable[Then]
 ) -> tuple[Step, ...]:
-    """The tier's steps, then for each role the largest that rules add."""
+    """The tier's steps, then for each role the largest step that rules add."""
     usual = [
         Step(Role(spec.role), spec.required) for spec in document.steps_for(tool, tier)
     ]
@@ -375,7 +382,8 @@ def _steps(
 
 
 def _recall(document: Document, risk: Risk, steps: Sequence[Step]) -> int:
-    """A critical effect that two people confirmed leaves at once."""
+    """The recall window in seconds. A critical effect approved by at least two people
+    has none."""
     people = sum(step.required for step in steps)
     if risk is Risk.CRITICAL and people > 1:
         return 0

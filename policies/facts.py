@@ -1,5 +1,10 @@
-"""What rules may read of one proposal, as plain JSON, gathered under the locks of the
-sums it belongs to. Stored with the revision, so that a later look judges the same."""
+"""The facts of one proposal that rules may read, and the rolling sums and counts behind
+them.
+
+Facts are plain JSON, collected under the locks of the sums that the proposal belongs
+to, and stored with the revision, so that a later evaluation gives the same result. The
+sums are over Observation rows: one for each measure that a proposal counts in.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +28,10 @@ from .documents import (
 )
 from .models import Observation, Tool
 
-# Events are observed whatever the policy calls its measure of them.
+# Events are recorded under a fixed name, whatever the policy calls its measure of them.
 FAILURE = "event:failure"
 _EVENTS = "event:"
-# What waits for people counts in every window: it runs within this time, or never.
+# A waiting proposal counts in every window: it runs within this time or never.
 LONGEST_WAIT: timedelta = LONGEST + LONGEST_WINDOW
 
 _WINDOWS = """
@@ -38,7 +43,8 @@ JOIN policies_observation AS seen
  AND seen.counts AND seen.proposal <> %s
 GROUP BY asked.name, seen.currency
 """
-# A revision may belong to other keys than the one before: what it left counts no more.
+# A revision may belong to other keys than the one before it. The observations under
+# keys that it left stop counting.
 _OBSERVE = """
 WITH now_in AS (
     SELECT * FROM unnest(%(measures)s::text[], %(keys)s::text[], %(amounts)s::bigint[],
@@ -62,8 +68,9 @@ SET amount_minor = excluded.amount_minor, currency = excluded.currency,
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """One revision of a proposal. `keys` and `before` are what the tool's own reader
-    said, never the agent; `uncertain` is from 0 to 1."""
+    """One revision of a proposal. `keys` and `before` come from the tool's reader,
+    never from the agent. `uncertain` is from 0 to 1; `proposal` is the proposal's
+    id."""
 
     tool: Tool
     args: Mapping[str, Any]
@@ -74,24 +81,25 @@ class Inputs:
     keys: Mapping[str, str]
     before: Mapping[str, Any]
     proposal: str
-    resembles: bool = False  # the agent names somebody much like a person here
+    resembles: bool = False  # it names somebody whose name is like that of a person
 
 
 def measures_of(document: Document, inputs: Inputs) -> list[tuple[str, str]]:
-    """The (measure, key) pairs whose sums this proposal is part of. A measure whose key
-    is unresolved is left out: the policy blocks such a proposal anyway."""
+    """The (measure, key) pairs of the sums that this proposal is part of. A measure
+    whose key is unresolved is left out: the evaluation blocks such a proposal."""
     return [(name, key) for name, _, key in _own_measures(document, inputs)]
 
 
 def lock(measures: Iterable[tuple[str, str]]) -> None:
-    """Hold the sums still until the transaction ends. Caller holds a transaction."""
+    """Lock the sums of these pairs until the transaction ends. Caller holds a
+    transaction."""
     locks.measures(measures)
 
 
 def collect(document: Document, inputs: Inputs, *, now: datetime) -> dict[str, Any]:
-    """The facts of this proposal, with itself counted in every sum it belongs to.
+    """The facts of this proposal. Every sum and count includes the proposal itself.
 
-    Caller holds a transaction and has locked `measures_of`.
+    Caller holds a transaction and the locks of `list_measures`.
     """
     transactions.require("Collecting facts")
     definition = tools.definition(inputs.tool)
@@ -104,7 +112,7 @@ def collect(document: Document, inputs: Inputs, *, now: datetime) -> dict[str, A
 def plain(
     document: Document, definition: ToolDefinition, inputs: Inputs, *, now: datetime
 ) -> dict[str, Any]:
-    """The facts that need no database: all but the sums and counts."""
+    """The facts that need no database: all except the sums and counts."""
     clock = calendars.clock(now, document.zone)
     open_now = {f"{n}_open": c.is_open(now) for n, c in document.calendars.items()}
     return {
@@ -124,8 +132,8 @@ def plain(
 def moved(
     document: Document, definition: ToolDefinition, inputs: Inputs
 ) -> money.Money | None:
-    """What the proposal moves, all its amounts together, as ceilings and rules compare
-    it. None where it moves no money."""
+    """The total money that the proposal moves, as rules and ceilings compare it (see
+    `money.combine_amounts`). None where it moves none."""
     found = amounts.of(definition, inputs.args, as_read(inputs.before))
     return money.together([one.money for one in found], document.currency)
 
@@ -133,7 +141,8 @@ def moved(
 def _money(
     document: Document, definition: ToolDefinition, inputs: Inputs
 ) -> dict[str, Any]:
-    """What rules read of it; and what only the reader knows and did not say."""
+    """The facts `money` and, where the reader did not give an amount it should,
+    `unread_amounts`."""
     amount = moved(document, definition, inputs)
     unread = amounts.unread(definition, as_read(inputs.before))
     said = {"amount_minor": amount.minor, "currency": amount.currency} if amount else {}
@@ -143,10 +152,10 @@ def _money(
 def recount(
     document: Document, inputs: Inputs, stored: Mapping[str, Any], *, now: datetime
 ) -> dict[str, Any]:
-    """These facts of an earlier time with the sums as they are now, itself counted;
-    what was observed of the agent stays as it was.
+    """Stored facts with their sums and counts computed again, this proposal included.
+    Counts of events stay as they were stored.
 
-    Caller holds a transaction and has locked `measures_of`.
+    Caller holds a transaction and the locks of `list_measures`.
     """
     transactions.require("Counting anew")
     definition = tools.definition(inputs.tool)
@@ -165,13 +174,14 @@ def rebase(
     then: datetime,
     now: datetime,
 ) -> dict[str, Any]:
-    """The facts of a proposal made under one policy, as another one defines them.
+    """Convert the facts of a proposal made under the policy `before` to those that
+    `document` defines.
 
-    What both define alike stays as it was stored: rules are asked about what was known
-    `then`. Amounts and calendars are read as the new document says; a measure that is
-    new, or another one under an old name, is counted `now`, this proposal included.
-    Takes no locks: who only judges by it, and lets nothing more happen than was
-    decided, needs none.
+    Facts that both define alike keep their stored values, because rules are evaluated
+    on what was known `then`. Amounts and calendars follow the new document. A measure
+    that is new, or defined differently under an old name, is counted as of `now`, this
+    proposal included. It takes no locks: callers only evaluate the result and allow
+    nothing beyond what was decided.
     """
     definition = tools.definition(inputs.tool)
     clock = calendars.clock(then, document.zone)
@@ -212,10 +222,11 @@ def observe(
     at: datetime,
     ran_by: datetime | None = None,
 ) -> None:
-    """Let this proposal weigh in the sums from now on, as it is in this revision, and
-    in every window until it runs. What asks nobody can run until `ran_by`.
+    """Count this revision of the proposal in its sums from now on. Until it runs, it is
+    in every window.
 
-    Caller holds a transaction and the locks of `measures_of`.
+    `ran_by` is the latest time at which it can run; without it, the longest time that a
+    request can wait. Caller holds a transaction and the locks of `list_measures`.
     """
     transactions.require("Observing")
     definition = tools.definition(inputs.tool)
@@ -240,7 +251,8 @@ def observe(
 
 
 def count_effect(proposal: str, *, at: datetime) -> None:
-    """Its effect ran now, or may have, and is in every window that begins before.
+    """Record that the proposal's effect ran at this time, or may have. It then counts
+    in the windows that begin before `at`.
 
     Caller holds a transaction.
     """
@@ -249,7 +261,8 @@ def count_effect(proposal: str, *, at: datetime) -> None:
 
 
 def deny_effect(proposal: str) -> None:
-    """Somebody looked: its effect never happened, and weighs in no sum any more.
+    """Record that a look-up or a person found that the effect never happened. It no
+    longer counts in any sum.
 
     Caller holds a transaction.
     """
@@ -258,7 +271,7 @@ def deny_effect(proposal: str) -> None:
 
 
 def release(proposal: str) -> None:
-    """A refused, withdrawn or expired proposal weighs in no sum any more.
+    """Take a refused, withdrawn or expired proposal out of the sums, as `release_many`.
 
     Caller holds a transaction.
     """
@@ -266,8 +279,9 @@ def release(proposal: str) -> None:
 
 
 def release_many(proposals: Sequence[str]) -> None:
-    """The same for many. What was observed as an event stays: it did happen. So does
-    what may have run: a refusal of what is left of it denies nothing.
+    """Take refused, withdrawn or expired proposals out of the sums. Events stay,
+    because they did happen. An effect that may have run stays as well: refusing a
+    further attempt does not mean that it did not run.
 
     Caller holds a transaction.
     """
@@ -277,8 +291,9 @@ def release_many(proposals: Sequence[str]) -> None:
 
 
 def restore(proposal: str, *, at: datetime, ran_by: datetime) -> None:
-    """A failed proposal is tried again until `ran_by`: what its revision of `at`
-    observed counts.
+    """Count a proposal again whose effect did not happen so far: it is retried until
+    `ran_by`, or a look-up found that it ran then. `at` is the time at which the
+    revision's observations were recorded.
 
     Caller holds a transaction.
     """
@@ -287,14 +302,14 @@ def restore(proposal: str, *, at: datetime, ran_by: datetime) -> None:
 
 
 def _weights(proposals: Sequence[str]) -> QuerySet[Observation]:
-    """What these weigh, without the events that were observed of them."""
+    """The observations of these proposals, without events."""
     found = Observation.objects.filter(proposal__in=proposals)
     return found.exclude(measure__startswith=_EVENTS)
 
 
 def observe_failure(*, agent: str, proposal: str, at: datetime) -> None:
-    """An execution of this agent failed; rules count these. Caller holds a
-    transaction."""
+    """Record the event that an execution of this agent failed, for rules that count
+    failures. Caller holds a transaction."""
     transactions.require("Observing a failure")
     Observation.objects.update_or_create(
         proposal=proposal,
@@ -316,8 +331,9 @@ def _own_measures(document: Document, inputs: Inputs) -> list[tuple[str, Measure
 def weight(
     document: Document, definition: ToolDefinition, measure: Measure, inputs: Inputs
 ) -> money.Money:
-    """What the proposal adds to a sum: all its amounts, or the one that is summed
-    alone; nothing to one that only counts."""
+    """What the proposal adds to the sum of a measure: the total of its amounts, or the
+    one amount that the measure sums alone. Zero without a currency for a measure that
+    only counts."""
     if not measure.amount:
         return money.Money(0, "")
     found = amounts.of(definition, inputs.args, as_read(inputs.before))
@@ -356,8 +372,8 @@ def _aggregates(
 def _same(
     document: Document, own: money.Money, by_currency: Mapping[str, tuple[int, int]]
 ) -> int:
-    """What others moved in its currency. Of what is in several, only the part in the
-    document's currency is known."""
+    """The sum of what other proposals moved in the same currency. Of a MIXED amount
+    only the part in the document's currency is known."""
     comparable = {own.currency}
     if own.currency in {document.currency, money.MIXED}:
         comparable = {document.currency, money.MIXED}
@@ -368,7 +384,8 @@ Windows = dict[str, dict[str, tuple[int, int]]]
 
 
 def _seen(asked: list[tuple[str, str, str, datetime]], proposal: str) -> Windows:
-    """By measure and currency: how many others, and how much."""
+    """The count and total of other proposals, by measure and currency. Each item of
+    `asked` is (name in the result, measure, key, start of the window)."""
     if not asked:
         return {}
     columns = [list(column) for column in zip(*asked, strict=True)]
@@ -385,10 +402,10 @@ def _count(seen: Windows, name: str) -> int:
 
 
 def as_read(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The reader's facts as rules see them; a text beside a `<name>_currency` is money,
-    in minor units.
+    """The reader's facts in the form for rules: a text with a `<name>_currency` beside
+    it is money, in minor units.
 
-    What cannot be read is left out: a rule that needs it blocks.
+    Money that cannot be parsed is left out, so that a rule that reads it blocks.
     """
     found: dict[str, Any] = {}
     for name, value in facts.items():

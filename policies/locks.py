@@ -1,6 +1,8 @@
-"""The only place that locks for policies: advisory locks, held to the end of the
-transaction. In house.md's order they come after Thread and ApprovalRequest. That of a
-person's mails is held beside all of them, by the connection."""
+"""All locks of this package: advisory locks, held until the end of the transaction.
+
+In house.md's lock order they come after Thread and ApprovalRequest. Only the lock on a
+person's mails is held by the connection, outside of any transaction.
+"""
 
 from __future__ import annotations
 
@@ -19,42 +21,50 @@ _TAKE_SHARED = _TAKE.replace("xact_lock", "xact_lock_shared")
 
 def measures(pairs: Iterable[tuple[str, str]]) -> None:
     """Lock the sums of these (measure, key) pairs, always in the same order, so that
-    two proposals cannot both be the first. Caller holds a transaction."""
+    two concurrent proposals cannot both miss each other in a sum. Caller holds a
+    transaction."""
     _take(f"measure|{measure}|{key}" for measure, key in pairs)
 
 
 def policy_versions() -> None:
-    """One administrator at a time saves or activates. Caller holds a transaction."""
+    """Lock the policy versions: one administrator at a time saves or activates one.
+    Caller holds a transaction."""
     _take(["policy versions"])
 
 
 def leases(person: str) -> None:
-    """What one person holds, named by their public id. Caller holds a transaction."""
+    """Lock the holds of one person, given by public id. Caller holds a transaction."""
     _take([f"leases|{person}"])
 
 
 def alarm(about: str) -> None:
-    """One raising of an alarm at a time about a thing. Caller holds a transaction."""
+    """Lock the alarms about one subject: one transaction at a time raises one. Caller
+    holds a transaction."""
     _take([f"alarm|{about}"])
 
 
 def deadlines() -> None:
-    """Nobody expires while it is changed what stands still. Caller holds a
-    transaction, and takes this before any row."""
+    """Lock all deadlines exclusively, to start or end an incident during which they
+    stand still: no request expires meanwhile. Caller holds a transaction, and no row
+    lock yet."""
     _take(["deadlines"])
 
 
 def deadlines_shared() -> None:
-    """Nothing begins or ends to stand still while what is over expires. Caller holds a
-    transaction, and takes this before any row."""
+    """Lock all deadlines shared, to expire requests: no incident starts or ends
+    meanwhile. Caller holds a transaction, and no row lock yet."""
     _take(["deadlines"], _TAKE_SHARED)
 
 
 @contextmanager
 def mails(person: str) -> Iterator[None]:
-    """One mail of what was gathered for a person, named by their public id, is written
-    at a time. Held by the connection, for a mail server takes longer than a transaction
-    may: caller holds none. Raises OperationalError when another has it too long."""
+    """Lock the digest mails to one person, given by public id: one is written at a
+    time.
+
+    The connection holds the lock, because a mail server can take longer than a
+    transaction may last. Caller holds no transaction. Raises OperationalError when
+    another process holds the lock for too long.
+    """
     key = [_number(f"mails|{person}")]
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", key)
@@ -73,6 +83,6 @@ def _take(names: Iterable[str], statement: str = "") -> None:
 
 
 def _number(name: str) -> int:
-    """PostgreSQL's advisory locks are 64-bit numbers."""
+    """The signed 64-bit number by which PostgreSQL knows an advisory lock."""
     head = hashlib.sha256(name.encode()).digest()[:8]
     return int.from_bytes(head, "big", signed=True)

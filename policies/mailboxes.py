@@ -1,5 +1,5 @@
-"""Mail addresses as their mailboxes: two spellings that reach one person are equal.
-Pure."""
+"""Normalises mail addresses to mailboxes, so that two spellings that reach the same
+person are equal. Pure."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 
 
 def fold_text(text: str) -> str:
-    """The text under NFKC and case folding, without invisible characters and without
-    space at its ends or twice in it."""
+    """The text in NFKC and case-folded, without invisible characters, and with its
+    white space collapsed to single spaces."""
     plain = unicodedata.normalize("NFKC", text)
     seen = (char for char in plain if not _is_invisible(char))
     folded = unicodedata.normalize("NFKC", "".join(seen).casefold())
@@ -20,8 +20,8 @@ def fold_text(text: str) -> str:
 def fold_mailbox(address: str) -> str:
     """The mailbox that an address reaches; an empty text stays empty.
 
-    The case of all of it, a `+tag`, quotes round the local part and a dot after the
-    domain make no other mailbox; dots in the local part do.
+    Case, a `+tag`, quotes around the local part and a dot after the domain make no
+    difference. Dots in the local part do.
     """
     folded = fold_text(address)
     local, at, domain = folded.rpartition("@")
@@ -33,7 +33,8 @@ def fold_mailbox(address: str) -> str:
 
 
 def _readable(domain: str) -> str:
-    """A domain that is spelt in ASCII for the network, in its own letters."""
+    """A domain in its own script, decoded from punycode; unchanged if it is not
+    encoded."""
     try:
         return domain.encode("ascii").decode("idna")
     except UnicodeError:

@@ -1,5 +1,6 @@
-"""What may be done and who has authority: the administrators' rows, never the
-agents'. Tools and active policy versions never change; a change is a new row."""
+"""People, queues, policy versions, tools and observations: what may be done and who may
+decide it. Only administrators change these, never agents. Tools and active policy
+versions are immutable; a change is a new row."""
 
 from __future__ import annotations
 
@@ -20,20 +21,22 @@ ONE_ACCOUNT = "person_one_account"
 
 
 def new_person_id() -> str:
+    """The default of Person.public_id."""
     return ids.new("u")
 
 
 class Person(AbstractUser):
-    """Someone who signs in. The log knows the opaque public id, never the name."""
+    """A person who can sign in. The audit log has only the opaque public id, never the
+    name."""
 
     public_id = models.CharField(
         max_length=40, unique=True, default=new_person_id, editable=False
     )
-    # The largest amount this person may decide, in minor units; null is no ceiling.
+    # The largest amount this person may decide, in minor units; null means any.
     ceiling_minor = models.BigIntegerField(null=True, blank=True)
     ceiling_currency = models.CharField(max_length=3, blank=True)
-    # Tokens minted before it are over. A hash that is made anew at sign-in, because
-    # hashing became slower, changes no password and does not count.
+    # Personal tokens created before it are invalid. Rehashing at sign-in, after the
+    # number of hash iterations was raised, does not set it.
     password_changed_at = models.DateTimeField(null=True, editable=False)
 
     class Meta(AbstractUser.Meta):
@@ -58,19 +61,19 @@ class Person(AbstractUser):
         return self.get_full_name() or self.username
 
     def set_password(self, raw_password: str | None) -> None:
-        """Changes the row only once it is saved, and the time of it with it."""
+        """Set the password and the time of the change; the caller saves the row."""
         super().set_password(raw_password)
         self.password_changed_at = clock.now()
 
     def clean(self) -> None:
-        """Raises ValidationError for a mailbox that another account has."""
+        """Raise ValidationError for a mailbox that another account has."""
         super().clean()
         if twin := self.same_mailbox():
             text = f"{twin.username} has this mail address. One person has one account."
             raise ValidationError({"email": text})
 
     def same_mailbox(self) -> Person | None:
-        """Another account with the same mailbox, however its address is spelt."""
+        """Another account with the same mailbox, in whatever spelling; else None."""
         mailbox = fold_mailbox(self.email)
         others = Person.objects.exclude(pk=self.pk).exclude(email="")
         rows = others.only("username", "email") if mailbox else ()
@@ -92,7 +95,8 @@ class Queue(models.Model):
 
 
 class QueueUserPermission(UserObjectPermissionBase):
-    """A person admitted to a queue (guardian's direct foreign key form)."""
+    """A person admitted to a queue (a permission model of django-guardian with a direct
+    foreign key)."""
 
     id = models.BigAutoField(primary_key=True)
     content_object = models.ForeignKey(Queue, on_delete=models.CASCADE)
@@ -102,7 +106,7 @@ class QueueUserPermission(UserObjectPermissionBase):
 
 
 class QueueGroupPermission(GroupObjectPermissionBase):
-    """A role admitted to a queue."""
+    """A role, as a group, admitted to a queue."""
 
     id = models.BigAutoField(primary_key=True)
     content_object = models.ForeignKey(Queue, on_delete=models.CASCADE)
@@ -112,7 +116,8 @@ class QueueGroupPermission(GroupObjectPermissionBase):
 
 
 class PolicyVersion(models.Model):
-    """One policy document. Immutable once active; the newest active one rules."""
+    """One version of the policy document. At most one is active; an active version
+    never changes except to be retired."""
 
     class Status(models.TextChoices):
         DRAFT = "draft"
@@ -165,10 +170,10 @@ class PolicyVersion(models.Model):
 
 
 class Tool(models.Model):
-    """One immutable version of a tool, as its definition in a policy document.
+    """One immutable version of a tool.
 
-    `definition` is the document's ToolDefinition as plain data: arguments schema,
-    profile, classes, effect sentence, executor, reader and so on.
+    `definition` is the policy document's ToolDefinition as plain data: arguments
+    schema, profile, classes, effect sentence, executor, reader and so on.
     """
 
     name = models.CharField(max_length=64)
@@ -193,11 +198,12 @@ class Tool(models.Model):
 
 
 class Observation(models.Model):
-    """One proposal's weight in one aggregate: what rolling sums and counts read.
+    """What one proposal adds to one measure; rolling sums and counts are over these.
 
-    `measure` names the aggregate of the policy, `key` the customer, agent or target
-    it is summed over. A refusal sets `counts` to false. A window counts from the
-    effect: `ran_by` is when it ran, and before that by when it can have.
+    `measure` is the measure's name in the policy, and `key` the customer, agent or
+    target that it sums by. A refusal sets `counts` to false. A window counts from the
+    effect: `ran_by` is the time at which it ran or, until then, the latest time at
+    which it can run.
     """
 
     proposal = models.CharField(max_length=40)
@@ -206,9 +212,10 @@ class Observation(models.Model):
     amount_minor = models.BigIntegerField(default=0)
     currency = models.CharField(max_length=3, blank=True)
     at = models.DateTimeField()
-    # The release before wrote rows without it: they count from when they were written.
+    # The previous release inserts rows without it; they count from their insertion.
     ran_by = models.DateTimeField(db_default=Now())
-    # Once it may have run, only who denies that takes it out of the sums.
+    # True once the effect may have run. Then only evidence that it did not run takes
+    # the proposal out of the sums.
     ran = models.BooleanField(default=False, db_default=False)
     counts = models.BooleanField(default=True)
 

@@ -1,6 +1,7 @@
 """Money as integer minor units and a currency, never a float. Pure.
 
-An amount travels as a decimal string; rules and sums see what `parse` makes of it.
+Documents and arguments carry an amount as a decimal string; rules and sums use the
+result of `parse`.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-MAX_MINOR = 2**53 - 1  # what JSON, and so RFC 8785, can carry
-MIXED = ""  # the currency of what is in several
+MAX_MINOR = 2**53 - 1  # the largest integer that JSON, and so RFC 8785, can carry
+MIXED = ""  # the currency of a total of amounts in several currencies
 CURRENCY = re.compile(r"[A-Z]{3}")
 
-# ISO 4217: the codes whose minor unit is not a hundredth. A code that ISO does not
-# list counts two decimals as well: it is no policy's currency, so the gate escalates.
+# ISO 4217: the currencies whose minor unit is not a hundredth. A code that ISO does not
+# list gets two decimals as well: no policy uses such a currency, so the gate escalates.
 _NONE = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
 _THREE = "BHD IQD JOD KWD LYD OMR TND"
 _FOUR = "CLF UYW"
@@ -27,7 +28,8 @@ _DECIMAL = re.compile(r"(-?)(0|[1-9][0-9]{0,15})(?:\.([0-9]{1,4}))?")
 
 
 class InvalidMoney(ValueError):
-    """The text is not an amount of money; the message says why, without the text."""
+    """The text is not an amount of money. The message says why and never repeats the
+    text."""
 
 
 class Money(NamedTuple):
@@ -41,16 +43,16 @@ class Money(NamedTuple):
 
 
 def exponent(currency: str) -> int:
-    """How many decimals the currency has."""
+    """How many decimals the currency has, by ISO 4217."""
     return _EXPONENTS.get(currency, 2)
 
 
 def parse(text: object, currency: object, *, negative: bool = False) -> Money:
-    """The amount that `text` says, for example `parse("899.00", "USD")`.
+    """Parse an amount, for example `parse("899.00", "USD")`.
 
-    Raises `InvalidMoney` for floats and numbers, exponents, signs (a minus may be
-    allowed), leading zeros, more decimals than the currency has, and amounts that
-    2^53-1 minor units cannot hold.
+    Raises `InvalidMoney` for anything but a string, and for exponents, signs (except a
+    minus with `negative`), leading zeros, more decimals than the currency has, and
+    amounts above 2^53-1 minor units.
     """
     if not isinstance(currency, str) or not CURRENCY.fullmatch(currency):
         raise InvalidMoney("the currency is not three capital letters")
@@ -66,7 +68,7 @@ def parse(text: object, currency: object, *, negative: bool = False) -> Money:
 
 
 def format_amount(money: Money) -> str:
-    """The decimal string that `parse` reads back as the same money."""
+    """The decimal string from which `parse` returns the same money."""
     places = exponent(money.currency)
     sign = "-" if money.minor < 0 else ""
     digits = str(abs(money.minor)).rjust(places + 1, "0")
@@ -76,10 +78,11 @@ def format_amount(money: Money) -> str:
 
 
 def together(amounts: Iterable[Money], currency: str) -> Money | None:
-    """All that is moved as one amount; None where there is none.
+    """The total of the amounts as one Money; None where there are none.
 
-    Amounts of several currencies are not added up: what is in `currency` has then no
-    currency of its own, so that no ceiling and no figure can be compared with it.
+    Amounts in several currencies are not added up. The result is then the part in
+    `currency`, with MIXED as its currency, so that it cannot be compared with a ceiling
+    or a figure of the policy.
     """
     sums = totals(amounts)
     moved = {code: minor for code, minor in sums.items() if minor} or sums
@@ -89,7 +92,7 @@ def together(amounts: Iterable[Money], currency: str) -> Money | None:
 
 
 def totals(amounts: Iterable[Money]) -> dict[str, int]:
-    """Minor units per currency: sums never mix currencies."""
+    """The sum in minor units for each currency."""
     sums: dict[str, int] = {}
     for money in amounts:
         sums[money.currency] = sums.get(money.currency, 0) + money.minor

@@ -1,5 +1,5 @@
-"""People, their roles and the queues they are admitted to; every change is a record,
-so that it can be told later who could have approved what."""
+"""Operations on people, their roles and the queues they are admitted to. Every change
+is logged, so that auditors can tell later who could have approved what."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .money import Money, format_amount
 
 @dataclass(frozen=True, slots=True)
 class Newcomer:
-    """Somebody to be added. Without a ceiling any amount may be decided."""
+    """The input of `add_person`. Without a ceiling the person may decide any amount."""
 
     username: str
     email: str
@@ -36,8 +36,8 @@ class Newcomer:
 
 @dataclass(frozen=True, slots=True)
 class PersonChange:
-    """What is to be different about a person; None stays as it is. `no_ceiling` takes
-    the ceiling away: any amount may be decided."""
+    """The input of `change_person`; None leaves a field as it is. `no_ceiling` removes
+    the ceiling, so that the person may decide any amount."""
 
     role: Role | None = None
     email: str | None = None
@@ -57,8 +57,11 @@ class PersonChange:
 
 @transaction.atomic(durable=True)
 def add(newcomer: Newcomer, *, by: log.Actor) -> Person:
-    """A person with one role. Raises Invalid for a weak password or a text that is no
-    address, Conflict for a name or a mailbox that somebody has."""
+    """Add a person with one role.
+
+    Raises InvalidInput for a weak password or an invalid mail address, and Conflict for
+    a user name or a mailbox that another account has.
+    """
     _check_password(newcomer.password)
     ceiling = newcomer.ceiling
     _check_email(Person(username=newcomer.username, email=newcomer.email))
@@ -81,11 +84,11 @@ def add(newcomer: Newcomer, *, by: log.Actor) -> Person:
 
 @transaction.atomic(durable=True)
 def change(person: Person, change: PersonChange, *, by: Person) -> Person:
-    """Give a person another role, ceiling or address. It acts on their next decision,
-    and before an effect that they approved.
+    """Give a person another role, ceiling or mail address. It takes effect on their
+    next decision, and on the check before an effect that they approved.
 
-    Raises NotYours for anyone but an administrator, and for one's own role or ceiling;
-    Invalid, Conflict as `add`.
+    Raises NotPermitted for anyone but an administrator, and for administrators who
+    change their own role or ceiling; InvalidInput and Conflict as `add_person`.
     """
     check_administrator(by)
     if not change.names:
@@ -113,7 +116,8 @@ def change(person: Person, change: PersonChange, *, by: Person) -> Person:
 
 
 def _changed(change: PersonChange) -> dict[str, str]:
-    """Which fields, and the new values of those that name nobody."""
+    """The log's data: which fields changed, and the new values of those that do not
+    identify the person."""
     said = {"fields": " ".join(change.names)}
     if change.role is not None:
         said["role"] = change.role.value
@@ -127,9 +131,10 @@ def _changed(change: PersonChange) -> dict[str, str]:
 
 @transaction.atomic(durable=True)
 def set_password(person: Person, password: str, *, by: Person) -> None:
-    """A new password. Every session and every personal token of the person ends.
+    """Set a new password. It ends every session and personal token of the person.
 
-    Raises NotYours for anyone but an administrator, Invalid for a weak password.
+    Raises NotPermitted for anyone but an administrator, and InvalidInput for a weak
+    password.
     """
     check_administrator(by)
     _check_password(password, person)
@@ -139,17 +144,18 @@ def set_password(person: Person, password: str, *, by: Person) -> None:
 
 
 def check_administrator(person: Person) -> None:
-    """Raises NotYours for anyone else, and for one who is deactivated."""
+    """Raise NotPermitted unless this person is an active administrator."""
     if not is_administrator(person):
         raise NotYours("Only an administrator does this. Nothing was changed.")
 
 
 def is_administrator(person: Person) -> bool:
-    """Whether this person may change the policy, people and agents now."""
+    """Whether this person is active and may change the policy, people and agents."""
     return person.is_active and person.groups.filter(name=Role.ADMINISTRATOR).exists()
 
 
 def actor_of(person: Person) -> log.Actor:
+    """The person as the actor of a log record."""
     return log.Actor("person", person.public_id)
 
 
@@ -167,7 +173,7 @@ def _check_password(password: str, person: Person | None = None) -> None:
 
 
 def _check_email(person: Person) -> None:
-    """Raises Invalid, or Conflict for a mailbox that another account has."""
+    """Raise InvalidInput, or Conflict for a mailbox that another account has."""
     if twin := person.same_mailbox():
         raise _shared(twin.username)
     try:
@@ -177,7 +183,8 @@ def _check_email(person: Person) -> None:
 
 
 def _taken(username: str, email: str, error: IntegrityError) -> Conflict:
-    """Somebody else was quicker since it was looked up."""
+    """The refusal where another account took the name or the mailbox after it was
+    checked."""
     if ONE_ACCOUNT in str(error):
         return _shared("Somebody")
     return Conflict(f"Somebody is called {username} already.")
@@ -192,7 +199,7 @@ def _shared(username: str) -> Conflict:
 
 @transaction.atomic(durable=True)
 def admit(person: Person, queues: Iterable[Queue], *, by: log.Actor) -> None:
-    """Let a person decide in queues, according to their role."""
+    """Admit a person to queues, so that they can decide there as their role allows."""
     for queue in queues:
         assign_perm("policies.decide", person, queue)
         _tell("person.admitted", person, by, queue=queue.name)
@@ -200,7 +207,8 @@ def admit(person: Person, queues: Iterable[Queue], *, by: log.Actor) -> None:
 
 @transaction.atomic(durable=True)
 def dismiss(person: Person, queues: Iterable[Queue], *, by: log.Actor) -> None:
-    """Take that back; it acts on the next check, before an effect too."""
+    """Take a person out of queues. It takes effect on their next decision, and on the
+    check before an effect that they approved."""
     for queue in queues:
         remove_perm("policies.decide", person, queue)
         _tell("person.dismissed", person, by, queue=queue.name)

@@ -1,5 +1,9 @@
-"""The reference of the policy document and its JSON Schema, made from the models: what
-a field is for is the comment beside it, what a part is for is its docstring."""
+"""Generates docs/policy-reference.md and the JSON Schema of the policy document from
+its pydantic models.
+
+The description of a part is its model's docstring, and that of a field is the comment
+above it or beside it in the source.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +121,7 @@ _FIELD = re.compile(r"^    (\w+): ")
 
 
 def schema() -> str:
-    """The JSON Schema of a document, as text."""
+    """The JSON Schema of a policy document, as text for docs/policy.schema.json."""
     found = Document.model_json_schema(by_alias=True)
     found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     _name_by_key(found)
@@ -125,7 +129,8 @@ def schema() -> str:
 
 
 def _name_by_key(found: dict[str, Any]) -> None:
-    """A tool is named by its key, and a tool's reader needs no kind."""
+    """Make two keys optional that the models add by themselves: a tool's name, which is
+    its key, and the kind of a ToolReader."""
     tool = found["$defs"]["ToolDefinition"]
     tool["required"].remove("name")
     reader = found["$defs"]["ToolReader"]
@@ -133,13 +138,13 @@ def _name_by_key(found: dict[str, Any]) -> None:
 
 
 def page() -> str:
-    """docs/policy-reference.md."""
+    """The text of docs/policy-reference.md."""
     parts = [HEAD, *(_part(model) for model in _models())]
     return "\n".join([*parts, MONEY, SENTENCES, READERS, _views(), _variables()])
 
 
 def _models() -> list[type[BaseModel]]:
-    """The document, then every part of it in the order in which it is met."""
+    """The document's model, then those of its parts, depth first in field order."""
     found: dict[type[BaseModel], None] = {}
     _collect(Document, found)
     return list(found)
@@ -210,7 +215,7 @@ def _usual(field: Any) -> str:
 
 
 def _comments(model: type[BaseModel]) -> dict[str, str]:
-    """Field -> the comment above or beside it in the source."""
+    """Field name -> the comment above it or beside it in the source."""
     found: dict[str, str] = {}
     above: list[str] = []
     for line in inspect.getsource(model).splitlines():
@@ -240,7 +245,8 @@ def _views() -> str:
 
 
 def _variables() -> str:
-    """What conditions read, with the comments of their table."""
+    """The section on the variables of conditions, described by the comments in
+    `conditions.VARIABLES`."""
     source = inspect.getsource(conditions).partition("VARIABLES = {")[2]
     lines = ["## What conditions read (CEL)\n", "| variable | is |", "| --- | --- |"]
     lines += [f"| `{name}` | {said} |" for name, said in _described(source)]

@@ -1,6 +1,7 @@
-"""JSON Schemas of tool arguments (2020-12). Pure, and never fetches anything.
+"""JSON Schemas (2020-12) of tool arguments. Pure; it never fetches a reference.
 
-An object takes only the properties it declares, unless its schema says otherwise.
+An object accepts only the properties that it declares, unless its schema says
+otherwise.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from journal.errors import FieldError, at
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _OPENERS = ("additionalProperties", "unevaluatedProperties")
-# Text that is a picture of something else: nobody can inspect what it carries.
+# Keywords of encoded content, which a person cannot inspect.
 _OPAQUE = ("contentEncoding", "contentMediaType", "contentSchema")
 _SCALARS = {"string", "number", "integer", "boolean", "null"}
 
@@ -27,14 +28,14 @@ Schema = Mapping[str, Any]
 
 
 class InvalidSchema(ValueError):
-    """The schema cannot be used for a tool's arguments; the message says why."""
+    """The schema cannot be used for a tool's arguments. The message says why."""
 
 
 def compile_schema(schema: Schema) -> Draft202012Validator:
-    """The validator of a schema, closed against undeclared properties.
+    """Build the validator of a schema, closed against undeclared properties.
 
-    Patterns run on the linear engine, references stay inside the schema, and messages
-    never repeat a value. Raises `InvalidSchema`.
+    Patterns run on the linear-time engine, references stay inside the schema, and
+    messages never repeat a value. Raises `InvalidSchema`.
     """
     if schema.get("$schema", DIALECT) != DIALECT:
         raise InvalidSchema("the dialect is JSON Schema 2020-12")
@@ -55,7 +56,8 @@ def compile_schema(schema: Schema) -> Draft202012Validator:
 def errors(
     validator: Draft202012Validator, value: Any, root: str = "args"
 ) -> list[FieldError]:
-    """What is wrong with the arguments, by path; values are never repeated."""
+    """The errors of a value, with paths that begin with `root`. Messages never repeat a
+    value."""
     return [
         at(path, message)
         for error in validator.iter_errors(value)
@@ -66,7 +68,8 @@ def errors(
 def closed(schema: Any) -> Any:
     """The same schema, in which every object refuses properties it does not declare.
 
-    Not inside `allOf` and its like: there the object around them decides.
+    Schemas inside `allOf` and similar keywords stay open, because the object around
+    them decides.
     """
     if not isinstance(schema, dict):
         return schema
@@ -78,7 +81,8 @@ def closed(schema: Any) -> Any:
 
 
 def declared(schema: Schema, path: str) -> Mapping[str, Any] | None:
-    """The subschema of an argument such as `address.city`, or None."""
+    """The subschema of an argument such as `address.city`, or None. A path goes through
+    a list to its elements without a mark of its own."""
     found: Any = schema
     for name in path.split("."):
         found = resolve(found, schema)
@@ -91,7 +95,8 @@ def declared(schema: Schema, path: str) -> Mapping[str, Any] | None:
 
 
 def resolve(subschema: Any, root: Schema) -> dict[str, Any]:
-    """Follow local references; what cannot be followed is an empty schema."""
+    """Follow the local `$ref`s of a subschema. Returns an empty schema for a reference
+    that cannot be followed and for anything that is not a schema object."""
     for _ in range(8):  # a chain of references, not a loop
         if not isinstance(subschema, dict):
             return {}
@@ -103,10 +108,11 @@ def resolve(subschema: Any, root: Schema) -> dict[str, Any]:
 
 
 def inspectable(subschema: Any, root: Schema, depth: int = 0) -> bool:
-    """Whether every value it allows can be stated in full to a person.
+    """Whether every value that the subschema allows can be shown to a person in full.
 
-    A closed set, a plain scalar, a list of such, or an object whose properties are all
-    declared and such. Anything else, encoded content too, is not (gate.md 5).
+    That is a closed set of values, a plain scalar, a list of inspectable elements, or
+    an object whose properties are all declared and inspectable. Anything else is not,
+    and neither is encoded content (gate.md 5).
     """
     found = resolve(subschema, root)
     if depth > 8 or any(key in found for key in _OPAQUE):
@@ -174,7 +180,7 @@ def _explain(error: ValidationError, root: str) -> Iterator[tuple[str, str]]:
 
 
 def _step(key: str | int) -> str:
-    """One step of a path, written as `journal.canonical` writes it."""
+    """One step of a path, in the format of `journal.canonical`."""
     if isinstance(key, int):
         return f"[{key}]"
     return f".{key}" if _PLAIN_KEY.fullmatch(key) else f"[{json.dumps(key[:64])}]"

@@ -1,5 +1,5 @@
-"""Whether the people there are can satisfy a policy: nobody should wait for an
-approval that nobody may give (gate.md section 5)."""
+"""Checks that enough people are admitted to each queue to satisfy a policy, so that no
+request waits for an approval that nobody may give (gate.md section 5)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .choices import Role, Tier
 from .documents import Document, StepSpec, ToolDefinition
 from .models import Person, QueueGroupPermission, QueueUserPermission
 
-# Separation of duties: whoever sets the rules or checks them decides nothing.
+# Separation of duties: people who set the rules or audit them decide nothing.
 NEVER_DECIDE = frozenset({Role.ADMINISTRATOR, Role.AUDITOR})
 
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Too few people for what steps ask for: `1 of 3 supervisors`."""
+    """Too few people for some steps, as text `1 of 3 supervisors`."""
 
     there: int
     needed: int
@@ -31,13 +31,14 @@ class Shortage:
 
 @dataclass(slots=True)
 class Staff:
-    """Who decides in one queue. A supervisor may also stand in for a reviewer."""
+    """The primary keys of the people who may decide in one queue. A supervisor may also
+    stand in for a reviewer."""
 
     supervisors: set[int] = field(default_factory=set)
     reviewers: set[int] = field(default_factory=set)
 
     def lacks(self, steps: Iterable[StepSpec]) -> Shortage | None:
-        """Which people the steps ask for and are not there; None when they are."""
+        """The shortage of people for these steps, or None when there are enough."""
         wanted = dict.fromkeys((Role.SUPERVISOR, Role.REVIEWER), 0)
         for step in steps:
             wanted[step.role] += step.required
@@ -49,7 +50,7 @@ class Staff:
 
 
 def shortages(document: Document) -> list[FieldError]:
-    """Every queue and tier whose steps the admitted people cannot fill."""
+    """One error for every tool, queue and tier with too few admitted people."""
     staff = by_queue()
     return [
         at(f"queues.{queue}", f"{tier} for {tool}: {lacking} may decide here")
@@ -59,7 +60,8 @@ def shortages(document: Document) -> list[FieldError]:
 
 
 def by_queue() -> Mapping[str, Staff]:
-    """The active people admitted to each queue who may decide there."""
+    """The active people who may decide in each queue, by queue name. A queue without
+    people has an empty Staff."""
     roles, groups = _people()
     found: dict[str, Staff] = defaultdict(Staff)
     for queue, person in _admitted(groups):
@@ -90,11 +92,11 @@ def demands(
 def _tiers(document: Document, tool: ToolDefinition) -> Iterator[Tier]:
     bases = [tool.base, *(c.base for c in tool.classes or [])]
     if tool.classes or tool.base is not Tier.ESCALATE:
-        yield Tier.APPROVE  # an agent may be unsure of anything
+        yield Tier.APPROVE  # an agent may say that it is unsure of any call
     rules = document.rules_for(tool.name)
     if (
         Tier.ESCALATE in bases
-        or tool.moves_money  # a currency the rules do not count in
+        or tool.moves_money  # it may be in a currency the rules do not count in
         or tool.name in document.free_form
         or any(rule.then.tier is Tier.ESCALATE or rule.then.risk for rule in rules)
     ):
@@ -102,7 +104,7 @@ def _tiers(document: Document, tool: ToolDefinition) -> Iterator[Tier]:
 
 
 def _largest(steps: Iterable[StepSpec]) -> list[StepSpec]:
-    """What rules may add at most: for each role the largest step."""
+    """The most that rules may add: the largest step of each role."""
     largest: dict[Role, StepSpec] = {}
     for step in steps:
         if step.role not in largest or step.required > largest[step.role].required:
@@ -111,7 +113,8 @@ def _largest(steps: Iterable[StepSpec]) -> list[StepSpec]:
 
 
 def _people() -> tuple[dict[int, set[Role]], dict[int, set[int]]]:
-    """Roles by active person, and people by group."""
+    """The roles of each active person, and the active people of each group, by primary
+    key."""
     roles: dict[int, set[Role]] = defaultdict(set)
     groups: dict[int, set[int]] = defaultdict(set)
     rows = Person.objects.filter(is_active=True, groups__isnull=False)

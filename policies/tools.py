@@ -1,4 +1,5 @@
-"""Tools as immutable rows: which version rules now, and what its arguments may be."""
+"""Tools as immutable rows: the current version of a tool, its definition, and the
+check of arguments against it."""
 
 from __future__ import annotations
 
@@ -18,41 +19,44 @@ _definitions: dict[str, ToolDefinition] = {}
 
 
 def current(name: str, policy: PolicyVersion | None = None) -> Tool | None:
-    """The version of a tool that the active policy names; None for an unknown tool.
+    """The version of a tool that the active policy names; None for an unknown tool, and
+    without an active policy.
 
-    Whoever has just read the active policy gives it and saves a query.
+    A caller that has just loaded the active policy passes it to save a query.
     """
     version = policy or active.active_or_none()
     return active.tools_of(version).get(name) if version else None
 
 
 def definition(tool: Tool) -> ToolDefinition:
-    """What a tool row says, parsed once a process: rows never change."""
+    """The parsed definition of a tool row, cached for the life of the process because
+    rows never change."""
     if tool.digest not in _definitions:
         _definitions[tool.digest] = ToolDefinition.model_validate(tool.definition)
     return _definitions[tool.digest]
 
 
 def longest_window() -> timedelta:
-    """The longest execution window that any version of any tool ever had."""
+    """The longest execution window of any tool, old versions included."""
     said = Tool.objects.values_list("definition__window", flat=True).distinct()
     windows = [read_duration(window) for window in said if window is not None]
     return max(windows, default=USUAL_WINDOW)
 
 
 def validate(tool: Tool, args: Any) -> list[FieldError]:
-    """What is wrong with the arguments, by path (`args.amount`); empty when they fit.
+    """The errors of the arguments, by path (`args.amount`); empty when they fit.
 
-    JSON Schema 2020-12, where unknown properties are refused unless the schema says
-    otherwise; then money: decimal strings with as many decimals as the currency has.
+    It checks the JSON Schema (2020-12; unknown properties are refused unless the schema
+    says otherwise). If that finds nothing, it checks the amounts of money: decimal
+    strings with at most as many decimals as the currency has.
     """
     found = definition(tool)
     return schemas.errors(found.validator, args) or list(amounts.wrong(found, args))
 
 
 def add_queues(names: Mapping[str, str]) -> None:
-    """The queues a document names; those that exist keep their people and only change
-    their title. Caller holds a transaction."""
+    """Add queues, given as name -> title. A queue that exists keeps its people and gets
+    the new title. Caller holds a transaction."""
     transactions.require("Adding queues")
     Queue.objects.bulk_create(
         [Queue(name=name, title=title) for name, title in names.items()],
@@ -63,8 +67,8 @@ def add_queues(names: Mapping[str, str]) -> None:
 
 
 def sync(document: Document) -> None:
-    """Rows for the document's queues and tools; a tool gets a new version only when
-    its definition was never there before. Caller holds a transaction and the lock on
+    """Add the document's queues and tools. A tool gets a new version only when no
+    version of it has the same definition. Caller holds a transaction and the lock on
     policy versions."""
     add_queues(document.queues)
     queues = {queue.name: queue for queue in Queue.objects.all()}

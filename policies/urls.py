@@ -1,4 +1,4 @@
-"""The addresses of the policy."""
+"""URLs of the policy pages."""
 
 from __future__ import annotations
 

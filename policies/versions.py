@@ -1,5 +1,5 @@
-"""Policy versions: one administrator writes, a second one activates, and nothing of an
-active version ever changes."""
+"""Saving and activating policy versions. One administrator saves a version, a second
+one activates it, and an active version never changes."""
 
 from __future__ import annotations
 
@@ -50,10 +50,11 @@ def save_draft(
     author: Person,
     variables: Mapping[str, str] | None = None,
 ) -> PolicyVersion:
-    """Keep a checked document as the next version, not yet in force.
+    """Check a document and save it as the next version, not yet active.
 
-    Its queues are added at once, so that people can be admitted before it rules.
-    Raises InvalidPolicy, and NotYours for anyone but an administrator.
+    `variables` replace `${NAME}` in its text. Its queues are added at once, so that
+    people can be admitted before it is activated. Raises InvalidPolicy, and
+    NotPermitted for anyone but an administrator. Locks the policy versions.
     """
     _check_administrator(author)
     document = parse(text_or_mapping, variables=variables, further=callables.problems)
@@ -71,12 +72,11 @@ def save_draft(
 
 @transaction.atomic(durable=True)
 def activate(*, version_id: int, by: Person) -> PolicyVersion:
-    """Put a draft in force, retire the version before, and add its tools.
+    """Activate a draft, retire the version before it, and add its tools.
 
-    Raises NotYours for anyone but an administrator, Policy for the author, and
-    InvalidPolicy when it does not hold any more, or too few people are admitted to
-    decide what it asks for.
-    Locks the policy versions.
+    Raises NotFound, NotPermitted for anyone but an administrator, PolicyViolation for
+    the author, and InvalidPolicy when the document fails today's checks or too few
+    people are admitted to decide what it asks for. Locks the policy versions.
     """
     _check_administrator(by)
     locks.policy_versions()
@@ -95,7 +95,7 @@ def activate(*, version_id: int, by: Person) -> PolicyVersion:
 def _put_in_force(version: PolicyVersion, by: Person) -> PolicyVersion:
     actor, now = _actor(by), clock.now()
     before = PolicyVersion.objects.filter(status=Status.ACTIVE).first()
-    if before is not None:  # first: only one version is ever active
+    if before is not None:  # retired first, because only one version may be active
         machine.apply(before, "retire", actor=actor, now=now)
     return machine.apply(
         version,

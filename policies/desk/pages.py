@@ -1,4 +1,5 @@
-"""What people may read of the policy: every version, its rules and tools in words."""
+"""Page models of the policy pages: all versions, and one version with its rules, tools
+and measures in words."""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ READERS = (Role.REVIEWER, Role.SUPERVISOR, Role.ADMINISTRATOR, Role.AUDITOR)
 
 @dataclass(frozen=True, slots=True)
 class RuleLine:
+    """A row of the page's table of rules."""
+
     id: str
     text: str
     tools: str
@@ -27,6 +30,9 @@ class RuleLine:
 
 @dataclass(frozen=True, slots=True)
 class ToolLine:
+    """A row of the page's table of tools. `timeout` is empty for a tool that asks
+    nobody."""
+
     name: str
     title: str
     risk: str
@@ -40,6 +46,9 @@ class ToolLine:
 
 @dataclass(frozen=True, slots=True)
 class PolicyPage:
+    """The page of one version. The pairs are a name and its description; `recall` maps
+    a risk level to seconds."""
+
     version: PolicyVersion
     document: Document
     rules: list[RuleLine]
@@ -51,21 +60,21 @@ class PolicyPage:
 
 
 def check_reader(person: Person) -> None:
-    """Raises NotFound for a person whose role does not read policies."""
+    """Raise NotFound for a person whose role may not read policies."""
     names = [role.value for role in READERS]
     if not person.groups.filter(name__in=names).exists():
         raise NotFound
 
 
 def versions(person: Person) -> list[PolicyVersion]:
-    """Every version, newest first, without its document."""
+    """Every version, newest first, without documents. Raises NotFound."""
     check_reader(person)
     found = PolicyVersion.objects.defer("document").order_by("-number")
     return list(found.select_related("author", "activated_by"))
 
 
 def page(person: Person, number: int) -> PolicyPage:
-    """One version in words. Raises NotFound."""
+    """The page of version `number`. Raises NotFound."""
     check_reader(person)
     found = PolicyVersion.objects.select_related("author", "activated_by")
     version = found.filter(number=number).first()
@@ -85,7 +94,7 @@ def page(person: Person, number: int) -> PolicyPage:
 
 
 def said(steps: Sequence[StepSpec]) -> str:
-    """`2 supervisors and 1 reviewer`."""
+    """The people that steps ask for: `2 supervisors and 1 reviewer`."""
     parts = [
         f"{step.required} {step.role.value}{'' if step.required == 1 else 's'}"
         for step in steps
@@ -127,8 +136,8 @@ def _undone(tool: ToolDefinition) -> str:
 
 
 def _reasons(tool: ToolDefinition) -> Iterator[str]:
-    """Why it, or one of its classes, counts as reversible without a tool that undoes
-    it."""
+    """The policy's reasons why the tool, or one of its classes, counts as reversible
+    although no tool undoes it."""
     if because := tool.profile.reversible_because:
         yield f"reversible because: {because}"
     for one in tool.classes or []:

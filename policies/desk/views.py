@@ -1,4 +1,4 @@
-"""The policy, read only: what is in force, and what was."""
+"""Read-only pages of the policy versions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from . import pages
 
 @require_safe
 def policies(request: HttpRequest) -> HttpResponse:
-    """Every version, newest first."""
+    """The list of all versions, newest first."""
     versions = pages.versions(_person(request))
     return render(request, "policies/policies.html", {"versions": versions})
 
 
 @require_safe
 def policy(request: HttpRequest, number: int) -> HttpResponse:
-    """One version: rules, tools, people asked, queues and measures."""
+    """The page of one version: rules, tools, steps, queues and measures."""
     page = pages.page(_person(request), number)
     return render(request, "policies/policy.html", {"page": page})
 

@@ -1,6 +1,7 @@
-"""The policy document: what an administrator writes, checked as a whole. Pure.
+"""The policy document: what an administrator writes, and its checks. Pure.
 
-`parse` is the only way to a `Document`; what it accepts can be evaluated.
+`parse_document` checks a new document as a whole; the gate can evaluate any document
+that it accepts. `restore_document` reads a stored one.
 """
 
 from __future__ import annotations

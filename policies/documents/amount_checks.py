@@ -1,5 +1,4 @@
-"""Whether the money that a tool declares elsewhere than in two arguments can be read.
-Pure.
+"""Checks of the `amounts` that a tool declares. Pure.
 
 Each check yields (path, message), as `checks` does.
 """
@@ -18,7 +17,8 @@ Problem = tuple[str, str]
 
 
 def of_tool(tool: ToolDefinition, path: str) -> Iterator[Problem]:
-    """What `amounts` names is there, is money, and counts once."""
+    """The problems of a tool's `amounts`: each must exist, be money, and be named only
+    once."""
     for number, amount in enumerate(tool.amounts):
         where = f"{path}.amounts.{number}"
         if amount.fact:
@@ -31,12 +31,12 @@ def of_tool(tool: ToolDefinition, path: str) -> Iterator[Problem]:
 
 
 def names(tool: ToolDefinition) -> list[str]:
-    """What measures may name."""
+    """The names of the tool's amounts, as measures may name them."""
     return [*(pair.amount for pair in tool.money), *(one.name for one in tool.amounts)]
 
 
 def currencies(tool: ToolDefinition) -> list[str]:
-    """The arguments that name a currency."""
+    """The arguments, or codes, that `money` and `amounts` declare as currencies."""
     paths = [one.currency for one in tool.amounts if one.currency]
     return [*(pair.currency for pair in tool.money), *paths]
 
@@ -72,8 +72,8 @@ def _is_code(tool: ToolDefinition, amount: Amount) -> bool:
 def _path(
     tool: ToolDefinition, at: Path, kinds: Sequence[str], path: str
 ) -> Iterator[Problem]:
-    """It names what the schema declares, goes into each list that is on its way, and
-    ends in a text or a whole number."""
+    """The problems of one path: the schema must declare it, it must mark each list on
+    the way with [*], and its value must be of one of `kinds`."""
     part = declared(tool.arguments, at.dotted)
     if part is None:
         hint = suggest(at.dotted, tool.arguments.get("properties", {}))

@@ -1,4 +1,4 @@
-"""Where a tool's money stands when it is not in two plain arguments. Pure."""
+"""Declarations of amounts of money that are not in two plain arguments. Pure."""
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ from .names import CURRENCY, Line, MoneyPath, Name
 
 
 class Step(NamedTuple):
-    """One member of a path, and whether it goes into each element of a list."""
+    """One step of a path: the name of a member, and whether the path goes on into each
+    element of it."""
 
     name: str
     each: bool
 
 
 class Amount(BaseModel):
-    """Money in a list, deeper in the arguments, or known to the reader alone.
+    """Money in a list, deeper in the arguments, or known only to the reader.
 
-    It counts with the tool's `money` for ceilings, `critical_above`, limits, rules
-    (`money.amount_minor`) and sums, and the page says what it comes to. Either `path`
-    with `currency`, or `fact`. What a call leaves out moves nothing; a fact that the
-    reader does not give, or that is no amount, blocks the proposal.
+    It counts together with the tool's `money` for ceilings, `critical_above`, limits,
+    rules (`money.amount_minor`) and sums, and the page shows the total. Write either
+    `path` and `currency`, or `fact`. An amount that a call leaves out counts as
+    nothing. A fact that the reader does not give, or that is no amount, blocks the
+    proposal.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    # an argument such as order.total, or one of each element: items[*].price
+    # an argument such as order.total, or one in each element: items[*].price
     path: MoneyPath | None = None
-    # an argument, one of the same element (items[*].currency), or a code such as USD
+    # an argument, one in the same element (items[*].currency), or a code such as USD
     currency: MoneyPath | None = None
-    times: MoneyPath | None = None  # how many of it: items[*].quantity
-    # of the reader: the order's total; its currency is the fact <name>_currency
+    times: MoneyPath | None = None  # how often it counts: items[*].quantity
+    # a fact of the reader; its currency is the fact <name>_currency
     fact: Name | None = None
-    label: Line = ""  # what the page calls it
+    label: Line = ""  # its name on the page
 
     @model_validator(mode="after")
     def _one_place(self) -> Amount:
@@ -53,38 +55,40 @@ class Amount(BaseModel):
 
     @property
     def name(self) -> str:
-        """As measures name it."""
+        """The name of the amount in measures."""
         return self.path or f"before.{self.fact}"
 
     @property
     def code(self) -> str:
-        """The currency where it is written as a code."""
+        """The currency if it is written as a code, else empty."""
         found = self.currency or ""
         return found if re.fullmatch(CURRENCY, found) else ""
 
 
 class Path:
-    """A path of the arguments, taken apart."""
+    """A parsed path of an argument, such as `items[*].price`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
+        """The steps of the path, from the outermost on."""
         parts = self.text.split(".")
         return tuple(Step(p.removesuffix("[*]"), p.endswith("[*]")) for p in parts)
 
     @property
     def dotted(self) -> str:
-        """Without the marks of lists, as schemas are asked."""
+        """The path without list marks, as `schemas.find_declared` takes it."""
         return ".".join(step.name for step in self.steps)
 
     @property
     def list_of(self) -> str:
-        """The innermost list that it goes into, empty for none."""
+        """The path of the innermost list that it goes into; empty for none."""
         return self.text.rpartition("[*]")[0]
 
     def beside(self, other: Path) -> bool:
-        """Whether there is one of this for each of the other."""
+        """Whether there is exactly one value of this path for each value of `other`:
+        it is outside of any list, or in a list that `other` goes into as well."""
         around = self.list_of
         return not around or other.text.startswith(f"{around}[*]")

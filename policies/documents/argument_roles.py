@@ -1,15 +1,16 @@
-"""Which argument plays which part in a tool's view: what a tool may declare. Pure.
+"""Assigns a tool's arguments to the roles of its view. Pure.
 
-A presenter asks for parts ("the command", "the host"), a tool's schema has arguments.
-`shown: {command: cmd}` joins them; without it the usual names are tried in order. A
-presenter without an entry takes no parts and shows typed rows.
+A presenter shows roles such as the command or the host; a tool's schema has arguments.
+`shown: {command: cmd}` in the policy assigns an argument to a role; without it the
+usual names are tried in order. A presenter without an entry in ROLES has no roles and
+shows typed rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# presenter -> part -> the argument names that are usual for it.
+# presenter -> role -> the usual argument names for it, in order of preference.
 ROLES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "shell": {
         "command": ("command", "cmd", "script", "shell"),
@@ -108,17 +109,17 @@ ROLES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }
 
-# Every view that a tool may ask for; `table` shows plain typed rows.
+# Every view that a tool may declare; `table` shows plain typed rows.
 PRESENTERS = frozenset({*ROLES, "deletion", "record", "table"})
 
 
 def roles_of(
     presenter: str, shown: Mapping[str, str], arguments: Mapping[str, object]
 ) -> dict[str, str]:
-    """Part -> path of the argument that plays it; a part nobody plays is left out.
+    """Role -> path of the argument that has it; a role without an argument is left out.
 
-    `shown` is the tool's own word. A usual name counts only when the tool has such an
-    argument and did not give it another part.
+    `shown` is what the tool declares. A usual name is used only if the tool has an
+    argument of this name that has no other role.
     """
     found = {}
     taken = set(shown.values())

@@ -1,6 +1,7 @@
-"""What no single field can know: the checks across a whole document. Pure.
+"""Checks of a document that need more than one field. Pure.
 
-Each check yields (path, message); a document with any is refused when it is saved.
+Each check yields problems as (path, message). A document with any problem is refused
+when it is saved.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _MONEY = {"amount_minor", "currency"}
 
 
 def problems(document: Document) -> Iterator[Problem]:
-    """Everything that is wrong with the document beyond the shape of its fields."""
+    """All problems of a document whose fields are valid on their own."""
     for name, tool in document.tools.items():
         yield from _tool(document, tool, f"tools.{name}")
     yield from _document(document)
@@ -168,8 +169,8 @@ def _effect(tool: ToolDefinition, path: str) -> Iterator[Problem]:
 
 
 def _reversible(tool: ToolDefinition, path: str) -> Iterator[Problem]:
-    """What claims to be reversible names the tool that undoes it, or says why it needs
-    none: two administrators read that, for it is what lets it run unasked."""
+    """A reversible effect may run without approval. So a reversible profile needs a
+    compensation, or a reason that two administrators read."""
     profiles = [(f"{path}.profile", tool.profile)]
     for one in tool.classes or []:
         profiles.append((f"{path}.classes.{one.name}.profile", one.profile))
@@ -258,7 +259,7 @@ _TOOL_CHECKS: tuple[ToolCheck, ...] = (
 
 
 def _steps(tiers: Mapping[PeopleTier, list[StepSpec]], path: str) -> Iterator[Problem]:
-    """Never fewer people than gate.md section 2 asks for."""
+    """Steps must ask for at least the people that gate.md section 2 requires."""
     for tier, steps in tiers.items():
         people = sum(step.required for step in steps)
         supervised = any(step.role is Role.SUPERVISOR for step in steps)
@@ -287,7 +288,7 @@ def _measures(document: Document) -> Iterator[Problem]:
 
 
 def _limits(document: Document) -> Iterator[Problem]:
-    """A limit of a sum names a sum that this tool's amounts are part of."""
+    """A limit on a sum must name a sum of this tool's amounts."""
     for name, tool in document.tools.items():
         for limit in tool.limits:
             measure = document.measures.get(limit.measure or "")
@@ -300,7 +301,7 @@ def _limits(document: Document) -> Iterator[Problem]:
 
 
 def _review(document: Document, tool: ToolDefinition, path: str) -> Iterator[Problem]:
-    """What the pages show of the reader is declared among the tool's facts."""
+    """Facts that the pages show must be among the tool's declared facts."""
     for field in ("facts", "columns"):
         for name in getattr(tool.review, field):
             yield from _fact(tool, name, f"{path}.{field}")
@@ -316,7 +317,7 @@ def _review(document: Document, tool: ToolDefinition, path: str) -> Iterator[Pro
 def _conflict(
     document: Document, tool: ToolDefinition, conflict: Conflict
 ) -> Iterator[str]:
-    """A conflict compares what the agent claims with what the reader found."""
+    """A conflict must compare an argument of the agent with a fact of the reader."""
     try:
         condition = conflict.condition
     except InvalidCondition as error:
@@ -368,8 +369,8 @@ def _rule_names(document: Document, rule: Rule, path: str) -> Iterator[Problem]:
 def _reads(
     document: Document, tool: ToolDefinition, condition: Condition
 ) -> Iterator[str]:
-    """A rule reads only what every one of its tools has; a slip would block them all
-    at run time, so it is refused here."""
+    """A condition may read only facts that the tool has. Otherwise it would block every
+    call of the tool at run time."""
     for place, name in sorted(condition.reads | condition.tested):
         known = _known(document, tool, place)
         if name not in known:
@@ -383,7 +384,7 @@ def _reads(
 
 
 def _known(document: Document, tool: ToolDefinition, place: str) -> Iterable[str]:
-    """The entries of one map of facts that proposals of this tool have."""
+    """The entries that one map of facts has for proposals of this tool."""
     measured = {
         name: measure
         for name, measure in document.measures.items()

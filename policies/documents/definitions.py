@@ -1,6 +1,9 @@
-"""A tool as the policy document declares it: schema, profile, classes, effect, calls.
+"""The parts of a tool in the policy document: schema, profile, effect classes, effect
+sentence, executor and so on.
 
-The whole definition is stored with each immutable tool version.
+The whole definition is stored with each immutable tool version. Docstrings and field
+comments of these models are printed in docs/policy-reference.md and
+docs/policy.schema.json.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ from .names import (
 )
 from .review import Review
 
-# gate.md section 2: what each risk level asks for when nothing says otherwise.
+# The tier of each risk level where no floor is declared (gate.md section 2).
 DEFAULT_FLOOR = {
     Risk.LOW: Tier.AUTO,
     Risk.MEDIUM: Tier.NOTIFY,
@@ -57,7 +60,7 @@ USUAL_MAXIMUM = timedelta(hours=72)
 USUAL_WINDOW = timedelta(minutes=15)
 SHORTEST_WINDOW, LONGEST_WINDOW = timedelta(seconds=60), timedelta(hours=24)
 
-# Where a person must act. What needs nobody, or is refused, has no steps.
+# The tiers in which people must decide. Only these have steps.
 PeopleTier = Literal[Tier.APPROVE, Tier.ESCALATE]
 
 
@@ -71,31 +74,32 @@ Floor = Annotated[Tier, BeforeValidator(_not_nothing)]
 
 
 class Part(BaseModel):
-    """Frozen, and nothing that the document does not know."""
+    """Base of the document's models: immutable, and unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)
 
 
 class Profile(Part):
-    """What an error would cost; it alone sets the least tier (gate.md section 5)."""
+    """What an error would cost. It alone sets the lowest tier (gate.md section 5)."""
 
-    # Undone in the same thread by another registered tool without anyone else's help.
+    # Whether another registered tool can undo the effect in the same run, without
+    # anyone else's help.
     reversible: StrictBool
     # 1 ephemeral, 2 wasted compute, 3 this user's own state, 4 other systems or
-    # people, 5 law, money or name.
+    # people, 5 law, money or reputation.
     blast_radius: int = Field(ge=1, le=5, strict=True)
     monetary: StrictBool = False
     external: StrictBool = False
-    regulated: StrictBool = False  # law or contract wants a person
+    regulated: StrictBool = False  # law or a contract requires a person
     novel: StrictBool = False
     self_modifying: StrictBool = False
-    # Why it is reversible where no `compensation` undoes it; two people read it.
+    # Why it is reversible where no `compensation` undoes it; the two administrators who
+    # save and activate the policy read it.
     reversible_because: Line = ""
 
     @model_serializer(mode="wrap")
     def _without_unused(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """As the first release wrote it, where no reason is given: see
-        `ToolDefinition.LATER`."""
+        """Omit an empty `reversible_because`, as `ToolDefinition.LATER` explains."""
         written: dict[str, Any] = write(self)
         if not self.reversible_because:
             written.pop("reversible_because", None)
@@ -103,7 +107,7 @@ class Profile(Part):
 
     @property
     def least(self) -> Tier:
-        """The tier below which no floor may be."""
+        """The lowest tier that a floor may have."""
         if not self.reversible or self.blast_radius >= 4:
             return Tier.APPROVE
         if self.novel or self.regulated or self.self_modifying:
@@ -112,7 +116,7 @@ class Profile(Part):
 
 
 class Figure(Part):
-    """An amount the policy names."""
+    """An amount of money in the policy."""
 
     amount: str
     currency: Currency
@@ -124,27 +128,29 @@ class Figure(Part):
 
     @cached_property
     def money(self) -> money.Money:
+        """The amount in minor units."""
         return money.parse(self.amount, self.currency)
 
 
 class MoneyField(Part):
-    """Two arguments that are one amount."""
+    """Two arguments that are one amount of money: a decimal string and its currency."""
 
     amount: str
     currency: str
 
 
 class StepSpec(Part):
-    """How many different people of a role."""
+    """How many different people of a role must approve."""
 
     role: Literal[Role.REVIEWER, Role.SUPERVISOR]
     required: int = Field(ge=1, le=9, strict=True)
 
 
 class EffectClass(Part):
-    """A kind of effect chosen from the arguments before any rule.
+    """A kind of effect, which the arguments choose before any rule applies.
 
-    Without `when` it is what everything else falls into, and so the strictest.
+    The class without `when` takes all arguments that no other class matches. It must be
+    the strictest.
     """
 
     name: Slug
@@ -157,12 +163,12 @@ class EffectClass(Part):
 
     @property
     def base(self) -> Tier:
-        """The tier before rules."""
+        """The tier before any rule."""
         return self.floor or DEFAULT_FLOOR[self.risk]
 
 
 class Reversal(Part):
-    """How the effect is undone, in words for the reviewer."""
+    """How the effect can be undone, in words for the reviewer."""
 
     kind: Literal["reversible", "partly", "irreversible"]
     undo: Line = ""
@@ -171,8 +177,8 @@ class Reversal(Part):
 
 
 class Balance(Part):
-    """A fact of the reader that the tool's amount moves, to be shown as before and
-    after: what the order kept, what was paid out, what is left of a budget."""
+    """A fact of the reader that the tool's amount changes. The page shows it before and
+    after: what is left of an order, what was paid out, what is left of a budget."""
 
     fact: Name
     label: Line
@@ -180,8 +186,9 @@ class Balance(Part):
 
 
 class Count(Part):
-    """A fact of the reader, a whole number and no money, that each call moves by the
-    same number, to be shown as before and after: return labels, seats, attempts."""
+    """A fact of the reader that each call changes by the same whole number. It is a
+    whole number and no money. The page shows it before and after: return labels, seats,
+    attempts."""
 
     fact: Name
     label: Line
@@ -195,8 +202,8 @@ class Count(Part):
 
 
 class Limit(Part):
-    """A figure that something larger would pass: of one amount, or with a measure of
-    its rolling sum. For the reviewer's eye; rules are what holds it."""
+    """A figure that the page compares with the call's amount, or with the rolling sum
+    of a measure. It only informs the reviewer; rules enforce limits."""
 
     amount: str
     currency: Currency
@@ -209,18 +216,20 @@ class Limit(Part):
 
     @cached_property
     def money(self) -> money.Money:
+        """The amount in minor units."""
         return money.parse(self.amount, self.currency)
 
 
 class CallableTarget(Part):
-    """A Python callable in our own process, by dotted path."""
+    """A Python function that runs in the gate's own process, by dotted path."""
 
     kind: Literal["callable"]
     path: str = Field(pattern=CALLABLE)
 
 
 class CallableVerifier(Part):
-    """A callable that may refuse, with the options it is called with."""
+    """A Python function that may refuse, by dotted path. `options` are its keyword
+    arguments."""
 
     kind: Literal["callable"]
     path: str = Field(pattern=CALLABLE)
@@ -228,7 +237,7 @@ class CallableVerifier(Part):
 
 
 class WebhookTarget(Part):
-    """A signed call over HTTP."""
+    """A signed HTTP call to a service."""
 
     kind: Literal["webhook"]
     url: str = Field(pattern=WEB_ADDRESS, max_length=500)
@@ -241,7 +250,8 @@ class AgentTarget(Part):
 
 
 class LookUp(Part):
-    """Where a queryable tool's effect is looked up by our reference."""
+    """Where the gate looks up what became of an effect, by its own reference: a url or
+    the path of a Python function."""
 
     url: str | None = Field(default=None, pattern=WEB_ADDRESS, max_length=500)
     path: str | None = Field(default=None, pattern=CALLABLE)
@@ -254,11 +264,11 @@ class LookUp(Part):
 
 
 class ToolReader(Part):
-    """A tool of tier AUTO that only reads, asked through its own executor.
+    """A tool of tier `auto` that only reads, called through its own executor.
 
-    `args` are as those of a compensation, from `$args` alone. Its result is the
-    before-state; a declared key, fact or precondition is the member of the result of
-    the same name, or what `take` says: `customer: $result.owner.id`.
+    `args` are as in a compensation, but only from `$args`. Its result is the
+    before-state. Each declared key, fact and precondition is the member of the result
+    with the same name, or the one that `take` names: `customer: $result.owner.id`.
     """
 
     kind: Literal["tool"]
@@ -268,12 +278,13 @@ class ToolReader(Part):
 
     @cached_property
     def sources(self) -> dict[str, tuple[str, str]]:
-        """Argument -> ("args", path), of those that are not as written."""
+        """Argument -> ("args" or "result", path), as `parse_sources`."""
         return sources_of(self.args)
 
 
 def sources_of(args: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Argument -> ("args" or "result", path), of those that are not as written."""
+    """Argument -> ("args" or "result", path), for the arguments whose value refers to
+    another one, such as `$args.order`. Literal values are left out."""
     found = {
         name: SOURCE.fullmatch(value)
         for name, value in args.items()
@@ -301,48 +312,50 @@ Verifier = Annotated[CallableVerifier | WebhookTarget, Field(discriminator="kind
 
 
 class Retry(Part):
-    """How often a failure that is known to have changed nothing is tried again, and how
-    far apart: `base_seconds`, then twice as long each time, never over the most."""
+    """How often the gate tries again after a failure that certainly changed nothing,
+    and how long it waits: `base_seconds`, doubled after each attempt, at most
+    `most_seconds`."""
 
     attempts: int = Field(default=5, ge=1, le=10, strict=True)
     base_seconds: int = Field(default=2, ge=1, le=3600, strict=True)
     most_seconds: int = Field(default=300, ge=1, le=86400, strict=True)
 
     def after(self, attempts: int) -> timedelta:
-        """How long to wait after so many."""
+        """How long to wait after this many attempts."""
         doubled = self.base_seconds * 2 ** min(max(attempts - 1, 0), 20)
         return timedelta(seconds=min(doubled, self.most_seconds))
 
 
 class Compensation(Part):
-    """The tool that undoes an effect, and where its arguments come from: `$args.order`
-    of the effect's own arguments, `$result.id` of its result, else as written."""
+    """The tool that undoes an effect, and the sources of its arguments: `$args.order`
+    is from the effect's own arguments, `$result.id` from its result, and any other
+    value is literal."""
 
     tool: ToolName
     args: dict[str, Any] = {}
 
     @cached_property
     def sources(self) -> dict[str, tuple[str, str]]:
-        """Argument -> ("args" or "result", path), of those that are not as written."""
+        """Argument -> ("args" or "result", path), as `parse_sources`."""
         return sources_of(self.args)
 
 
 class Batch(Part):
-    """That requests of this tool may be decided together, and up to what."""
+    """Allows requests of this tool to be decided together, and sets the limits."""
 
     items: int = Field(default=50, ge=2, le=50, strict=True)
     per_item: Figure | None = None
     total: Figure | None = None
-    # The arguments in which members may differ; all others must be equal.
+    # The arguments that may differ between the requests; all others must be equal.
     varying: list[str] = Field(min_length=1)
-    called: Line = "requests"  # what many of them are called: refunds, labels
+    called: Line = "requests"  # the plural word for them: refunds, labels
 
 
 class ToolDefinition(Part):
-    """Everything the gate knows of one tool."""
+    """Everything the gate knows about one tool."""
 
-    # What later releases added. A tool that does not use it is stored without it: its
-    # digest, which names it for ever, must stay what it was.
+    # Fields that later releases added. A tool that does not use one is stored without
+    # it, so that its digest, which identifies it permanently, does not change.
     LATER: ClassVar = frozenset(
         {"window", "audience", "retry", "compensation", "review", "amounts", "counts"}
     )
@@ -352,49 +365,50 @@ class ToolDefinition(Part):
     description: str = Field(default="", max_length=2000)
     arguments: dict[str, Any] = Field(alias="schema")
     money: list[MoneyField] = []
-    amounts: list[Amount] = []  # in lists, deeper in the arguments, known to the reader
-    sensitive: list[str] = []  # arguments that only a reveal shows
-    # Arguments whose values stand in no text, checkpoint or result that is kept.
+    amounts: list[Amount] = []  # money that is not in two plain arguments
+    sensitive: list[str] = []  # arguments hidden on the page until a person reveals one
+    # Arguments whose values are removed from stored texts, checkpoints and results.
     redact: list[str] = []
     queue: Slug
     risk: Risk
     profile: Profile
     classes: list[EffectClass] | None = Field(default=None, min_length=1)
     floor: Floor | None = None
-    requires_reason: StrictBool = False  # a rationale and every reviewer's reason
-    requires_rationale: StrictBool = False  # from the agent only
+    requires_reason: StrictBool = False  # the agent's rationale and reviewers' reasons
+    requires_rationale: StrictBool = False  # only the agent's rationale
     timeout: Duration = timedelta(minutes=60)
     timeout_max: Duration | None = None
-    # How long an effect may begin, and be tried again, once it was authorized.
+    # Execution window: how long after the authorization an effect may begin and be
+    # tried again.
     window: Duration = USUAL_WINDOW
-    audience: Audience | None = None  # the service that takes this tool's grants
+    audience: Audience | None = None  # the service that accepts this tool's grants
     batchable: Batch | None = None
     effect: str = Field(default="", max_length=300)  # see "The effect sentence"
     labels: dict[str, Line] = {}
     reversal: Reversal | None = None
     presenter: Name = "record"
-    shown: dict[Name, str] = {}  # part of the view -> the argument that plays it
+    shown: dict[Name, str] = {}  # part of the view -> the argument shown there
     execution_class: ExecutionClass = ExecutionClass.OPAQUE
     executor: Executor
     look_up: LookUp | None = None
     reader: Reader | None = None
-    dry_run: Rehearsal | None = None  # asked what the effect would do, without doing it
-    balances: list[Balance] = []  # facts that the amount moves, shown before and after
-    counts: list[Count] = []  # facts that each call moves by a number, shown likewise
+    dry_run: Rehearsal | None = None  # says what the effect would do, without doing it
+    balances: list[Balance] = []  # facts that the amount changes
+    counts: list[Count] = []  # facts that each call changes by a fixed number
     limits: list[Limit] = []  # figures that the view money compares the amount with
-    facts: list[Name] = []  # what rules may read of the reader's facts
-    keys: list[Name] = []  # aggregation keys the reader must resolve
-    # What the reader says and must still hold right before the effect.
+    facts: list[Name] = []  # the reader's facts that rules may read
+    keys: list[Name] = []  # aggregation keys that the reader must resolve
+    # Values from the reader that must still hold right before the effect.
     preconditions: list[Name] = []
     verifiers: list[Verifier] = []
     steps: dict[PeopleTier, list[StepSpec]] = {}
     retry: Retry = Retry()
-    compensation: Compensation | None = None  # what undoes it, as a proposal of its own
-    review: Review = Review()  # which of the reader's facts the pages show
+    compensation: Compensation | None = None  # the tool that undoes it, when proposed
+    review: Review = Review()  # the reader's facts that the pages show
 
     @property
     def moves_money(self) -> bool:
-        """Whether it declares any amount."""
+        """Whether the tool declares any amount of money."""
         return bool(self.money or self.amounts)
 
     @property
@@ -413,8 +427,8 @@ class ToolDefinition(Part):
 
     @property
     def destination(self) -> str:
-        """Whom its grants are for: the declared audience, else where its executor is,
-        else the tool itself."""
+        """The audience of its grants: the declared one, else the origin of its webhook
+        executor, else `tool:<name>`."""
         if self.audience:
             return self.audience
         if self.executor.kind != "webhook":
@@ -424,17 +438,18 @@ class ToolDefinition(Part):
 
     @property
     def longest(self) -> timedelta:
-        """How far extensions may go: the larger of 72 hours and its own time-out."""
+        """How far the time-out may be extended: `timeout_max`, else the larger of 72
+        hours and the time-out."""
         return self.timeout_max or max(USUAL_MAXIMUM, self.timeout)
 
     @cached_property
     def validator(self) -> Draft202012Validator:
-        """The compiled schema; unknown properties are refused."""
+        """The compiled schema, which refuses unknown properties."""
         return schemas.compile_schema(self.arguments)
 
     @cached_property
     def inspectable(self) -> frozenset[str]:
-        """The declared arguments that can be stated in full to a person."""
+        """The declared arguments whose values can be shown to a person in full."""
         return frozenset(
             name
             for name, part in self.arguments.get("properties", {}).items()
@@ -443,13 +458,13 @@ class ToolDefinition(Part):
 
     @cached_property
     def roles(self) -> dict[str, str]:
-        """Part of the view -> path of the argument that plays it."""
+        """Role in the view -> path of the argument that has it."""
         properties = self.arguments.get("properties", {})
         return roles_of(self.presenter, self.shown, properties)
 
     @cached_property
     def sentence(self) -> tuple[sentences.Piece, ...]:
-        """The effect sentence taken apart."""
+        """The parsed effect sentence."""
         return sentences.read(self.effect, self.optional)
 
     @property
@@ -465,20 +480,21 @@ class ToolDefinition(Part):
         return [name for name in properties if name not in required]
 
     def fact_of(self, chip: str) -> str:
-        """The fact that `before.<fact>` of the effect sentence names; empty for an
-        argument."""
+        """The fact that a chip `before.<fact>` of the effect sentence names; empty for
+        a chip that names an argument."""
         place, dot, name = chip.partition(".")
         declared = self.arguments.get("properties", {})
         return name if dot and place == "before" and place not in declared else ""
 
     @property
     def strictest(self) -> EffectClass | None:
-        """The class of arguments that match none."""
+        """The class for arguments that no form matches; None without classes."""
         classes = self.classes or []
         return max(classes, key=lambda c: (c.base.rank, c.risk.rank), default=None)
 
     def class_of(self, args: dict[str, Any]) -> EffectClass | None:
-        """The first class whose form matches, else the strictest; None without any."""
+        """The first class whose form matches, else the strictest; None without
+        classes."""
         for effect_class in self.classes or []:
             if effect_class.when and effect_class.when.matches(args):
                 return effect_class

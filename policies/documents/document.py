@@ -1,4 +1,8 @@
-"""The document as a whole: queues, calendars, measures, tools and rules."""
+"""The policy document as a whole: queues, calendars, measures, tools and rules.
+
+Docstrings and field comments of these models are printed in docs/policy-reference.md
+and docs/policy.schema.json.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from .definitions import (
 )
 from .names import Currency, Line, Name, RuleId, Slug, ToolName, ToolOfRule
 
-# Ids that the gate itself uses for what no rule of the document says.
+# Ids that the gate uses for its own checks, so no rule of a document may have them.
 RESERVED = frozenset(
     {
         "policy.error",
@@ -47,20 +51,22 @@ Seconds = Annotated[int, Field(ge=0, le=3600, strict=True)]
 
 
 class Measure(Part):
-    """A rolling sum and count: of one tool's proposals, or of events, by a key.
+    """A rolling sum and count of one tool's proposals, or of events, for each value of
+    a key.
 
-    What waits counts, however long; what ran counts from its effect on. A new measure
-    begins empty: what was proposed under an earlier policy is not added to it.
+    A waiting proposal counts however long it waits; one that ran counts for `window`
+    from its effect on. A new measure begins empty: proposals made under an earlier
+    policy are not added to it.
     """
 
     tool: ToolName | None = None
     event: Literal["failure"] | None = None
     key: Name  # agent, thread, or a key that the tool's reader resolves
-    # An amount of the tool, as `money` names it, or the path or `before.<fact>` of one
-    # of its `amounts`: it and all others of the tool are summed; without it proposals
-    # are only counted.
+    # An amount of the tool: its name in `money`, or the path or `before.<fact>` of one
+    # of its `amounts`. The sum includes it and all other amounts of the tool. Without
+    # it, proposals are only counted.
     amount: str | None = None
-    alone: StrictBool = False  # sum that amount without the tool's others
+    alone: StrictBool = False  # sum that amount without the tool's other amounts
     window: Duration
 
     @model_validator(mode="after")
@@ -75,15 +81,15 @@ class Measure(Part):
 
 
 class Then(Part):
-    """What a rule does. It can only ask for more than the floor."""
+    """What a rule does. It can only demand more than the floor."""
 
     tier: Tier | None = None
     block: StrictBool = False
     risk: Risk | None = None
     queue: Slug | None = None
     step: StepSpec | None = None
-    timeout: Duration | None = None  # shortens, never extends
-    reason: StrictBool = False  # every reviewer must give one
+    timeout: Duration | None = None  # shortens the tool's time-out, never extends it
+    reason: StrictBool = False  # every reviewer must give a reason
     step_up: StrictBool = False
     flag: Annotated[str, StringConstraints(max_length=40)] = ""
 
@@ -95,11 +101,11 @@ class Then(Part):
 
     @property
     def demands(self) -> Tier:
-        """The tier it asks for; AUTO where it asks for none."""
+        """The tier that it demands; AUTO where it demands none."""
         return Tier.BLOCK if self.block else self.tier or Tier.AUTO
 
     def describe(self) -> str:
-        """In a few words, for the snapshot: `escalate, queue bulk-mail`."""
+        """A few words for the request's snapshot: `escalate, queue bulk-mail`."""
         words = [str(self.demands)] if self.demands is not Tier.AUTO else []
         words += [f"risk {self.risk}"] if self.risk else []
         words += [f"queue {self.queue}"] if self.queue else []
@@ -111,20 +117,23 @@ class Then(Part):
 
 
 class Rule(Part):
-    """When this holds, then this much more is asked. Order is for reading only."""
+    """A condition and what the policy demands where it holds. The order of rules has no
+    effect."""
 
     id: RuleId
-    text: Line  # what the reviewer and the agent read
+    text: Line  # the explanation that reviewers and the agent read
     tools: list[ToolOfRule] = Field(min_length=1)
     when: str
     then: Then
 
     @cached_property
     def condition(self) -> Condition:
-        """Raises `InvalidCondition`; `parse` has asked already."""
+        """The compiled `when`. Raises `InvalidCondition`, but not in a document that
+        `parse_document` returned."""
         return compile_condition(self.when)
 
     def concerns(self, tool: str) -> bool:
+        """Whether the rule applies to the tool of this name."""
         return tool in self.tools or EVERY_TOOL in self.tools
 
 
@@ -137,40 +146,45 @@ def _checks() -> dict[Risk, int]:
 
 
 class Desk(Part):
-    """How the desk slows a reviewer down where risk pays for it."""
+    """How the desk slows reviewers down where the risk justifies it."""
 
-    # Seconds from the page to a commit below which it is asked for twice; the page says
-    # so beforehand.
+    # Seconds after opening the page in which a decision has to be confirmed a second
+    # time; the page announces it.
     time_floor: dict[Risk, Seconds] = Field(default_factory=_floors)
-    # An attention check on one in so many decisions; 0 is never. Only where each
-    # decision has one (1), a person's first five have one, too.
+    # How often a decision comes with an attention check: one in this many; 0 is never.
+    # A person's first five decisions have one only where each decision has (1).
     micro_check: dict[Risk, Seconds] = Field(default_factory=_checks)
-    # Of one person in ten minutes; then a pause before the next approval. 0 is no end.
+    # How many decisions one person may make in ten minutes; after that, approvals have
+    # to wait. 0 is no limit.
     most_decisions: int = Field(default=60, ge=0, le=10_000, strict=True)
 
 
 class Document(Part):
-    """One policy: everything the gate needs to say how much authority an effect takes.
+    """One policy: everything the gate needs to decide how much authority an effect
+    needs.
 
-    Figures in rules are in minor units of `currency`; amounts in any other escalate.
+    Figures in rules are in minor units of `currency`. An amount in another currency
+    escalates.
     """
 
     name: Slug
     currency: Currency
-    zone: Zone = "UTC"  # of clock.hour and clock.weekday
+    zone: Zone = "UTC"  # the time zone of clock.hour and clock.weekday
     queues: dict[Slug, Line]
     calendars: dict[Name, Calendar] = Field(default_factory=dict)
-    # Seconds in which an approval can be taken back before the effect starts.
+    # Recall window in seconds: how long an approval can be taken back before the effect
+    # starts.
     recall: dict[Risk, Seconds] = Field(default_factory=dict)
     desk: Desk = Field(default_factory=Desk)
-    critical_above: Figure | None = None  # a larger amount is of critical risk
-    # How many pieces of evidence a proposal may have.
+    critical_above: Figure | None = None  # a larger amount makes the risk critical
+    # The most pieces of evidence that a proposal may have.
     evidence_items: int = Field(default=12, ge=0, le=50, strict=True)
     measures: dict[Name, Measure] = Field(default_factory=dict)
     tools: dict[ToolName, ToolDefinition]
-    # By queue: asked about all that is in it, after the verifiers of the tool.
+    # Verifiers of each queue: they check every request in it, after the tool's own.
     verifiers: dict[Slug, list[Verifier]] = Field(default_factory=dict)
-    # What cannot be stated in full escalates for these tools, and is else blocked.
+    # Tools whose high-risk calls escalate where the page cannot show them in full. For
+    # other tools such a call is blocked.
     free_form: list[ToolName] = Field(default_factory=list)
     steps: dict[PeopleTier, list[StepSpec]]  # who decides each tier
     rules: list[Rule] = Field(default_factory=list)
@@ -178,7 +192,7 @@ class Document(Part):
     @model_validator(mode="before")
     @classmethod
     def _name_tools(cls, value: Any) -> Any:
-        """A tool's name is its key."""
+        """Set each tool's name to its key, where it has none."""
         if not isinstance(value, dict) or not isinstance(value.get("tools"), dict):
             return value
         tools = {
@@ -190,11 +204,12 @@ class Document(Part):
         return {**value, "tools": tools}
 
     def rules_for(self, tool: str) -> Sequence[Rule]:
-        """The rules that concern a tool, in the document's order."""
+        """The rules that apply to a tool, in the document's order."""
         return self._rules_by_tool.get(tool, ())
 
     def steps_for(self, tool: ToolDefinition, tier: Tier) -> Sequence[StepSpec]:
-        """The tool's own steps for a tier, else the document's; none without people."""
+        """The steps of a tier: the tool's own, else the document's. Empty for a tier
+        that asks nobody."""
         if tier is not Tier.APPROVE and tier is not Tier.ESCALATE:
             return ()
         return tool.steps.get(tier) or self.steps[tier]

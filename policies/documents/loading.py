@@ -1,4 +1,5 @@
-"""From text to a `Document`, or to a refusal that names field and rule. Pure."""
+"""Parses a policy document from YAML text or plain data, or refuses it with all of its
+errors. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from .wording import rephrase
 Check = Callable[[Document], Iterable[Problem]]
 
 MAX_LETTERS = 512 * 1024
-# What a document has many of: one that is wrong says nothing of the others.
+# Keys with many members: an error in one member does not affect the others.
 _PARTS = ("tools", "rules", "measures", "calendars", "verifiers")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -36,13 +37,13 @@ def parse(
     variables: Mapping[str, str] | None = None,
     further: Check = lambda _: (),
 ) -> Document:
-    """The checked document. `${NAME}` in any text is replaced from `variables`;
-    `further` are checks that need more than the text.
+    """Parse and check a document. `${NAME}` in any text is replaced from `variables`;
+    `further` are additional checks of the parsed document.
 
-    Raises `InvalidPolicy` for text that is not strict YAML, an unknown variable or
-    field, a floor below its profile, fewer people than a tier needs, and any name or
-    condition that does not fit the rest of the document. Its errors are of every
-    stage, each with the line of the text that it is about.
+    Raises `InvalidPolicy` for text that is not strict YAML, an unset variable, an
+    unknown field, a floor below its profile, fewer people than a tier needs, and any
+    name or condition that does not match the rest of the document. It reports the
+    errors of all stages together, each with its line in the text.
     """
     data, lines = _read(source) if isinstance(source, str) else (source, {})
     unset: list[FieldError] = []
@@ -57,10 +58,10 @@ def parse(
 
 
 def restore(data: Mapping[str, Any]) -> Document:
-    """A document that was checked when it was saved, read back as it was. What later
-    releases refuse in new documents does not end what is in force.
+    """Parse stored data without the checks of a new document, so that a check that a
+    later release adds cannot break the active policy.
 
-    Raises `InvalidPolicy` for what no release stored.
+    Raises `InvalidPolicy` for data that no release stored.
     """
     try:
         return Document.model_validate(data)
@@ -69,8 +70,8 @@ def restore(data: Mapping[str, Any]) -> Document:
 
 
 def _validate(data: Any, further: Check) -> tuple[Document | None, list[FieldError]]:
-    """The document, or what is wrong with it. Parts whose fields are wrong are left out
-    so that the rest is checked as well."""
+    """The document, or its errors. Members with invalid fields are left out for a
+    second attempt, so that the rest is checked as well."""
     found: list[FieldError] = []
     left_out: set[str] = set()
     document = None
@@ -91,13 +92,14 @@ def _validate(data: Any, further: Check) -> tuple[Document | None, list[FieldErr
 
 
 def _is_about(problem: Problem, left_out: set[str]) -> bool:
-    """Whether it may be a consequence of what was left out alone."""
+    """Whether the problem mentions a left-out member, and so may only be a consequence
+    of leaving it out."""
     return any(name in text for name in left_out for text in problem)
 
 
 def _without_wrong(data: Any, error: ValidationError) -> tuple[Any, set[str]]:
-    """The data without the tools, rules and other parts in which something is wrong,
-    and their names; none where the whole itself is wrong."""
+    """The data without the tools, rules and other members that have errors, and their
+    names. No names if an error is not inside such a member."""
     wrong: dict[str, set[int | str]] = {}
     for part in error.errors(include_url=False, include_input=False):
         location = part["loc"]
@@ -123,7 +125,7 @@ def _on_its_line(error: FieldError, lines: Lines) -> FieldError:
 
 
 class _Strict(yaml.SafeLoader):
-    """Plain YAML without repeated keys, anchors and aliases."""
+    """A YAML loader that refuses repeated keys, anchors and aliases."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event = self.peek_event()  # type: ignore[no-untyped-call]
@@ -144,7 +146,7 @@ class _Strict(yaml.SafeLoader):
 
 
 def _read(text: str) -> tuple[Any, Lines]:
-    """What the text says, and on which line it says what."""
+    """The data of a YAML text, and its paths by line."""
     if len(text) > MAX_LETTERS:
         raise _refused("", f"a policy has at most {MAX_LETTERS} characters")
     try:
@@ -168,7 +170,8 @@ def _compose(text: str) -> tuple[Any, Lines]:
 
 
 class _Variables(NamedTuple):
-    """The variables that are set, and the errors of those that are not."""
+    """The values of the variables, and the errors collected for those that are not
+    set."""
 
     values: Mapping[str, str]
     unset: list[FieldError]
@@ -199,8 +202,8 @@ def _substitute(value: Any, variables: _Variables, path: str = "") -> Any:
 
 
 def _check_storable(document: Document) -> None:
-    """That it has one canonical form, and so one digest: no half characters, no
-    integers that JSON cannot carry."""
+    """Raise InvalidPolicy unless the document has a canonical form, and so a digest: no
+    unpaired surrogates, and no integers that JSON cannot carry."""
     try:
         canonical.parse(canonical.encode(document.model_dump(mode="json")))
     except InvalidJson as error:

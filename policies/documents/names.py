@@ -1,4 +1,4 @@
-"""The texts that name something in a policy document, and what may stand in them."""
+"""Patterns and types of the names and short texts in a policy document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MONEY_PATH = r"^[A-Za-z_][\w-]*(\[\*\])?(\.[A-Za-z_][\w-]*(\[\*\])?)*$"
 CALLABLE = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[.:][A-Za-z_]\w*$"
 WEB_ADDRESS = r"^https?://"
 
-# What each pattern asks for, for whoever wrote something else.
+# The error message for a text that does not match the pattern.
 LETTERS = {
     TOOL_NAME: "a tool's name has letters, digits, _, . and -, and begins with a "
     "letter",
@@ -38,7 +38,7 @@ LETTERS = {
 
 ToolName = Annotated[str, StringConstraints(pattern=TOOL_NAME)]
 ToolOfRule = Annotated[str, StringConstraints(pattern=TOOLS_OF_RULE)]
-# Conditions read these as members: sum.refunds, before.total.
+# Names that conditions read as members: sum.refunds, before.total.
 Name = Annotated[str, StringConstraints(pattern=NAME)]
 Slug = Annotated[str, StringConstraints(pattern=SLUG)]
 MoneyPath = Annotated[str, StringConstraints(pattern=MONEY_PATH, max_length=200)]

@@ -1,5 +1,4 @@
-"""Where a policy document says something: from the path of an error to the line of the
-YAML text that it is about. Pure."""
+"""Maps the path of an error in a policy document to the line of its YAML text. Pure."""
 
 from __future__ import annotations
 
@@ -14,13 +13,14 @@ Lines = Mapping[str, int]
 def lines_of(root: yaml.Node | None) -> dict[str, int]:
     """Path -> line, counted from 1, for every key and list item below a YAML node.
 
-    A list item that has an `id` or a `name` is found by it, as `path_of` writes it.
+    A path names a list item by its `id` or `name` if it has one, as `format_path` does.
     """
     return dict(_lines(root, "")) if root is not None else {}
 
 
 def line_of(path: str, lines: Lines) -> int | None:
-    """The line of a path, or of the nearest part above it that stands in the text."""
+    """The line of a path, or of its nearest parent that is in the text; None if neither
+    is."""
     while path and path not in lines:
         path = path.rpartition(".")[0]
     return lines.get(path)
@@ -29,10 +29,12 @@ def line_of(path: str, lines: Lines) -> int | None:
 def path_of(
     location: tuple[int | str, ...], data: Any, *, lacking: bool = False
 ) -> str:
-    """`rules.refund.over_500.then.tier`: a rule or class by its name, not by number.
+    """A pydantic error location as a path, such as `rules.refund.over_500.then.tier`: a
+    list item is named by its `id` or `name`, not by its number.
 
-    A step that is not in the document is pydantic's own (the branch of a union, the
-    mark of a key) and left out; the last one stays when what it names is `lacking`.
+    A step that is not in `data` is one of pydantic's own (the branch of a union, the
+    mark of a key) and is left out. With `lacking` the last step is the missing key, and
+    stays.
     """
     steps, last = [], len(location) - 1
     for number, step in enumerate(location):
@@ -68,7 +70,7 @@ def _lines(node: yaml.Node, path: str) -> Iterator[tuple[str, int]]:
 
 
 def _members(node: yaml.Node) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
-    """The name of each member, the node that its line is that of, and its value."""
+    """For each member: its name, the node that has its line, and its value."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             yield str(key.value), key, value

@@ -1,5 +1,8 @@
-"""Whether the tool that another one names as its reader can be asked at any time: it
-only reads, needs nobody, and takes what the arguments will give. Pure."""
+"""Checks of tools that another tool names as its reader: such a tool only reads, needs
+no approval, and accepts the arguments that it will get. Pure.
+
+Each check yields (path, message), as `checks` does.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ Problem = tuple[str, str]
 
 
 def problems(document: Document) -> Iterator[Problem]:
-    """Every reader of a document that could not be asked."""
+    """The problems of all readers in a document that are tools."""
     for name, tool in document.tools.items():
         if isinstance(tool.reader, ToolReader):
             path = f"tools.{name}.reader"

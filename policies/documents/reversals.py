@@ -1,5 +1,9 @@
-"""Whether a declared compensation can be proposed: its tool is there, and takes what
-the effect's arguments and result will give. What a result has is known only later."""
+"""Checks that a declared compensation can be proposed: its tool exists and accepts the
+arguments that the effect will give it. Pure.
+
+The members of a result cannot be checked, because tools do not declare their results.
+Each check yields (path, message), as `checks` does.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ Problem = tuple[str, str]
 
 
 def problems(document: Document) -> Iterator[Problem]:
-    """Every compensation of a document that could never be proposed."""
+    """The problems of all compensations in a document."""
     for name, tool in document.tools.items():
         if tool.compensation is not None:
             path = f"tools.{name}.compensation"
@@ -40,8 +44,7 @@ def arguments(
     mapping: Compensation | ToolReader,
     path: str,
 ) -> Iterator[Problem]:
-    """What is wrong with the arguments that a tool's own ones are made into for
-    another."""
+    """The problems of a mapping from the arguments of `tool` to those of `target`."""
     takes = target.arguments.get("properties", {})
     for name, value in mapping.args.items():
         where = f"{path}.args.{name}"
@@ -63,7 +66,7 @@ def _source(
     tool: ToolDefinition, kind: str, place: str, path: str
 ) -> Iterator[Problem]:
     if kind == "result":
-        return  # no tool declares its result: it is looked at when it is there
+        return  # tools do not declare their results, so it is checked when it exists
     if declared(tool.arguments, place) is None:
         yield path, f"{place} is not an argument of this tool"
     elif place.split(".")[0] not in tool.arguments.get("required", []):
@@ -73,7 +76,7 @@ def _source(
 def _as_written(
     target: ToolDefinition, name: str, value: Any, path: str
 ) -> Iterator[Problem]:
-    """Only this argument of the target, by its own part of the schema."""
+    """The problems of a literal value, by the schema of this argument alone."""
     part = resolve(target.arguments.get("properties", {}).get(name), target.arguments)
     for problem in _wrong(target, {name: value}) if part else []:
         if problem["path"].startswith(f"args.{name}"):
@@ -84,4 +87,4 @@ def _wrong(target: ToolDefinition, args: dict[str, Any]) -> list[FieldError]:
     try:
         return errors(target.validator, args)
     except InvalidSchema:
-        return []  # which is a problem of the target's own
+        return []  # reported as a problem of the target itself

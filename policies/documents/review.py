@@ -1,4 +1,5 @@
-"""What of the reader's facts reviewers see, and where: declared by the policy. Pure."""
+"""Which facts of the reader the pages show to reviewers, as the policy declares it.
+Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..conditions import Condition, compile_condition
 from .names import Line, Name
 
-# More facts than this on top of a page are read by nobody.
+# People do not read more facts than this at the top of a page.
 MOST_FACTS = 6
 
 
@@ -19,36 +20,37 @@ _STRICT = ConfigDict(frozen=True, extra="forbid")
 class Conflict(BaseModel):
     """A claim in the arguments that a fact of the reader contradicts.
 
-    `when` is a condition like a rule's, over arguments, money, keys and the reader's
+    `when` is a condition as in a rule, on arguments, money, keys and the reader's
     facts. `text` is the chip that reviewers see where it holds.
     """
 
     model_config = _STRICT
 
-    id: Name  # how it is stored
-    text: Line = Field(min_length=1)  # the chip
-    when: str  # a condition, as rules have
+    id: Name  # its name in stored data
+    text: Line = Field(min_length=1)  # the text of the chip
+    when: str  # a condition as in a rule
 
     @cached_property
     def condition(self) -> Condition:
-        """Raises `InvalidCondition`; `parse` has asked already."""
+        """The compiled `when`. Raises `InvalidCondition`, but not in a document that
+        `parse_document` returned."""
         return compile_condition(self.when)
 
 
 class Review(BaseModel):
     """Facts of the tool's reader on the pages where people decide.
 
-    `facts` stand on top of the request page, in this order. `columns` are facts in the
-    table of a batch and of its result; `result` maps a field of the tool's result to
-    the heading of its column.
+    `facts` are shown at the top of the request page, in this order. `columns` are facts
+    in the table of a batch and of its result. `result` maps a field of the tool's
+    result to the heading of its column.
     """
 
     model_config = _STRICT
 
-    # on top of the request page, in this order
+    # at the top of the request page, in this order
     facts: list[Name] = Field(default=[], max_length=MOST_FACTS)
     conflicts: list[Conflict] = []
-    # in the tables of a batch
+    # columns in the tables of a batch
     columns: list[Name] = Field(default=[], max_length=MOST_FACTS)
     # a field of the tool's result -> the heading of its column in a batch
     result: dict[str, Line] = Field(default={}, max_length=MOST_FACTS)

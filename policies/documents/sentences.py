@@ -1,10 +1,9 @@
-"""The effect sentence of a tool: text, arguments, and arguments that may be absent.
+"""Parses the effect sentence of a tool. Pure.
 
-`{recipient}` is an argument that every call has. A call may leave out `{recipient?}`:
-when it is there it says `with recipient ...`, after its label. `[ to {recipient?}]`
-says what is in brackets only when every argument marked so in it is there. `{...}`
-stands for every argument that a call may leave out and that is not named elsewhere.
-Pure.
+`{recipient}` is an argument that every call has. `{recipient?}` is optional: where a
+call has it, the sentence says `with recipient ...`, with its label. The text in
+`[ to {recipient?}]` appears only when all optional arguments in it are present. `{...}`
+stands for every optional argument that is not named elsewhere.
 """
 
 from __future__ import annotations
@@ -16,12 +15,14 @@ from typing import NamedTuple
 REST = "..."
 _SEGMENT = re.compile(r"\[([^\[\]]*\{[^{}]*\?\}[^\[\]]*)\]")
 _CHIP = re.compile(r"\{([^{}]*)\}")
-# Words after which something must come: `to {recipient?}` would say `to` and nothing.
+# Words that need something after them: without the argument, `to {recipient?}` would
+# leave a lone `to`.
 _WAITS = re.compile(r"\b(to|for|from|of|at|on|in|by|with|as|and|into|onto)\s*$", re.I)
 
 
 class Chip(NamedTuple):
-    """An argument in a sentence. `own_words`: it brings its label along."""
+    """An argument or `before.<fact>` in a sentence. With `own_words` it is shown with
+    its label."""
 
     name: str
     optional: bool = False
@@ -29,13 +30,14 @@ class Chip(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """What is said only when every argument in it is there."""
+    """The text of a pair of brackets, shown only when all arguments in `needs` are
+    present."""
 
     pieces: tuple[str | Chip, ...]
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The arguments that may be absent."""
+        """The optional arguments in this segment."""
         return tuple(
             one.name for one in self.pieces if isinstance(one, Chip) and one.optional
         )
@@ -45,7 +47,7 @@ Piece = str | Chip | Segment
 
 
 def read(pattern: str, optional: Collection[str] = ()) -> tuple[Piece, ...]:
-    """The pieces of a sentence; `{...}` stands for the `optional` arguments."""
+    """Parse a sentence. `optional` are the arguments that `{...}` can stand for."""
     pieces: list[Piece] = []
     at = 0
     for match in _SEGMENT.finditer(pattern):
@@ -57,7 +59,7 @@ def read(pattern: str, optional: Collection[str] = ()) -> tuple[Piece, ...]:
 
 
 def chips(pieces: Collection[Piece]) -> Iterator[Chip]:
-    """Every argument that the sentence names, in order."""
+    """Every chip of the sentence, in order."""
     for piece in pieces:
         if isinstance(piece, Segment):
             yield from (one for one in piece.pieces if isinstance(one, Chip))
@@ -66,7 +68,7 @@ def chips(pieces: Collection[Piece]) -> Iterator[Chip]:
 
 
 def problem(pattern: str) -> str:
-    """What is wrong with the marks of a sentence; empty when nothing is."""
+    """The error in the braces and brackets of a sentence; empty when there is none."""
     left = _CHIP.sub("", pattern)
     if "{" in left or "}" in left:
         return "a brace is open; write {argument}"

@@ -1,5 +1,5 @@
-"""Keys of a document that nothing would read: a typo in a tool's schema, and settings
-that have no effect where they stand. Pure.
+"""Finds keys of a document that nothing reads: typos in a tool's schema, and settings
+that have no effect. Pure.
 
 Each check yields (path, message), as `checks` does.
 """
@@ -14,7 +14,8 @@ from .wording import suggest
 
 Problem = tuple[str, str]
 
-# JSON Schema 2020-12: what may stand in a schema, by what stands below it.
+# The keywords of JSON Schema 2020-12, grouped by what they contain: one schema, schemas
+# by name, a list of schemas, or a plain value.
 _SCHEMA = {
     "items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems",
     "contains", "propertyNames", "not", "if", "then", "else", "contentSchema",
@@ -34,8 +35,9 @@ KEYWORDS = _SCHEMA | _SCHEMAS_BY_NAME | _LISTS | _VALUES
 
 
 def in_schema(tool: ToolDefinition, path: str) -> Iterator[Problem]:
-    """Words of a tool's schema that JSON Schema does not know, and arguments that are
-    required but not declared, so that every call would be refused."""
+    """Problems of a tool's schema: keywords that JSON Schema does not define, and
+    properties that are required but not declared, so that every call would be
+    refused."""
     yield from _schema(tool.arguments, f"{path}.schema")
 
 
@@ -53,7 +55,7 @@ def _schema(schema: Any, path: str) -> Iterator[Problem]:
 
 
 def _below(word: str, inner: Any) -> Iterator[tuple[str, Any]]:
-    """The schemas that stand under a word, each with its name there."""
+    """The schemas under a keyword, each with its name there."""
     if word in _SCHEMA:
         yield "", inner
     elif word in _SCHEMAS_BY_NAME and isinstance(inner, Mapping):
@@ -74,7 +76,7 @@ def _required(schema: Mapping[str, Any], path: str) -> Iterator[Problem]:
 
 
 def of_tool(tool: ToolDefinition, path: str) -> Iterator[Problem]:
-    """Settings of a tool that have no effect beside what else it says."""
+    """Settings of a tool that have no effect in combination with its other settings."""
     yield from _of_money(tool, path)
     for field in ("balances", "counts"):
         for one in getattr(tool, field):
@@ -85,7 +87,7 @@ def of_tool(tool: ToolDefinition, path: str) -> Iterator[Problem]:
 
 
 def _of_money(tool: ToolDefinition, path: str) -> Iterator[Problem]:
-    """What only a tool with money, or only the view of money, has a use for."""
+    """Settings that only a tool with money, or only the view `money`, uses."""
     batch = tool.batchable
     if batch and not tool.moves_money and (batch.per_item or batch.total):
         yield f"{path}.batchable", "a ceiling needs money: declare money, or remove it"

@@ -1,7 +1,7 @@
-"""What is wrong with one field, in words that say what to write instead. Pure.
+"""Error messages for single fields, which tell the author what to write instead. Pure.
 
-Pydantic's own messages speak of Python: validators, branches, patterns. Nobody who
-writes a policy should have to know them.
+Pydantic's own messages are about validators, union branches and patterns, which the
+author of a policy should not have to know.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHAPES = {
 
 
 def rephrase(error: Mapping[str, Any]) -> str:
-    """One of pydantic's errors, as one sentence without its internals."""
+    """The message for one of pydantic's errors, without pydantic's internals."""
     kind, context = str(error["type"]), error.get("ctx") or {}
     if kind in _SHAPES:
         return _SHAPES[kind]
@@ -43,10 +43,10 @@ def rephrase(error: Mapping[str, Any]) -> str:
 
 
 def suggest(name: object, known: Iterable[object], *, most: int = 12) -> str:
-    """What to write instead of a name that nothing has: the nearest, or all there are
-    when these are at most so many; empty when neither helps.
+    """A hint for an unknown name: the closest known one, or all of them if there are at
+    most `most`; empty if there is neither.
 
-    Begins with a semicolon, to follow what was said of the name.
+    It begins with a semicolon, to follow the message about the name.
     """
     names = sorted({str(one) for one in known})
     if close := get_close_matches(str(name), names, n=1):
@@ -57,7 +57,7 @@ def suggest(name: object, known: Iterable[object], *, most: int = 12) -> str:
 
 
 def unknown_tool(name: str, document: Document) -> str:
-    """What is wrong with the name of a tool that the document does not have."""
+    """The message for the name of a tool that the document does not have."""
     return f"{name} is not a tool of this policy{suggest(name, document.tools)}"
 
 
@@ -105,7 +105,7 @@ _SAID: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], str]] = {
 
 
 def _field_names() -> set[str]:
-    """Every key that any part of a document has."""
+    """Every key of any part of a document."""
     return set(_fields(Document, set()))
 
 

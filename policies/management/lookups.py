@@ -1,4 +1,5 @@
-"""What the commands share: whom or what an argument names, and an error in words."""
+"""Helpers of the management commands: load what an argument names, and turn errors
+into CommandErrors."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from policies.models import Person, Queue
 
 
 def person(username: str) -> Person:
-    """Raises CommandError when nobody has this user name."""
+    """The person with this user name. Raises CommandError when there is none."""
     found = Person.objects.filter(username=username).first()
     if found is None:
         raise CommandError(f"Nobody is called {username}.")
@@ -21,7 +22,7 @@ def person(username: str) -> Person:
 
 
 def queue(name: str) -> Queue:
-    """Raises CommandError when the policy names no such queue."""
+    """The queue with this name. Raises CommandError when there is none."""
     found = Queue.objects.filter(name=name).first()
     if found is None:
         raise CommandError(f"There is no queue {name}.")
@@ -29,14 +30,16 @@ def queue(name: str) -> Queue:
 
 
 def describe(error: FieldError) -> str:
-    """`line 34: tools.pay.presenter: moeny is not a view; did you mean money?`"""
+    """One line of text, such as `line 34: tools.pay.presenter: moeny is not a view; did
+    you mean money?`"""
     line = f"line {error['line']}: " if "line" in error else ""
     path = f"{error['path']}: " if error["path"] else ""
     return f"{line}{path}{error['message']}"
 
 
 def queues(names: Sequence[str], *, every: bool) -> list[Queue]:
-    """Queues by name, or every queue of the active policy. Raises CommandError."""
+    """The queues with these names, or `every` queue of the active policy. Raises
+    CommandError."""
     if not every:
         return [queue(name) for name in names]
     policy = active.active_or_none()
@@ -47,7 +50,8 @@ def queues(names: Sequence[str], *, every: bool) -> list[Queue]:
 
 
 def ceiling(given: list[str] | None) -> money.Money | None:
-    """An amount and its currency; None for none. Raises CommandError."""
+    """The money of an option with two values, amount and currency; None where it is not
+    given. Raises CommandError."""
     if not given:
         return None
     try:
@@ -57,8 +61,8 @@ def ceiling(given: list[str] | None) -> money.Money | None:
 
 
 def actor(username: str | None) -> Actor:
-    """The administrator who acts; without a name it is this command, as it is before
-    there is an administrator. Raises CommandError."""
+    """The administrator who acts, for the log. Without a user name it is the system:
+    the first administrator has to be added before there is one. Raises CommandError."""
     if not username:
         return Actor("system", "command")
     by = person(username)
@@ -70,6 +74,6 @@ def actor(username: str | None) -> Actor:
 
 
 def refusal(error: DomainError) -> CommandError:
-    """What was refused, with each field and the rule that it breaks."""
+    """The error as a CommandError, with a line for each field that is wrong."""
     wrong = [f"  {describe(entry)}" for entry in error.errors]
     return CommandError("\n".join([error.detail, *wrong]))

@@ -1,9 +1,9 @@
-"""Which addresses an outward call may reach: public HTTP services, and the private
-networks the settings name. Everything else is refused before a socket is opened.
+"""The addresses that outgoing calls may reach: public HTTP services, and the private
+networks that the settings name. Any other is refused before a socket is opened.
 
 The rule is an allow-list where one exists (IPv6 global unicast, three kinds of port)
-and the IANA special-purpose registries where it does not (IPv4). Sources: RFC 6890 and
-its registries, the fetch standard's list of bad ports, proof.md 4.3.
+and the IANA special-purpose registries where none does (IPv4). Sources: RFC 6890 and
+its registries, the Fetch standard's list of bad ports, proof.md 4.3.
 """
 
 from __future__ import annotations
@@ -28,25 +28,26 @@ Address = IPv4Address | IPv6Address
 Networks = Sequence[IPv4Network | IPv6Network]
 Resolver = Callable[[str, int], Iterable[str]]
 
-# One reading of an address only: no space, control, non-ASCII (a full-width dot is a
-# dot to IDNA) or backslash (a slash to some parsers).
+# Refuses characters that parsers read differently: spaces, control characters,
+# non-ASCII (IDNA reads a full-width dot as a dot) and backslashes (some parsers read
+# them as slashes).
 _PLAIN = re.compile(r"[!-\[\]-~]+")
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}\.?")
-# The last label of a name is never a number: 127.1, 2130706433 and 0x7f.1 are
-# addresses to the C library, under rules nobody reviews.
+# A host whose last label is a number is refused: the C library reads 127.1, 2130706433
+# and 0x7f.1 as addresses, by its own rules.
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _SPECIAL = tuple(
     ip_network(text)
     for text in (
-        "0.0.0.0/8",  # this network; 0.0.0.0 is loopback to Linux
+        "0.0.0.0/8",  # this network; Linux treats 0.0.0.0 as loopback
         "10.0.0.0/8",
-        "100.64.0.0/10",  # carrier-grade NAT, and some clouds' metadata
+        "100.64.0.0/10",  # carrier-grade NAT and the metadata services of some clouds
         "127.0.0.0/8",
         "168.63.129.16/32",  # Azure's host agent
-        "169.254.0.0/16",  # link-local, and most clouds' metadata
+        "169.254.0.0/16",  # link-local and the metadata services of most clouds
         "172.16.0.0/12",
         "192.0.0.0/24",
         "192.0.2.0/24",
@@ -78,16 +79,17 @@ _OTHER_SERVICES = frozenset(int(port) for port in _PORTS.split())
 
 
 class NotSent(Exception):
-    """No connection was made: nothing left the building."""
+    """The call failed before any byte of the request was sent."""
 
 
 class NotAllowed(NotSent):
-    """The address is refused: nothing left the building."""
+    """The address is refused, so nothing was sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An address, read once; every later step uses these parts and no other parser."""
+    """A parsed URL. Every later step uses these parts, so that no second parser can
+    read the URL differently."""
 
     scheme: str
     host: str  # lower case; an IPv6 literal without brackets
@@ -103,7 +105,8 @@ class Target:
 
 
 def parse(url: str) -> Target:
-    """The parts of an http or https address. Raises `NotAllowed` for any other text."""
+    """Parse an http or https URL. Raises `NotAllowed` for any other text, and for a URL
+    with a user name, a fragment, a forbidden port or an invalid host."""
     if not _PLAIN.fullmatch(url):
         raise NotAllowed("the address has characters other than plain ASCII")
     try:
@@ -123,11 +126,11 @@ def parse(url: str) -> Target:
 def reach(
     target: Target, *, networks: Networks, resolve: Resolver, timeout: float
 ) -> list[str]:
-    """The addresses a connection may be pinned to, after one look-up of the name.
+    """The addresses to which a connection may be pinned, from one look-up of the name.
 
-    One forbidden answer refuses the name: a service that answers with a public and a
-    private address is either broken or rebinding. `timeout` is in seconds. Raises
-    `NotAllowed`, and `NotSent` when the name does not resolve.
+    One forbidden address refuses the name: a name with both a public and a private
+    address is either misconfigured or a DNS rebinding attack. `timeout` is in seconds.
+    Raises `NotAllowed`, and `NotSent` when the name does not resolve.
     """
     found = answers(target, resolve=resolve, timeout=timeout)
     for answer in found:
@@ -137,7 +140,8 @@ def reach(
 
 
 def answers(target: Target, *, resolve: Resolver, timeout: float) -> list[str]:
-    """The addresses of a host, whatever they are. Raises `NotSent` for none."""
+    """All addresses of a host, without checking them. `timeout` is in seconds. Raises
+    `NotSent` when there are none, or not in time."""
     literal = _literal(target.host)
     found = [target.host] if literal else _ask(target, resolve, timeout)
     if not found:
@@ -146,7 +150,7 @@ def answers(target: Target, *, resolve: Resolver, timeout: float) -> list[str]:
 
 
 def allowed(answer: str, networks: Networks) -> bool:
-    """Is this one address public, or inside a network that the settings name?"""
+    """Whether this address is public or inside one of the networks."""
     address = _literal(answer)
     if address is None or "%" in answer:  # a zone names a local interface
         return False
@@ -154,12 +158,12 @@ def allowed(answer: str, networks: Networks) -> bool:
 
 
 def is_literal(host: str) -> bool:
-    """Is this an address already, and no name to look up?"""
+    """Whether this host is an IP address and not a name."""
     return _literal(host) is not None
 
 
 def lookup(host: str, port: int) -> list[str]:
-    """The system's resolver."""
+    """The addresses of a host from the system's resolver. Raises OSError."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
@@ -202,14 +206,14 @@ def _within(address: Address, networks: Networks) -> bool:
 
 def _public(address: Address) -> bool:
     if isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST:
-        # Outside it lie loopback, link-local, private and multicast space, and every
-        # form that carries an IPv4 address: mapped, compatible, NAT64.
+        # The rest is loopback, link-local, private and multicast space, and every form
+        # that carries an IPv4 address: mapped, compatible, NAT64.
         return False
     return not _within(address, _SPECIAL)
 
 
 def _ask(target: Target, resolve: Resolver, timeout: float) -> list[str]:
-    """The C resolver takes no time-out, so it answers from a thread of its own."""
+    """Resolve in a separate thread, because the C resolver has no timeout."""
     answer: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
 
     def work() -> None:

@@ -1,4 +1,5 @@
-"""Python functions that a policy names: `package.module.function`, or with a colon."""
+"""Loads the Python functions that a policy names: `package.module.function` or
+`package.module:function`."""
 
 from __future__ import annotations
 
@@ -11,12 +12,13 @@ from policies import callables
 
 
 class NotListed(ImportError):
-    """The deployment does not let a policy call this."""
+    """The deployment does not list the function's module, so a policy may not call
+    it."""
 
 
 def load(path: str) -> Callable[..., Any]:
-    """The function at `path`. Raises `NotListed` before anything is imported,
-    `ImportError`, or what its module raises."""
+    """Import the function at `path`. Raises `CallableNotListed` before it imports
+    anything, `ImportError`, or any exception that importing the module raises."""
     if not callables.is_listed(path):
         raise NotListed(callables.RULE.format(path))
     function = import_string(path.replace(":", "."))

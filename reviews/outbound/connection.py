@@ -1,7 +1,7 @@
-"""One HTTP connection, pinned to checked addresses, under one deadline for everything.
+"""One HTTP connection, pinned to checked addresses, with one deadline for everything.
 
-It knows whether a byte of the request was handed to the network: that is the line
-between "known not to have happened" and "cannot be known" (proof.md I20).
+It records whether it tried to send any byte of the request. That separates a failure
+that certainly had no effect from an unknown outcome (proof.md I20).
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ class Deadline:
 
 
 class Wire(httpcore.NetworkBackend):
-    """Connects to the given addresses and to nothing else, whatever host is asked for.
+    """A network backend of httpcore that connects to the given addresses and to nothing
+    else, whatever host it is asked for.
 
-    httpcore keeps the name for the Host header and for TLS; it never resolves it.
+    httpcore uses the host's name for the Host header and for TLS; it never resolves it.
     """
 
     def __init__(self, addresses: Sequence[str], deadline: Deadline) -> None:
@@ -50,7 +51,8 @@ class Wire(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """The first address that answers. Raises `NotSent` when none does."""
+        """A stream to the first address that accepts a connection. Raises `NotSent`
+        when none does, and TimeoutError."""
         for address in self.addresses:
             try:
                 return _Stream(self, self._connect(address, port))
@@ -65,8 +67,8 @@ class Wire(httpcore.NetworkBackend):
 
 
 class _Stream(httpcore.NetworkStream):
-    """A socket whose every wait is cut at the deadline, so that a service that sends
-    one byte at a time cannot hold a worker."""
+    """A socket whose waits all end at the deadline, so that a service that sends one
+    byte at a time cannot block a worker."""
 
     def __init__(self, wire: Wire, sock: socket.socket) -> None:
         self.wire = wire
@@ -83,7 +85,8 @@ class _Stream(httpcore.NetworkStream):
             try:
                 buffer = buffer[self.sock.send(buffer) :]
             except ConnectionError as error:
-                # httpcore then reads on: a service may answer and close early.
+                # On a WriteError httpcore still reads the response: a service may
+                # answer and close early.
                 raise httpcore.WriteError(str(error)) from error
 
     def start_tls(

@@ -1,5 +1,8 @@
-"""The gate's own ports: database, broker and web. No letter goes there, whatever
-networks the settings name: an agent wrote its address."""
+"""Keeps webhook deliveries away from the gate's own ports: database, broker and web.
+
+Agents choose the addresses of their endpoints, so a delivery never goes to one of these
+ports, whatever networks the settings allow.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,14 @@ from . import addresses
 from .addresses import NotAllowed, Resolver, Target
 
 REDIS_PORT, POSTGRES_PORT = 6379, "5432"
-HERE = ""  # the host of what listens on this machine, or on a socket of its file system
+HERE = ""  # stands for this machine: a port that is bound here, or a Unix socket
 
 Port = tuple[str, int]
 
 
 def check(target: Target, *, networks: addresses.Networks) -> None:
-    """What can be said of an address without asking anybody. Raises NotAllowed."""
+    """Check an address as far as possible without resolving its name. Raises
+    NotAllowed."""
     if (target.host.rstrip("."), target.port) in _public_names():
         raise NotAllowed("this is the gate itself")
     if addresses.is_literal(target.host):
@@ -35,8 +39,12 @@ def check(target: Target, *, networks: addresses.Networks) -> None:
 def check_answers(
     target: Target, answers: Sequence[str], *, resolve: Resolver, timeout: float
 ) -> None:
-    """The same of the addresses that its name was resolved to. Raises NotAllowed, and
-    NotSent where the name of one of the gate's own hosts does not resolve."""
+    """Check the addresses (`answers`) to which the target's name was resolved.
+    `timeout` is in seconds for each look-up.
+
+    Raises NotAllowed, and NotSent where the name of one of the gate's own hosts does
+    not resolve.
+    """
     names = {
         host
         for host, port in _ports()
@@ -64,8 +72,8 @@ def _check(target: Target, answers: Sequence[str], known: dict[str, list[str]]) 
 
 
 def _public_names() -> set[Port]:
-    """As people reach its web. The name alone: other services may share the address
-    that a proxy has."""
+    """The names and the port at which people reach the gate's pages. Only names are
+    compared, because behind a proxy other services may share the address."""
     holdpoint = settings.HOLDPOINT
     parts = urlsplit(holdpoint.base_url)
     port = parts.port or {"http": 80, "https": 443}[parts.scheme]
@@ -83,7 +91,8 @@ def _ports() -> Iterator[Port]:
 
 
 def _of_database(url: str) -> Iterator[Port]:
-    """PostgreSQL's address may name several hosts, with a port for each or for all."""
+    """The hosts and ports in a PostgreSQL URL. It may name several hosts, with one port
+    for each or one for all."""
     said = conninfo_to_dict(url)
     hosts = str(said.get("hostaddr") or said.get("host") or "").split(",")
     ports = str(said.get("port") or POSTGRES_PORT).split(",")
@@ -95,7 +104,7 @@ def _of_database(url: str) -> Iterator[Port]:
 
 
 def _plain(host: str) -> str:
-    """An address in its one spelling; a name as it is."""
+    """An IP address in its normal form; a name unchanged."""
     try:
         return str(ip_address(host))
     except ValueError:
@@ -103,7 +112,7 @@ def _plain(host: str) -> str:
 
 
 def _is_here(address: str) -> bool:
-    """Whether this machine has the address: only its own can be bound."""
+    """Whether this machine has the address; only its own addresses can be bound."""
     try:
         found = ip_address(address)
     except ValueError:

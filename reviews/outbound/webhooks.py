@@ -1,8 +1,9 @@
-"""The one way out: a signed JSON POST to an address that was checked first.
+"""Outgoing calls: a signed JSON POST to an address that was checked first. Nothing else
+calls services or endpoints.
 
-It never follows a redirect, reads no proxy from the environment and waits no longer
-than it was told. Three errors say what is known: `NotAllowed` and `NotSent` mean that
-nothing left the building; `Ambiguous` means that it may have been acted on.
+It never follows a redirect, ignores proxy settings in the environment, and ends at its
+timeout. `NotAllowed` and `NotSent` mean that nothing was sent; `NoUsableAnswer` means
+that the receiver may have acted on it.
 """
 
 from __future__ import annotations
@@ -32,18 +33,20 @@ REPLY_LIMIT = 68 * 1024
 
 
 class Ambiguous(Exception):
-    """It was sent, and there is no usable answer: it may have been acted on."""
+    """The request was sent and there is no usable answer, so the receiver may have
+    acted on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A complete answer. `body` is None when it was empty."""
+    """A complete answer. `body` is parsed JSON; None for an empty body."""
 
     status: int
     body: Any
 
     def document(self) -> dict[str, Any]:
-        """The JSON object of a 200. Raises `Ambiguous` for any other answer."""
+        """The JSON object of an answer with status 200. Raises `NoUsableAnswer` for any
+        other answer."""
         if self.status != HTTPStatus.OK:
             raise Ambiguous(f"the service answered {self.status}")
         if not isinstance(self.body, dict):
@@ -61,12 +64,13 @@ def post(
     limit: int = REPLY_LIMIT,
     resolve: Resolver = addresses.lookup,
 ) -> Reply:
-    """Send `payload` and return the answer, whatever its status.
+    """Send `payload` to a tool's service and return the answer, whatever its status.
 
     `timeout` is in seconds and covers everything from the name look-up to the last
-    byte; `limit` is in bytes; `message` is the id of Standard Webhooks, the same over
-    retries of one message. Raises `NotAllowed`, `NotSent`, `Ambiguous`. Caller holds
-    no transaction (house.md).
+    byte. `limit` is the largest answer in bytes. `message` is the message id of
+    Standard Webhooks, which stays the same over retries; without it a new one is made.
+    Raises `NotAllowed`, `NotSent`, `NoUsableAnswer`. Caller holds no transaction
+    (house.md).
     """
     deadline = Deadline(timeout)
     target = addresses.parse(url)
@@ -86,7 +90,8 @@ def post(
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a listener answered: its status, and how long it asks to be left alone."""
+    """The answer of an agent's endpoint: the HTTP status and the Retry-After header,
+    unparsed and cut to 64 characters."""
 
     status: int
     retry_after: str
@@ -101,12 +106,13 @@ def notify(
     timeout: float,
     resolve: Resolver = addresses.lookup,
 ) -> Heard:
-    """Send `body` to somebody who only listens: of the answer nothing is read but its
-    head, so that no answer can be too long, too slow to end, or believed.
+    """Send `body`, a webhook event, to an agent's endpoint. Only the status and headers
+    of the answer are read, so its body cannot be too long or too slow.
 
-    Agents write these addresses: the networks of tools' services are not open to them,
-    nor is any port of the gate's own. Signed once with each of `secrets`, the newest
-    first. Raises as `post`. Caller holds no transaction.
+    Agents choose these addresses, so the networks of the tools' services and the gate's
+    own ports are refused. The body is signed once with each of `secrets`, the newest
+    first. `message` and `timeout` are as in `post_signed_json`, and it raises the same
+    errors. Caller holds no transaction.
     """
     deadline = Deadline(timeout)
     target, networks = addresses.parse(url), settings.HOLDPOINT.callback_networks
@@ -133,7 +139,8 @@ def _encode(payload: Mapping[str, Any]) -> bytes:
 
 
 def signature(body: bytes, message: str, secrets: Sequence[str]) -> dict[str, str]:
-    """The headers of Standard Webhooks, with a timestamp of now."""
+    """The request headers of Standard Webhooks, with the present time and one signature
+    for each of `secrets`."""
     now = timezone.now()
     signed = [Webhook(one).sign(message, now, body.decode()) for one in secrets]
     return {
@@ -149,7 +156,8 @@ def signature(body: bytes, message: str, secrets: Sequence[str]) -> dict[str, st
 
 @contextmanager
 def _told_apart(wire: Wire, target: Target) -> Iterator[Wire]:
-    """What goes wrong on the way, by whether anything had left the building."""
+    """Turn errors of the connection into `NoUsableAnswer` if any byte of the request
+    may have been sent, else into `NotSent`."""
     try:
         yield wire
     except (httpcore.ProtocolError, httpcore.NetworkError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Let somebody who is there already decide in more queues."""
+"""Let an existing person decide in more queues."""
 
 from __future__ import annotations
 

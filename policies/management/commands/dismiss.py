@@ -1,4 +1,4 @@
-"""Take somebody out of queues; it acts on their next decision."""
+"""Take a person out of queues, with effect from their next decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Save a policy document as a draft, or put a draft in force."""
+"""Save a policy document as a draft, or activate a draft."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`manage.py policy_reference --write`: the page and the JSON Schema in docs/."""
+"""Print or write docs/policy-reference.md and docs/policy.schema.json
+(`manage.py policy_reference --write`)."""
 
 from __future__ import annotations
 

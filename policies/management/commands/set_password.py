@@ -1,4 +1,4 @@
-"""Give a person a new password; their sessions and personal tokens end."""
+"""Give a person a new password, which ends their sessions and personal tokens."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Command(BaseCommand):
 
 
 def read_password() -> str:
-    """Asked for without an echo, or one line of standard input."""
+    """The password: typed without echo at a terminal, else a line of standard input."""
     if sys.stdin.isatty():
         return getpass.getpass()
     return sys.stdin.readline().rstrip("\n")
